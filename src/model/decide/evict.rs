@@ -62,9 +62,7 @@ fn delete_with(
         // proc has ended.
         let evicts = matches!(grace, Grace::Vacating | Grace::Force);
         let why = if evicts { why_evicted(slot) } else { None };
-        if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
-            eviction.forced = true;
-        }
+        slot.running.asked_by_force |= grace == Grace::Force;
         (being_deleted(slot, seconds, now), why)
     });
     if let Some((Some(pod), why)) = asked {
@@ -136,7 +134,6 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
             killed: None,
             by_agent: false,
             agent_asked: false,
-            forced: false,
             hold: None,
         });
         eviction.killed.get_or_insert(now);

@@ -311,7 +311,7 @@ fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Activation::Ended { pod, deleting, .. } = slot.activation.clone() else { return };
     let cluster = pool.jobs().get(&slot.claim.job.uid);
     let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
-    pool.step_slot(name, |slot| slot.activation = Activation::Vacant);
+    pool.let_remains_go(name);
     if !pool.has_vanished(&pod.uid) {
         untrack(pool, pod, delete, effects);
     }

@@ -55,6 +55,7 @@ impl Pool {
             active: BTreeMap::new(),
             waits_for: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
+            remains: BTreeSet::new(),
             succeeded: facts.succeeded.clone(),
             failed: facts.failed.clone(),
             recorded: (Ranges::default(), Ranges::default()),

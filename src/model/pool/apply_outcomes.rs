@@ -18,9 +18,9 @@ fn forget_asked(slot: &mut Slot) {
     if let Activation::Active { deleting, .. } | Activation::Ended { deleting, .. } = &mut slot.activation {
         *deleting = false;
     }
-    slot.frozen = None;
+    (slot.frozen, slot.running.asked_by_force) = (None, false);
     if let Some(eviction) = &mut slot.eviction {
-        (eviction.by_agent, eviction.agent_asked, eviction.forced) = (false, false, false);
+        (eviction.by_agent, eviction.agent_asked) = (false, false);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Pool;
 use super::event::{PodFacts, Remains};
-use super::ids::{ClaimId, PodRef, ProcId, SlotName};
+use super::ids::{ClaimId, JobUid, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End, Job};
 use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
@@ -103,7 +103,34 @@ impl Pool {
         if own && slot.activation == Activation::Vacant {
             let name = slot.name.clone();
             self.edit_slot(&name, |slot| slot.activation = ended(facts));
+            self.keep_remains(&name, &facts.job);
         }
+    }
+
+    fn keep_remains(&mut self, name: &SlotName, job: &JobUid) {
+        if let Some(cluster) = self.jobs.get_mut(job) {
+            cluster.remains.insert(name.clone());
+        }
+    }
+
+    /// Lets go of what is left of a slot's pod: its claim has no pod any more.
+    pub fn let_remains_go(&mut self, name: &SlotName) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        slot.activation = Activation::Vacant;
+        let job = slot.claim.job.uid.clone();
+        let Some(cluster) = self.jobs.get_mut(&job) else { return };
+        cluster.remains.remove(name);
+        if cluster.removing {
+            self.changed(Change::Job(&job));
+        }
+    }
+
+    /// Whether something is left of a pod of a job's procs that have ended.
+    pub fn has_remains(&self, job: &JobUid) -> bool {
+        let left =
+            |slot: &Slot| slot.claim.job.uid == *job && matches!(slot.activation, Activation::Ended { .. });
+        let slots = self.jobs.get(job).into_iter().flat_map(|cluster| &cluster.remains);
+        slots.filter_map(|name| self.slots.get(name)).any(left)
     }
 
     /// The slot whose present proc this pod is. The labels alone prove nothing, since anybody may write them: namespace,
@@ -212,6 +239,7 @@ impl Pool {
         // What the job was edited for meanwhile is not held against it.
         let as_it_was =
             self.jobs.get(&facts.job).is_some_and(|cluster| !slot.running.is_of_before(cluster.generation));
+        self.keep_remains(name, &facts.job);
         self.changed(Change::Slot(name));
         match (hold, &end) {
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
@@ -349,7 +377,7 @@ impl Pool {
     }
 
     /// A proc that could not run is idle again, and waits before it is tried again.
-    pub(crate) fn send_back(&mut self, job: &super::JobUid, proc: u32, now: Time) {
+    pub(crate) fn send_back(&mut self, job: &JobUid, proc: u32, now: Time) {
         let Some(cluster) = self.jobs.get_mut(job) else { return };
         cluster.active.remove(&proc);
         self.changed(Change::Procs(job));

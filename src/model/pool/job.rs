@@ -297,6 +297,9 @@ pub struct Job {
     pub waits_for: BTreeMap<ClaimId, BTreeSet<SlotName>>,
     /// Procs that ended, or are held, in a slot that waits until that is recorded.
     pub unrecorded: BTreeMap<u32, SlotName>,
+    /// Slots in which something may be left of the pods of procs that have ended: other containers run on. Read it by
+    /// [`Pool::has_remains`](super::Pool::has_remains).
+    pub(super) remains: BTreeSet<SlotName>,
     /// Procs that ended with exit code 0.
     pub succeeded: Ranges,
     /// Procs that ended with another.

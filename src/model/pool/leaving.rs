@@ -108,6 +108,8 @@ pub struct Running {
     pub ended: Option<End>,
     /// Whether its pod was taken off its kubelet.
     pub forced: Forced,
+    /// Whether the operator has asked for that: the pod is deleted without waiting for its kubelet.
+    pub asked_by_force: bool,
     /// Whether somebody has said on its pod why it is disrupted.
     pub disrupted: bool,
     /// Its pod cannot start.
@@ -215,8 +217,6 @@ pub struct Eviction {
     pub by_agent: bool,
     /// `KILLING_TIMEOUT` passed: the agent was asked to kill what is left, and people were warned.
     pub agent_asked: bool,
-    /// The pod was deleted without waiting for its kubelet: it is certain that it does not run.
-    pub forced: bool,
     /// `WANT_HOLD`: what becomes of the proc.
     pub hold: Option<HoldReason>,
 }

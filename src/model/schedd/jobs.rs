@@ -11,6 +11,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     if cluster.removing {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
+            && !pool.has_remains(uid)
             && !pool.orphans().values().any(|pod| pod.job == *uid && cluster.owns(pod));
         if clear && cluster.finalizer == JobFinalizer::Held {
             effects.push(Effect::RemoveJobFinalizer(cluster.key.clone()));

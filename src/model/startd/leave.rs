@@ -68,7 +68,7 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
 /// What a pod whose proc has ended needs done: other containers that run on are ended once the proc's end is recorded, and
 /// the pod is let go once nothing of it is left.
 pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) -> Step {
-    let over = match view.off {
+    let gone = match view.off {
         Off::No => is_over_unsaid(slot, view) || view.fence == Fence::Held,
         Off::NodeGone => slot.running.granted.is_some_and(|granted| granted.is_gone(view.now)),
         Off::OutOfService => true,
@@ -76,7 +76,9 @@ pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) 
     match remains {
         _ if !view.settled => Step::Rest,
         Remains::Nothing => Step::Do(Chore::UntrackPod),
-        _ if over => Step::Do(Chore::UntrackPod),
+        // As a pod whose proc runs: nobody else takes the pod off a machine that is off.
+        _ if gone && view.off != Off::No && slot.running.forced == Forced::No => by_force(slot),
+        _ if gone => Step::Do(Chore::UntrackPod),
         _ if deleting => Step::Rest,
         Remains::Ending if view.off == Off::No => Step::Rest,
         Remains::Others | Remains::Ending => Step::Do(Chore::DeletePod(Grace::Others)),
@@ -100,14 +102,12 @@ fn of_pod_on_a_machine_that_is_off(slot: &Slot, deleting: bool, view: &View) -> 
             return Step::Rest;
         }
     }
-    let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.forced);
-    if slot.running.forced != Forced::No {
-        Step::Do(Chore::LosePod)
-    } else if asked {
-        Step::Rest
-    } else {
-        Step::Do(Chore::DeletePod(Grace::Force))
-    }
+    if slot.running.forced == Forced::No { by_force(slot) } else { Step::Do(Chore::LosePod) }
+}
+
+/// Takes a pod off its kubelet, once.
+fn by_force(slot: &Slot) -> Step {
+    if slot.running.asked_by_force { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) }
 }
 
 pub(super) fn vacating(slot: &Slot, view: &View) -> Step {
@@ -179,7 +179,7 @@ fn of_fenced(slot: &Slot, view: &View) -> Option<Chore> {
     match view.fence {
         Fence::Due => Some(Chore::ReadAgentLease),
         Fence::Held => {
-            let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.forced);
+            let asked = slot.running.asked_by_force;
             match slot.running.forced {
                 Forced::No => (!asked).then_some(Chore::DeletePod(Grace::Force)),
                 Forced::Idle | Forced::Running => Some(Chore::LosePod),

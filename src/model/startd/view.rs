@@ -254,7 +254,7 @@ impl View<'_> {
         let until = if kill { self.now } else { self.now + span(vacate) };
         let hold: Option<HoldReason> =
             (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
-        (kill, Eviction { until, killed: None, by_agent: false, agent_asked: false, forced: false, hold })
+        (kill, Eviction { until, killed: None, by_agent: false, agent_asked: false, hold })
     }
 }
 

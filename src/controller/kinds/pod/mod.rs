@@ -69,6 +69,16 @@ struct SlimContainerStatus {
     state: SlimContainerState,
 }
 
+impl SlimPodStatus {
+    /// The status of a pod of which nobody can say that no container runs.
+    fn running() -> Self {
+        let state =
+            SlimContainerState { running: Some(SlimRunning::default()), ..SlimContainerState::default() };
+        let container = SlimContainerStatus { name: String::new(), state };
+        Self { phase: "Running".into(), container_statuses: vec![container], ..Self::default() }
+    }
+}
+
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(default)]
 struct SlimContainerState {
@@ -147,7 +157,7 @@ impl Watched for SlimPod {
     fn taken_for(metadata: ObjectMeta) -> Option<Self> {
         let slot = metadata.annotations.as_ref().and_then(|all| SlotName::parse(all.get(labels::SLOT)?).ok());
         let node_name = slot.map(|slot| slot.machine.as_str().to_owned());
-        let pod = Self { metadata, spec: SlimPodSpec::on(node_name), status: SlimPodStatus::default() };
+        let pod = Self { metadata, spec: SlimPodSpec::on(node_name), status: SlimPodStatus::running() };
         Marks::on(&pod).is_some().then_some(pod)
     }
 

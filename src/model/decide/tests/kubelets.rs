@@ -119,6 +119,23 @@ fn a_container_that_outlives_the_main_one_is_ended() {
     assert_eq!((counts(&world), world.pool.slots().len(), world.pods.len()), ((0, 1, 0), 0, 0));
 }
 
+/// Its job is not let go before, however long the API server takes to delete the pod.
+#[test]
+fn a_job_that_is_removed_waits_for_a_container_that_outlives_the_main_one() {
+    let mut world = world("");
+    let others = |facts: &mut PodFacts| {
+        (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Others);
+    };
+    world.obeys = false;
+    writes(&mut world, others);
+    world.remove("long");
+    world.pass(60);
+    assert_eq!((world.jobs.len(), world.pods.len()), (1, 1));
+    writes(&mut world, |facts| facts.remains = Remains::Nothing);
+    world.pass(5);
+    assert_eq!((world.jobs.len(), world.pods.len()), (0, 0));
+}
+
 /// The kubelet says that the containers have ended about a second before it says that the pod has.
 #[test]
 fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {

@@ -52,7 +52,6 @@ pub(super) fn leaving(state: State, seconds: u64) -> Scene {
             killed: (state == KILLING).then_some(s.now),
             by_agent: false,
             agent_asked: false,
-            forced: false,
             hold: None,
         });
         s.slot.activation = Activation::Active {

@@ -115,6 +115,15 @@ fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
     );
     assert_eq!(ended(Remains::Others, true).drive().done, NOTHING);
     assert_eq!(ended(Remains::Others, false).with(|s| s.settled = false).drive().done, NOTHING);
+    // Nobody else takes the pod off a machine that is off.
+    let off = |off| ended(Remains::Others, true).with(move |s| s.off = off);
+    let force = Step::Do(Chore::DeletePod(Grace::Force));
+    assert_eq!(off(Off::OutOfService).step(), force);
+    assert_eq!(off(Off::OutOfService).with(|s| s.slot.running.asked_by_force = true).step(), Step::Rest);
+    let forced = |s: &mut Scene| s.slot.running.forced = Forced::Running;
+    assert_eq!(off(Off::OutOfService).with(forced).step(), Step::Do(Chore::UntrackPod));
+    assert_eq!(off(Off::NodeGone).step(), Step::Rest, "a kubelet may be there all the same");
+    assert_eq!(off(Off::NodeGone).with(|s| grant(s, 0)).wait(5).step(), force);
 }
 
 /// The kubelet is at work and will say no more of a pod that was deleted by force before a container ran.

@@ -253,9 +253,7 @@ impl Scene {
             Chore::Withdraw | Chore::UntrackPod => slot.activation = Activation::Vacant,
             Chore::DeletePod(grace) => {
                 delete(&mut slot.activation);
-                if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
-                    eviction.forced = true;
-                }
+                slot.running.asked_by_force |= *grace == Grace::Force;
             }
             Chore::GiveUp => delete(&mut slot.activation),
             Chore::ReadAgentLease => self.fence = Fence::Asked,
