@@ -79,6 +79,12 @@ impl Watched for SlimNode {
 
     fn keep(_: &Self, _: Option<&()>) {}
 
+    /// A node that a new leader cannot decode is there, and its pods may run: the node counts as a machine that has nothing
+    /// to offer.
+    fn taken_for(metadata: ObjectMeta) -> Option<Self> {
+        Some(Self { metadata, spec: SlimNodeSpec::default(), status: SlimNodeStatus::default() })
+    }
+
     fn there(node: Self, (): &()) -> Vec<News> {
         told(facts(&node).map(Event::Machine))
     }
@@ -153,6 +159,14 @@ fn taint(taint: &KubeTaint) -> Taint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_cannot_be_decoded_is_there_and_offers_nothing() {
+        let metadata = ObjectMeta { name: Some("n1".into()), ..ObjectMeta::default() };
+        let facts = SlimNode::taken_for(metadata).as_ref().and_then(facts).unwrap();
+        assert_eq!((&facts.name, facts.ready), (&"n1".into(), false));
+        assert_eq!(facts.allocatable, Capacity::default());
+    }
 
     #[test]
     fn a_node_becomes_a_machine() {

@@ -42,13 +42,11 @@ impl Marks {
         Some(Self::Backfill { slot, mark: mark.into() })
     }
 
-    /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod. The tracking
-    /// finalizer, which nobody else puts on pods, must come off some time: the job is the owner, the number follows from the
-    /// pod's name. A pod that has no more than the finalizer is let alone until it ends, and let go then.
+    /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod: the job is the
+    /// owner, and the number follows from the pod's name. Such a pod is in the way of the proc's next pod, which has the same
+    /// name. A pod that has no more than the tracking finalizer, which nobody else puts on pods and which must come off some
+    /// time, is let alone until it ends, and let go then.
     fn left(pod: &SlimPod) -> Option<Self> {
-        if !is_tracked(pod) {
-            return None;
-        }
         let owner = pod.owner_references().iter().find(|owner| {
             let group = owner.api_version.split_once('/').map(|(group, _)| group);
             owner.kind == "HTCJob" && group == Some(api::GROUP) && owner.controller == Some(true)
@@ -59,12 +57,11 @@ impl Marks {
             Some((owner, proc)) => {
                 Some(Self::Proc { job: owner.uid.as_str().into(), proc, claim, lease: lease(pod) })
             }
-            None => (is_terminal(pod) || pod.metadata.deletion_timestamp.is_some()).then(|| Self::Proc {
-                job: "".into(),
-                proc: 0,
-                claim,
-                lease: None,
-            }),
+            None => {
+                let over = is_terminal(pod) || pod.metadata.deletion_timestamp.is_some();
+                let nobodys = Self::Proc { job: "".into(), proc: 0, claim, lease: None };
+                (is_tracked(pod) && over).then_some(nobodys)
+            }
         }
     }
 }

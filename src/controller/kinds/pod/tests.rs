@@ -26,6 +26,16 @@ fn ours(status: Value, metadata: Value) -> PodFacts {
     }
 }
 
+/// Whoever takes labels, claim and finalizer off a pod leaves its owner and its name: no other pod of the proc can be made
+/// while the pod is there.
+#[test]
+fn a_pod_without_marks_is_known_by_owner_and_name() {
+    let owner = json!([{"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "name": "j", "uid": "job", "controller": true}]);
+    let facts =
+        ours(json!({"phase": "Failed"}), json!({"labels": {}, "annotations": {}, "ownerReferences": owner}));
+    assert_eq!((facts.job, facts.proc, facts.claim), ("job".into(), 1, "".into()));
+}
+
 #[test]
 fn what_keeps_a_container_from_starting() {
     let waits = |name: &str, reason: &str| json!({"name": name, "state": {"waiting": {"reason": reason, "message": "no"}}});
