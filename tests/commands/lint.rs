@@ -417,3 +417,16 @@ fn a_large_repository_is_quick_enough_for_every_commit() {
     let said = found(&given, &["."]);
     assert!(said.starts_with("0 errors, 0 warnings in 200 objects of 200 files\n"), "{said}");
 }
+
+#[test]
+fn a_submit_description_is_called_by_its_name() {
+    let said = found(&[("job.sub", "executable = /bin/sleep\narguments = 60\n\nqueue 10\n")], &["job.sub"]);
+    assert_eq!(
+        said,
+        "job.sub:4:1: error: this is a submit description of HTCondor, and no manifest [submit-description]\n    \
+         hint: write an HTCJob: docs/reference/jobs.md says which field stands for which command\n\
+         1 error, 0 warnings in 0 objects of 1 file\nexit 1\n"
+    );
+    let manifest = "apiVersion: v1\nkind: ConfigMap\ndata:\n  job.sub: |\n    queue 10\n";
+    assert!(found(&[("a.yaml", manifest)], &["a.yaml"]).contains("0 errors"), "a manifest may hold one");
+}

@@ -146,6 +146,13 @@ fn manifest<'a>(
     report: &mut Report,
     objects: &mut Vec<object::Object<'a>>,
 ) {
+    if let Some(queue) = queue_statement(&source.text) {
+        let saying = Saying::new("this is a submit description of HTCondor, and no manifest");
+        let saying =
+            saying.hint("write an HTCJob: docs/reference/jobs.md says which field stands for which command");
+        report.add(&rules::SUBMIT_DESCRIPTION, source, queue, saying);
+        return;
+    }
     let parsed = yaml::parse(&source.text);
     for fault in parsed.faults {
         let rule = match fault.kind {
@@ -164,4 +171,23 @@ fn manifest<'a>(
     for document in parsed.documents {
         object::document(kinds, source, document, report, objects);
     }
+}
+
+/// The byte offset of the statement `queue` of a submit description; none in a manifest.
+fn queue_statement(text: &str) -> Option<usize> {
+    let lines = text.split_inclusive('\n').scan(0_usize, |offset, line| {
+        let start = *offset;
+        *offset = start.saturating_add(line.len());
+        Some((start, line))
+    });
+    let word = |line: &str| line.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    let mut queue = None;
+    for (start, line) in lines {
+        match word(line).as_str() {
+            "queue" => queue = queue.or(Some(start)),
+            "apiversion:" | "kind:" => return None,
+            _ => {}
+        }
+    }
+    queue
 }

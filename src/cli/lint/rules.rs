@@ -65,6 +65,8 @@ rules! {
     JOB_REQUEST, "job-request", Error, "What the job asks for cannot be asked for.";
     JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
     JOB_TEMPLATE, "job-template", Error, "The pod template cannot be used.";
+    JOB_IN_VAIN, "job-in-vain", Warning, "Something that the job says has no effect, or not the one that it seems to have.";
+    EXPRESSION_ATTRIBUTE, "expression-attribute", Warning, "The name is almost that of a well-known attribute, which is likely meant.";
     JOB_TOO_LARGE, "job-too-large", Error, "The job's spec is larger than the operator takes.";
     TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
     TEMPLATE_RESERVED_NAME, "template-reserved-name", Warning, "The name is the operator's: pods do not get it from the template.";
@@ -87,6 +89,7 @@ rules! {
     CONFIG_NOT_ACTED_ON, "config-not-acted-on", Warning, "The knob is HTCondor's, and has no effect here.";
     CONFIG_NOT_REPORTED, "config-not-reported", Warning, "The expression looks at an attribute that only an agent reports.";
     CONFIG_MACHINE, "config-machine", Error, "The text depends on the machine where it cannot.";
+    SUBMIT_DESCRIPTION, "submit-description", Error, "The file is a submit description of HTCondor.";
     FILE_SKIPPED, "file-skipped", Note, "Nothing in the file is Slotwright's.";
 }
 
@@ -98,6 +101,8 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "ProtectedAttribute" => &ATTRIBUTE_PROTECTED,
         "InvalidTemplate" => &JOB_TEMPLATE,
         "ReservedName" => &TEMPLATE_RESERVED_NAME,
+        "ReplacedResources" | "SubmitMacro" | "AttributeNotActedOn" | "AmountInBytes" => &JOB_IN_VAIN,
+        "UnlikelyAttribute" => &EXPRESSION_ATTRIBUTE,
         "NameTooLong" => &JOB_NAME,
         "ObjectTooLarge" => &JOB_TOO_LARGE,
         "InvalidGroup" => &GROUP_NAME,

@@ -4,6 +4,7 @@ mod held;
 mod size;
 mod submission;
 mod waiting;
+mod warnings;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -20,7 +21,8 @@ use model::schedd::group_problem;
 use model::schedd::why::why;
 
 pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
-pub use self::submission::{facts, owner, submission, template_of, warnings};
+pub use self::submission::{facts, owner, submission, template_of};
+pub use self::warnings::warnings;
 
 impl Custom for HTCJob {
     type Kept = ();

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use super::size::too_large;
 use crate::convert::{ceil_units, time};
 use crate::render;
-use api::labels::{self, JOB_FINALIZER};
+use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use model::pool::{
     GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time,
@@ -33,7 +33,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     Some(JobFacts {
         owner: owner(job).into(),
         spec: understand(job, submitted),
-        warnings: warnings(job),
+        warnings: super::warnings::warnings(job),
         generation: job.metadata.generation.unwrap_or(1),
         submitted,
         removing: job.metadata.deletion_timestamp.is_some(),
@@ -186,22 +186,6 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
         }
     })
 }
-
-/// What the object says in vain: marks of the operator's own in the template.
-pub fn warnings(job: &HTCJob) -> Vec<Problem> {
-    let template = template_of(job).unwrap_or_default();
-    let warning = |(field, name): (&str, String)| Problem {
-        reason: "ReservedName",
-        field: format!("spec.template.metadata.{field}"),
-        message: format!("{name} is dropped: names that begin with {} are the operator's", labels::PREFIX),
-    };
-    let mut dropped = render::dropped(&template);
-    dropped.truncate(TOLD);
-    dropped.into_iter().map(warning).collect()
-}
-
-/// How many warnings a job gets: whoever sees the first sees what is wrong.
-const TOLD: usize = 8;
 
 /// The problem of a template without a spec.
 pub(in crate::kinds) const NO_SPEC: &str = "is missing; give it at least one container";

@@ -1,0 +1,270 @@
+//! What a job says in vain: it is accepted, and part of it has no effect, or not the one that it seems to have.
+
+use api::{HTCJob, labels};
+use classad::{Expr, Name};
+use k8s_openapi::api::core::v1::{Container, PodTemplateSpec};
+use model::pool::Problem;
+
+use super::submission::template_of;
+use crate::render;
+
+/// How many warnings a job gets: whoever sees the first sees what is wrong.
+const TOLD: usize = 8;
+
+/// The submit commands and job attributes of HTCondor that say when a proc is tried again, held or removed. Nothing acts on
+/// them here.
+const NOT_ACTED_ON: [&str; 14] = [
+    "AllowedExecuteDuration",
+    "AllowedJobDuration",
+    "JobMaxRetries",
+    "MaxRetries",
+    "OnExitHold",
+    "OnExitHoldReason",
+    "OnExitHoldSubCode",
+    "OnExitRemove",
+    "PeriodicHold",
+    "PeriodicRelease",
+    "PeriodicRemove",
+    "PeriodicVacate",
+    "RetryUntil",
+    "SuccessExitCode",
+];
+
+/// The attributes of machines and jobs that expressions of jobs look at most.
+const WELL_KNOWN: [&str; 44] = [
+    "AccountingGroup",
+    "Activity",
+    "Arch",
+    "AvailableGPUs",
+    "Capability",
+    "ClusterId",
+    "Cpus",
+    "CudaVersion",
+    "CurrentRank",
+    "CurrentTime",
+    "DeviceName",
+    "Disk",
+    "DriverVersion",
+    "EnteredCurrentActivity",
+    "EnteredCurrentState",
+    "FileSystemDomain",
+    "GlobalMemoryMb",
+    "HasFileTransfer",
+    "JobPrio",
+    "JobStatus",
+    "JobUniverse",
+    "KFlops",
+    "KeyboardIdle",
+    "LoadAvg",
+    "Machine",
+    "Memory",
+    "Mips",
+    "NodeLabels",
+    "NodeResources",
+    "OpSys",
+    "OpSysAndVer",
+    "Owner",
+    "PartitionableSlot",
+    "RemoteOwner",
+    "RemoteUser",
+    "RequestCpus",
+    "RequestDisk",
+    "RequestGPUs",
+    "RequestMemory",
+    "SlotType",
+    "SlotWeight",
+    "TotalCpus",
+    "TotalMemory",
+    "UidDomain",
+];
+
+/// The macros of submit files that stand for a proc's number.
+const SUBMIT_MACROS: [&str; 6] =
+    ["$(Process)", "$(ProcId)", "$(Cluster)", "$(ClusterId)", "$(Step)", "$(Item)"];
+
+/// The least memory in bytes that a job can mean: with less, not even a shell starts.
+const LEAST_MEMORY: i64 = 1 << 20;
+
+/// Returns what the job says in vain, at most [`TOLD`] warnings.
+pub fn warnings(job: &HTCJob) -> Vec<Problem> {
+    let template = template_of(job).unwrap_or_default();
+    let reserved = render::dropped(&template).into_iter().map(|(field, name)| {
+        let message =
+            format!("{name} is dropped: names that begin with {} are the operator's", labels::PREFIX);
+        warning("ReservedName", format!("spec.template.metadata.{field}"), message)
+    });
+    let all = reserved
+        .chain(of_template(&template))
+        .chain(of_attributes(job))
+        .chain(of_memory(job))
+        .chain(misspelt(job));
+    all.take(TOLD).collect()
+}
+
+fn warning(reason: &'static str, field: String, message: impl Into<String>) -> Problem {
+    Problem { reason, field, message: message.into() }
+}
+
+/// Resources of containers that the operator replaces, and macros that only `condor_submit` expands.
+fn of_template(template: &PodTemplateSpec) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let containers = template.spec.iter().flat_map(|spec| &spec.containers);
+    for (index, container) in containers.enumerate() {
+        let field = |name: &str| format!("spec.template.spec.containers[{index}].{name}");
+        if let Some((list, resource)) = (index == 0).then(|| replaced(container)).flatten() {
+            found.push(warning(
+                "ReplacedResources",
+                field("resources"),
+                format!("the {resource} of {list} is replaced: the main container gets what its slot holds; say it in spec.requests"),
+            ));
+        }
+        let texts = container
+            .command
+            .iter()
+            .map(|texts| ("command", texts))
+            .chain(container.args.iter().map(|texts| ("args", texts)));
+        for (name, texts) in texts {
+            found.extend(texts.iter().filter_map(|text| submit_macro(text)).map(|known| {
+                let message = format!(
+                    "{known} is passed on as it is: only condor_submit expands it; use $(_CONDOR_PROC), which Kubernetes expands"
+                );
+                warning("SubmitMacro", field(name), message)
+            }));
+        }
+    }
+    found
+}
+
+/// A resource that the container asks for itself, and the list in which it stands.
+fn replaced(container: &Container) -> Option<(&'static str, &str)> {
+    let resources = container.resources.as_ref()?;
+    let lists = [("requests", &resources.requests), ("limits", &resources.limits)];
+    let counted = |name: &&String| matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
+    lists
+        .into_iter()
+        .find_map(|(list, amounts)| Some((list, amounts.as_ref()?.keys().find(counted)?.as_str())))
+}
+
+fn submit_macro(text: &str) -> Option<&'static str> {
+    let text = text.to_ascii_lowercase();
+    SUBMIT_MACROS.into_iter().find(|known| text.contains(&known.to_ascii_lowercase()))
+}
+
+fn of_attributes(job: &HTCJob) -> Vec<Problem> {
+    let ignored = |name: &&String| NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let told = |name: &String| {
+        let message = "nothing acts on it: a proc that has ended is done, whatever its exit code, and a proc that was evicted is \
+                       tried again; leave it out";
+        warning("AttributeNotActedOn", format!("spec.attributes.{name}"), message)
+    };
+    job.spec.attributes.keys().filter(ignored).map(told).collect()
+}
+
+/// Amounts without a unit are bytes in Kubernetes, and MiB in HTCondor.
+fn of_memory(job: &HTCJob) -> Option<Problem> {
+    let text = &job.spec.requests.memory.as_ref()?.0;
+    let bytes: i64 = text.parse().ok()?;
+    (1..LEAST_MEMORY).contains(&bytes).then(|| {
+        let message =
+            format!("{bytes} is so many bytes, less than a MiB, as Kubernetes counts; write {bytes}Mi");
+        warning("AmountInBytes", "spec.requests.memory".into(), message)
+    })
+}
+
+/// Attributes in requirements and rank whose names are almost those of well-known attributes. The job's own attributes count as
+/// meant.
+fn misspelt(job: &HTCJob) -> Vec<Problem> {
+    let own = |name: &Name| job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name.as_str()));
+    let texts = [("requirements", &job.spec.requirements), ("rank", &job.spec.rank)];
+    let mut found = Vec::new();
+    for (field, text) in texts {
+        let Some(expr) = text.as_ref().and_then(|text| Expr::parse(text).ok()) else { continue };
+        let references = expr.references();
+        let names = references.target.iter().chain(references.bare.iter().filter(|name| !own(name)));
+        found.extend(names.filter_map(|name| Some((name, meant(name.as_str())?))).map(|(name, meant)| {
+            let message = format!(
+                "no machine has the attribute {} unless an admin adds it; did you mean {meant}?",
+                name.as_str()
+            );
+            warning("UnlikelyAttribute", format!("spec.{field}"), message)
+        }));
+    }
+    found
+}
+
+/// The well-known attribute that a name is one slip away from: a letter too many, missing, wrong, or two that are swapped.
+fn meant(name: &str) -> Option<&'static str> {
+    let folded = name.to_ascii_lowercase();
+    if name.len() < 4 || WELL_KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    WELL_KNOWN.into_iter().find(|known| strsim::osa_distance(&folded, &known.to_ascii_lowercase()) == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn told(spec: Value) -> Vec<String> {
+        let mut spec = spec;
+        if spec.get("template").is_none() {
+            spec["template"] = json!({"spec": {"containers": [{"name": "main"}]}});
+        }
+        let job = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "j"}, "spec": spec});
+        warnings(&serde_json::from_value(job).unwrap()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_a_job_says_in_vain_is_told() {
+        let main = |more: Value| {
+            let mut container = json!({"name": "main"});
+            container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"template": {"spec": {"containers": [container]}}})
+        };
+        for (spec, expected) in [
+            (
+                main(json!({"resources": {"requests": {"cpu": "2"}}})),
+                "spec.template.spec.containers[0].resources: the cpu of requests is replaced: the main container gets what its slot \
+                 holds; say it in spec.requests",
+            ),
+            (
+                main(json!({"args": ["--seed", "$(process)"]})),
+                "spec.template.spec.containers[0].args: $(Process) is passed on as it is: only condor_submit expands it; use \
+                 $(_CONDOR_PROC), which Kubernetes expands",
+            ),
+            (
+                json!({"attributes": {"periodicRemove": "true"}}),
+                "spec.attributes.periodicRemove: nothing acts on it: a proc that has ended is done, whatever its exit code, and a \
+                 proc that was evicted is tried again; leave it out",
+            ),
+            (
+                json!({"requests": {"memory": "500"}}),
+                "spec.requests.memory: 500 is so many bytes, less than a MiB, as Kubernetes counts; write 500Mi",
+            ),
+            (
+                json!({"requirements": "TARGET.Memroy > 100"}),
+                "spec.requirements: no machine has the attribute Memroy unless an admin adds it; did you mean Memory?",
+            ),
+            (
+                json!({"rank": "Capabilty"}),
+                "spec.rank: no machine has the attribute Capabilty unless an admin adds it; did you mean Capability?",
+            ),
+        ] {
+            assert_eq!(told(spec), [expected]);
+        }
+    }
+
+    #[test]
+    fn what_is_meant_is_not_told() {
+        for spec in [
+            json!({"requirements": "TARGET.Memory > 100 && Cpus > 1 && HasRack =?= true"}),
+            json!({"requirements": "Disks > 1", "attributes": {"Disks": "2"}}),
+            json!({"requests": {"memory": "500Mi"}}),
+            json!({"requests": {"memory": "1073741824"}}),
+            json!({"template": {"spec": {"containers": [{"name": "main", "args": ["$(HOME)"], "resources": {"limits": {"example.com/x": "1"}}}]}}}),
+        ] {
+            assert_eq!(told(spec.clone()), Vec::<String>::new(), "{spec}");
+        }
+    }
+}
