@@ -273,6 +273,8 @@ pub struct Group {
     pub owners: Option<Vec<String>>,
     /// Its quota.
     pub quota: Quota,
+    /// Whether a dynamic quota is given too, beside the static one that counts.
+    pub share_unused: bool,
     /// Whether it may use what other groups leave; `GROUP_ACCEPT_SURPLUS` where unset.
     pub accept_surplus: Option<bool>,
     /// Whether its jobs compete with those of no group in the end; `GROUP_AUTOREGROUP` where unset.

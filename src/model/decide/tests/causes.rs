@@ -48,7 +48,7 @@ fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
 /// A pool in which a job named `job` waits.
 type Cause = fn() -> World;
 
-const CAUSES: [(&str, Cause, &str); 13] = [
+const CAUSES: [(&str, Cause, &str); 15] = [
     (
         "quota",
         || {
@@ -70,6 +70,36 @@ const CAUSES: [(&str, Cause, &str); 13] = [
             world
         },
         "a proc takes 3 of group physics, whose quota is 2 in all; request less, or have an admin raise the quota",
+    ),
+    (
+        "a quota that can never be, where a policy says what slots weigh",
+        || {
+            let mut world = pool();
+            let text = "SLOT_WEIGHT = Cpus * 2\n";
+            let mut startd = StartdConfig::default();
+            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+            world.govern(startd, text);
+            world.group("physics", 2.0);
+            world.submit("job", "alice", 1, |job| {
+                (job.group, job.request.cpus) = (Some("physics".to_owned()), 3);
+            });
+            world
+        },
+        "a proc takes 6 of group physics, whose quota is 2 in all; request less, or have an admin raise the quota",
+    ),
+    (
+        "busy, and somebody before whom no machine could ever run",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "carol", 8, |_| ());
+            world.submit("never", "bob", 1, |job| job.request.cpus = 100);
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world
+                .sees(Event::Submitter(SubmitterFacts { factor: Some(90_000.0), ..kit::submitter("alice") }));
+            world
+        },
+        "every node that could run a proc is busy; the next turn is alice's",
     ),
     (
         "ceiling",
