@@ -8,7 +8,8 @@ use crate::negotiator::groups::GroupInput;
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Cycle, Outcome, RejectReason, Rejection};
 use crate::pool::{
-    Amount, Bar, Job, Machine, MachineSlot, Matchable, Offer, Pool, Request, Resources, StartdConfig,
+    Amount, Bar, Job, Machine, MachineSlot, Matchable, NegotiatorId, Offer, Pool, Request, Resources,
+    StartdConfig,
 };
 use crate::startd::{slot_weight, unclaimed_slot_ad};
 use classad::Env;
@@ -23,6 +24,9 @@ const NAMED: usize = 2;
 pub(super) struct Bars<'a> {
     pool: &'a Pool,
     cycle: &'a Cycle,
+    negotiator: &'a NegotiatorId,
+    /// The NodePolicies that have a RANK.
+    ranking: Option<Arc<str>>,
     /// What each submitter uses, the cycle's matches included.
     used: Vec<f64>,
     /// The submitters that wait for busy nodes, those first whose turn comes first.
@@ -64,7 +68,9 @@ impl<'a> Bars<'a> {
         let priority =
             |place: &usize| cycle.submitters.get(*place).map_or(f64::MAX, |input| input.effective_priority);
         turns.sort_by(|a, b| priority(a).total_cmp(&priority(b)));
-        Self { pool, cycle, used, turns, withheld: withheld(pool), weighing: weighing(pool) }
+        let negotiator = &negotiation.negotiator;
+        let (ranking, withheld, weighing) = (ranking(pool), withheld(pool), weighing(pool));
+        Self { pool, cycle, negotiator, ranking, used, turns, withheld, weighing }
     }
 
     /// What bars the procs of a job.
@@ -85,9 +91,12 @@ impl<'a> Bars<'a> {
             RejectReason::TimeLimit
             | RejectReason::EvaluationShare
             | RejectReason::TooExpensive
-            | RejectReason::SubmitterLimit
-            | RejectReason::PreemptionPolicy
-            | RejectReason::PreemptionRank => Bar::Other(rejection.reason),
+            | RejectReason::SubmitterLimit => Bar::Other(rejection.reason),
+            RejectReason::PreemptionPolicy => {
+                let by = self.negotiator.name().map(|name| format!("Negotiator {name}").into());
+                Bar::Kept { reason: rejection.reason, by }
+            }
+            RejectReason::PreemptionRank => Bar::Kept { reason: rejection.reason, by: self.ranking.clone() },
         })
     }
 
@@ -226,6 +235,17 @@ fn weighing(pool: &Pool) -> Vec<Weighing<'_>> {
     }
     let weigh = found.iter().any(|weighing| weighing.config.has_weights());
     if weigh { found } else { Vec::new() }
+}
+
+/// The NodePolicies of machines that have a RANK, as part of a sentence.
+fn ranking(pool: &Pool) -> Option<Arc<str>> {
+    let ranks = |machine: &&Machine| pool.startd(machine).has_ranks();
+    let policies = pool.machines().values().filter(ranks).filter_map(|machine| machine.policy.as_ref());
+    let policies: BTreeSet<String> = policies.map(|policy| format!("NodePolicy {policy}")).collect();
+    let named: Vec<String> = policies.iter().take(NAMED).cloned().collect();
+    let more = policies.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")).into())
 }
 
 /// Nodes that offer nothing for a while, and why. A taint stays, and is no news.

@@ -179,6 +179,12 @@ impl StartdConfig {
         self.single.get(&id).or_else(of_type).unwrap_or(&self.slots)
     }
 
+    /// Whether slots prefer some jobs to others: RANK.
+    pub fn has_ranks(&self) -> bool {
+        let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());
+        all.any(|slot| slot.policy.rank.is_some())
+    }
+
     /// Whether slots may weigh anything else than their CPUs.
     pub fn has_weights(&self) -> bool {
         let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());

@@ -3,8 +3,8 @@
 use super::world::World;
 use crate::kit;
 use crate::pool::{
-    Event, HoldReason, JOB_POLICY_UNDEFINED, Job, LimitObject, MachineFacts, StartdConfig, SubmitterFacts,
-    Taint,
+    DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event, HoldReason, JOB_POLICY_UNDEFINED, Job,
+    LimitObject, MachineFacts, StartdConfig, SubmitterFacts, Taint,
 };
 use crate::schedd::{GpuDemands, why};
 
@@ -48,7 +48,7 @@ fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
 /// A pool in which a job named `job` waits.
 type Cause = fn() -> World;
 
-const CAUSES: [(&str, Cause, &str); 15] = [
+const CAUSES: [(&str, Cause, &str); 17] = [
     (
         "quota",
         || {
@@ -160,6 +160,50 @@ const CAUSES: [(&str, Cause, &str); 15] = [
             world
         },
         "the only node that could run a proc offers nothing now: n3 is cordoned",
+    ),
+    (
+        "cordoned, while some procs of the job run there",
+        || {
+            let mut world = pool();
+            closed(&mut world, |_| ());
+            world.submit("job", "alice", 3, |job| job.request.cpus = 12);
+            world.pass(30);
+            closed(&mut world, |facts| facts.cordoned = true);
+            world
+        },
+        "the only node that could run a proc offers nothing now: n3 is cordoned",
+    ),
+    (
+        "drained",
+        || {
+            let mut world = pool();
+            closed(&mut world, |_| ());
+            world.settle();
+            let spec = DrainSpec {
+                machine: "n3".into(),
+                schedule: DrainSchedule::Graceful,
+                resume: false,
+                check: None,
+                start: None,
+                reason: None,
+            };
+            world.sees(Event::Drain(DrainFacts {
+                name: "d".into(),
+                uid: "d".into(),
+                generation: 1,
+                created: world.now,
+                spec: Ok(spec.into()),
+                recorded: None,
+                cost: DrainCost::default(),
+            }));
+            world.settle();
+            world.submit("job", "alice", 3, |job| {
+                job.requirements = Some("TARGET.Machine == \"n3\"".to_owned());
+            });
+            world
+        },
+        "no node matches: the nearest, n3, is drained for DrainRequest d; change the job, or ask an admin to change the policy or \
+         add a node",
     ),
     (
         "tainted",
