@@ -7,8 +7,9 @@ NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 help: ## Say what each target does
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 11
 
-demo: ## Run a pool on an embedded cluster: nodes, jobs, the operator, a summary
-	$(CARGO) run -q --bin slotwright -- demo
+demo: ## Run a pool on an embedded cluster: make demo, make demo ARGS=--serve
+	@echo "Builds slotwright, if it is not built: a few minutes the first time. Then the demo takes half a minute."
+	$(CARGO) run --bin slotwright -- demo $(ARGS)
 
 test: ## Run all tests against the embedded server, and the examples in the docs
 ifeq ($(NEXTEST),yes)

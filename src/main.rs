@@ -1,6 +1,6 @@
 //! The `slotwright` command: parses the command line and calls the command's function in the crate `cli`.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -83,9 +83,21 @@ fn main() -> ExitCode {
         }
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("slotwright: {error}");
+        if is_closed_pipe(error.as_ref()) {
+            return ExitCode::SUCCESS;
+        }
+        // Nobody may be there to read it.
+        let _ = writeln!(io::stderr(), "slotwright: {error}");
         ExitCode::from(2)
     })
+}
+
+/// Whether the reader of the output has closed the pipe, as in `slotwright crds | head`: the reader has what it wants.
+fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    std::iter::successors(Some(error), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(is_closed)
 }
 
 fn block_on<E: std::error::Error + 'static>(

@@ -28,7 +28,7 @@ use super::schema;
         name = "Phase",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Drained\")].reason",
-        description = "Waiting, Refused, Draining, Drained or Resumed."
+        description = "Waiting, Refused, Draining, Drained or Resumed, or what is wrong with the spec."
     ),
     printcolumn(
         name = "Claims",

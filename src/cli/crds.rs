@@ -11,7 +11,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 /// Print the custom resource definitions, or write them to a directory.
 #[derive(Args, Debug)]
 pub struct CrdsArgs {
-    /// Write a file for each kind into this directory, instead of printing the definitions.
+    /// Write a file for each kind into this directory, instead of printing the definitions. The directory is made if
+    /// the one around it is there.
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Write nothing; exit with 1 if a file in --dir differs from what would be written.
@@ -31,8 +32,9 @@ pub fn run(args: &CrdsArgs, out: &mut dyn Write) -> io::Result<ExitCode> {
             None => write!(out, "---\n{text}")?,
             Some(dir) if args.check => current &= check(&file(dir, &crd), &text, out)?,
             Some(dir) => {
-                fs::create_dir_all(dir)?;
-                fs::write(file(dir, &crd), text)?;
+                make(dir)?;
+                let file = file(dir, &crd);
+                fs::write(&file, text).map_err(|error| named(&file, &error))?;
             }
         }
     }
@@ -48,6 +50,18 @@ pub fn yaml(crd: &CustomResourceDefinition) -> io::Result<String> {
     // lines.
     let value = serde_json::to_value(crd).map_err(io::Error::other)?;
     serde_saphyr::to_string(&value).map_err(io::Error::other)
+}
+
+/// Makes the directory if it is not there. The directory around it must be there: a path that is misspelled is not made.
+fn make(dir: &Path) -> io::Result<()> {
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(named(dir, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 fn file(dir: &Path, crd: &CustomResourceDefinition) -> PathBuf {

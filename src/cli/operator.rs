@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kube::Config;
+use kube::config::Kubeconfig;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -55,7 +56,9 @@ fn own_name() -> String {
 /// # Errors
 /// When no cluster can be found, or the operator ends by itself.
 pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
-    let config = Config::infer().await.map_err(Box::new)?;
+    let mut config = Config::infer().await.map_err(Box::new)?;
+    let variable = |name: &str| std::env::var(name).ok();
+    controller::proxy::choose(&mut config, Kubeconfig::read().ok().as_ref(), None, variable);
     let identity = args.identity.unwrap_or_else(own_name);
     let options = controller::Options {
         health_addr: Some(args.health_addr),

@@ -191,6 +191,7 @@ fn told(notice: &Notice) {
         Subject::Policy { name, .. } => info!(policy = %name, reason, note, "told of a NodePolicy"),
         Subject::Negotiator { name, .. } => info!(policy = %name, reason, note, "told of a Negotiator"),
         Subject::SubmitPolicy { name, .. } => info!(policy = %name, reason, note, "told of a SubmitPolicy"),
+        Subject::Drain { name, .. } => info!(request = %name, reason, note, "told of a DrainRequest"),
     }
 }
 

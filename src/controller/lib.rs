@@ -13,6 +13,7 @@ mod leader;
 mod mark;
 mod metrics;
 mod progress;
+pub mod proxy;
 mod publisher;
 pub mod render;
 mod serving;

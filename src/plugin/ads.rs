@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use serde_json::Value;
 
 use super::cluster::{self, Cluster};
 use super::if_allowed;
 use api::{DrainRequest, HTCJob, NodePolicy, NodeReport, PartitionableSlot, Slot, SlotActivity, SlotState};
-use classad::Ad;
+use classad::{Ad, Env, Expr};
 use controller::kinds;
 use controller::kinds::node::SlimNode;
 use controller::kinds::pod::{PodView, SlimPod};
@@ -99,15 +100,15 @@ impl Objects {
             .collect()
     }
 
-    /// The ads of the slots of these names and this node, in the long form, with a blank line between two ads.
-    pub fn render(&self, names: &[String], node: Option<&str>, now: Time) -> String {
+    /// The ads of the slots of these names and this node.
+    pub fn ads(&self, names: &[String], node: Option<&str>, now: Time) -> Vec<Ad> {
         let pool = self.pool(now);
         let ads = self.meant(names, node).into_iter().filter_map(|name| {
             let mut ad = startd::published_ad(&pool, &name, now)?;
             self.set_state(&mut ad, &name);
-            Some(ad.to_long())
+            Some(ad)
         });
-        ads.collect::<Vec<String>>().join("\n")
+        ads.collect()
     }
 
     /// Sets state and activity, and their start times, to those in the object's status, because they depend on what
@@ -146,6 +147,42 @@ fn recall_since_when(pool: &mut Pool, object: &Slot) {
         slot.entered_state = status.entered_current_state.as_ref().map_or(slot.entered_state, since);
         slot.entered_activity = status.entered_current_activity.as_ref().map_or(slot.entered_activity, since);
     });
+}
+
+/// The ads in the long form, with a blank line between two ads.
+pub fn long(ads: &[Ad]) -> String {
+    ads.iter().map(Ad::to_long).collect::<Vec<String>>().join("\n")
+}
+
+/// The ads as `condor_status -json` prints them: an expression that is no plain value is the text `/Expr(...)/`.
+pub fn json(ads: &[Ad]) -> Vec<Value> {
+    ads.iter().map(json_of).collect()
+}
+
+fn json_of(ad: &Ad) -> Value {
+    Value::Object(ad.iter().map(|(name, expr)| (name.as_str().to_owned(), json_of_expr(ad, expr))).collect())
+}
+
+fn json_of_expr(ad: &Ad, expr: &Expr) -> Value {
+    let text = expr.to_string();
+    let is_composed = text.starts_with(['{', '[']);
+    let value =
+        if is_composed { Some(expr.eval(Some(ad), None, &Env::at(0))) } else { expr.as_literal().cloned() };
+    value.and_then(|value| json_of_value(&value)).unwrap_or_else(|| Value::String(format!("/Expr({text})/")))
+}
+
+/// The value in JSON; none for values that JSON does not have.
+fn json_of_value(value: &classad::Value) -> Option<Value> {
+    match value {
+        classad::Value::Undefined => Some(Value::Null),
+        classad::Value::Bool(value) => Some(Value::from(*value)),
+        classad::Value::Int(value) => Some(Value::from(*value)),
+        classad::Value::Real(value) => serde_json::Number::from_f64(*value).map(Value::Number),
+        classad::Value::Str(value) => Some(Value::from(&**value)),
+        classad::Value::List(values) => values.iter().map(json_of_value).collect(),
+        classad::Value::Ad(ad) => Some(json_of(ad)),
+        classad::Value::Error | classad::Value::AbsTime(_) | classad::Value::RelTime(_) => None,
+    }
 }
 
 fn set(ad: &mut Ad, state: Option<SlotState>, activity: Option<SlotActivity>) {

@@ -1,6 +1,7 @@
 //! The cluster that the plugin reads from: connects to it, lists objects, and explains failures.
 
 use std::fmt::Debug;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +13,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use thiserror::Error;
 
 use controller::decode::Item;
+use controller::proxy;
 
 /// The most objects of a page, which is one answer of the API server.
 const PAGE: u32 = 500;
@@ -88,7 +90,13 @@ fn readable<K: Resource<DynamicType = ()>>(found: Vec<Item<K>>) -> Vec<K> {
         let (namespace, name) = (item.metadata().namespace.clone(), item.metadata().name.clone());
         let explain = |why: &_| {
             let name: Vec<String> = namespace.into_iter().chain(name).collect();
-            eprintln!("kubectl slotwright: {} {} cannot be read: {why}", K::kind(&()), name.join("/"));
+            // Nobody may be there to read it.
+            let _ = writeln!(
+                std::io::stderr(),
+                "kubectl slotwright: {} {} cannot be read: {why}",
+                K::kind(&()),
+                name.join("/")
+            );
         };
         item.object().inspect_err(explain).ok()
     };
@@ -189,16 +197,21 @@ impl Cluster {
 }
 
 async fn config(connection: &Connection) -> Result<Config, Error> {
-    if connection.kubeconfig.is_none() && connection.context.is_none() {
-        return Config::infer().await.map_err(|error| Error::NoCluster(error.to_string()));
-    }
-    let file = match &connection.kubeconfig {
+    let read = || match &connection.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     };
-    let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
-    let no_cluster = |error: kube::config::KubeconfigError| Error::NoCluster(error.to_string());
-    Config::from_custom_kubeconfig(file.map_err(no_cluster)?, &options).await.map_err(no_cluster)
+    let mut config = if connection.kubeconfig.is_none() && connection.context.is_none() {
+        Config::infer().await.map_err(|error| Error::NoCluster(chain(&error)))?
+    } else {
+        let options =
+            KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
+        let no_cluster = |error: kube::config::KubeconfigError| Error::NoCluster(chain(&error));
+        Config::from_custom_kubeconfig(read().map_err(no_cluster)?, &options).await.map_err(no_cluster)?
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    proxy::choose(&mut config, read().ok().as_ref(), connection.context.as_deref(), variable);
+    Ok(config)
 }
 
 /// The error for a list that the API server refused.

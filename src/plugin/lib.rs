@@ -118,6 +118,33 @@ pub enum Error {
         /// The namespaces that were searched.
         place: String,
     },
+    /// The job is in another namespace.
+    #[error(
+        "no job {wanted} in {place}, but in namespace {namespace}: kubectl slotwright q -n {namespace} {wanted}"
+    )]
+    JobElsewhere {
+        /// What the user asked for.
+        wanted: String,
+        /// The namespaces that were searched.
+        place: String,
+        /// The job's namespace.
+        namespace: String,
+    },
+    /// The job has no such proc.
+    #[error("job {cluster} ({job}) has no proc {proc}: its procs are 0 to {last}")]
+    NoSuchProc {
+        /// Its ClusterId.
+        cluster: i64,
+        /// Its namespace and name.
+        job: String,
+        /// What the user asked for.
+        proc: i64,
+        /// The number of its last proc.
+        last: i64,
+    },
+    /// There is no such slot or node.
+    #[error("{0}; see all with: kubectl slotwright status")]
+    NoSuchSlot(String),
     /// There is no such Negotiator.
     #[error("no Negotiator {wanted}; see all with: kubectl get negotiators")]
     NoSuchNegotiator {
@@ -152,27 +179,36 @@ pub async fn run(
         Command::Status(args) => status(&cluster, args, cli.output).await?,
         Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
     };
-    for note in &answer.notes {
-        writeln!(err, "{note}")?;
-    }
-    match out.write_all(answer.text.as_bytes()).and_then(|()| out.flush()) {
+    match print_answer(&answer, out, err) {
         // The reader has closed the pipe, as in `kubectl slotwright status | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
 }
 
+fn print_answer(answer: &Answer, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    for note in &answer.notes {
+        writeln!(err, "{note}")?;
+    }
+    out.write_all(answer.text.as_bytes())?;
+    out.flush()
+}
+
 async fn q(cluster: &Cluster, args: &QArgs, output: Output, width: Option<usize>) -> Result<Answer, Error> {
     let namespace = (!args.all_namespaces).then(|| args.namespace.as_deref().unwrap_or(&cluster.namespace));
     let place = namespace.map_or_else(|| "any namespace".to_owned(), |name| format!("namespace {name}"));
-    let jobs: Vec<HTCJob> = cluster.list(namespace).await?;
-    let mut notes = Vec::new();
+    let mut jobs: Vec<HTCJob> = cluster.list(namespace).await?;
+    let (mut notes, mut everywhere) = (Vec::new(), args.all_namespaces);
     let lines = match &args.job {
         None => q::lines(&jobs),
         Some(wanted) => {
+            if q::select(&jobs, wanted).0.is_empty() {
+                jobs = of_other_namespaces(cluster, args, wanted, &place).await?;
+                everywhere = true;
+            }
             let (meant, proc) = q::select(&jobs, wanted);
-            if meant.is_empty() {
-                return Err(Error::NoSuchJob { wanted: wanted.clone(), place });
+            if let Some((job, proc)) = meant.first().zip(proc) {
+                q::check_proc(job, proc)?;
             }
             let slots: Option<Vec<Slot>> = if_allowed(cluster.list_all().await, &mut notes)?;
             meant.into_iter().map(|job| q::detailed(job, slots.as_deref(), proc)).collect()
@@ -184,18 +220,43 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output, width: Option<usize>
     // Reasons are not shortened if only one job is shown.
     let whole = output == Output::Wide || args.job.is_some();
     let width = if whole { None } else { width };
-    let text = print(output, &lines, || q::render(&lines, args.all_namespaces, width))?;
+    let text = print(output, &lines, || q::render(&lines, everywhere, width))?;
     Ok(Answer { text, notes })
+}
+
+/// The jobs of all namespaces, among which the wanted one is: a ClusterId is that of one job in the whole pool.
+async fn of_other_namespaces(
+    cluster: &Cluster,
+    args: &QArgs,
+    wanted: &str,
+    place: &str,
+) -> Result<Vec<HTCJob>, Error> {
+    let (wanted, place) = (wanted.to_owned(), place.to_owned());
+    // Who may not list them all is not told of the others.
+    let all: Vec<HTCJob> = if_allowed(cluster.list_all().await, &mut Vec::new())?.unwrap_or_default();
+    let Some(job) = q::select(&all, &wanted).0.first().copied() else {
+        return Err(Error::NoSuchJob { wanted, place });
+    };
+    let (name, namespace) = (job.metadata.name.as_ref(), job.metadata.namespace.clone().unwrap_or_default());
+    if args.namespace.is_some() || name == Some(&wanted) {
+        return Err(Error::JobElsewhere { wanted, place, namespace });
+    }
+    Ok(all)
 }
 
 async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<Answer, Error> {
     let mut notes = Vec::new();
     if args.long {
-        let text =
-            ads::Objects::read(cluster, &mut notes).await?.render(&args.names, args.node.as_deref(), now());
-        if text.is_empty() {
-            notes.push(no_slots(args));
+        let ads =
+            ads::Objects::read(cluster, &mut notes).await?.ads(&args.names, args.node.as_deref(), now());
+        if ads.is_empty() {
+            notes.extend(no_slots(args)?);
         }
+        let text = if output == Output::Json {
+            print(output, &ads::json(&ads), String::new)?
+        } else {
+            ads::long(&ads)
+        };
         return Ok(Answer { text, notes });
     }
     let partitionable: Vec<PartitionableSlot> = cluster.list_all().await?;
@@ -204,17 +265,26 @@ async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<
     let platforms = status::platforms(machines);
     let lines = status::lines(&partitionable, &slots, &platforms, &args.names, args.node.as_deref());
     if lines.is_empty() {
-        notes.push(no_slots(args));
+        notes.extend(no_slots(args)?);
+    }
+    for name in args.names.iter().filter(|name| !lines.iter().any(|line| line.is_called(name))) {
+        notes.push(format!("No slots named {name}."));
     }
     let text = print(output, &lines, || status::render(&lines))?;
     Ok(Answer { text, notes })
 }
 
-fn no_slots(args: &StatusArgs) -> String {
-    let named =
-        if args.names.is_empty() { String::new() } else { format!(" named {}", args.names.join(" or ")) };
+/// What is said where no slot is shown: an error if the user asked for particular slots.
+fn no_slots(args: &StatusArgs) -> Result<Option<String>, Error> {
+    if args.names.is_empty() && args.node.is_none() {
+        return Ok(Some("No slots.".to_owned()));
+    }
+    let named = match args.names.as_slice() {
+        [] => String::new(),
+        names => format!(" named {}", names.join(" or ")),
+    };
     let node = args.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
-    format!("No slots{named}{node}.")
+    Err(Error::NoSuchSlot(format!("no slots{named}{node}")))
 }
 
 fn now() -> Time {

@@ -1,6 +1,6 @@
 //! `kubectl slotwright`: parses the command line and calls the crate `plugin`.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,7 +13,8 @@ async fn main() -> ExitCode {
     match plugin::run(&Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("kubectl slotwright: {error}");
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr(), "kubectl slotwright: {error}");
             ExitCode::FAILURE
         }
     }

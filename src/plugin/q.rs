@@ -5,6 +5,7 @@ use std::fmt::Write;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
+use super::Error;
 use super::text::{minute, shortened};
 use api::{HTCJob, HTCJobStatus, Slot, SlotActivity, SlotState};
 use model::pool::units::counted;
@@ -148,6 +149,19 @@ pub fn select<'a>(jobs: &'a [HTCJob], wanted: &str) -> (Vec<&'a HTCJob>, Option<
     let (Ok(cluster), Ok(proc)) = (cluster.parse::<i64>(), proc) else { return (Vec::new(), None) };
     let id = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(cluster);
     (jobs.iter().filter(id).collect(), proc)
+}
+
+/// Whether the job has a proc of this number.
+///
+/// # Errors
+/// When it has none.
+pub fn check_proc(job: &HTCJob, proc: i64) -> Result<(), Error> {
+    let line = line(job);
+    if (0..line.total).contains(&proc) {
+        return Ok(());
+    }
+    let (cluster, job) = (line.cluster_id.unwrap_or_default(), format!("{}/{}", line.namespace, line.name));
+    Err(Error::NoSuchProc { cluster, job, proc, last: line.total.saturating_sub(1) })
 }
 
 /// The line of one job, with its details. `slots` are all slots of the pool, or `None` if they could not be read.

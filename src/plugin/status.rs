@@ -58,6 +58,13 @@ pub struct SlotLine {
     pub job: Option<JobReference>,
 }
 
+impl SlotLine {
+    /// Whether a user who writes `name` means this slot, or its node.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.node == name
+    }
+}
+
 /// The platform of each node, which follows from its labels.
 pub fn platforms(nodes: impl IntoIterator<Item = ObjectMeta>) -> BTreeMap<String, Platform> {
     let platform = |metadata: ObjectMeta| {

@@ -335,6 +335,7 @@ mod tests {
             jobs: waits.iter().map(job).collect(),
             transitions: crate::transitions::Transitions::default(),
             refused: None,
+            unfit: Vec::new(),
             summary: Summary { submitters: submitters.iter().map(tally).collect(), ..Summary::default() },
         }
     }

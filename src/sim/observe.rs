@@ -292,6 +292,11 @@ impl Measures {
         mut books: Books,
     ) -> Report {
         books.take();
+        let unfit = pool
+            .machines()
+            .values()
+            .filter_map(|machine| machine.unfit.as_ref().map(|why| format!("{}: {why}", machine.facts.name)));
+        let unfit = unfit.collect();
         let mut tallies: Vec<Tally> = Vec::new();
         let mut waits: Vec<Vec<f64>> = vec![Vec::new(); books.names.len()];
         let mut submitted = vec![0_u64; books.names.len()];
@@ -362,6 +367,7 @@ impl Measures {
             jobs: books.records,
             transitions: Transitions::default(),
             refused: books.refused,
+            unfit,
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Report {
     pub transitions: Transitions,
     /// The jobs that were refused, if any; they are in no table.
     pub refused: Option<Refused>,
+    /// The machines that cannot be divided as their policies say, and why, each as `machine: why`.
+    pub unfit: Vec<String>,
     /// The simulation in numbers.
     pub summary: Summary,
 }

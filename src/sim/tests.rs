@@ -246,6 +246,7 @@ fn groups_get_no_more_than_their_quota() {
         generation: 1,
         name: "physics".into(),
         quota,
+        share_unused: false,
         accept_surplus: None,
         autoregroup: None,
         priority_factor: None,

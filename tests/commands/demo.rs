@@ -59,8 +59,72 @@ fn a_few_short_jobs_end_with_a_true_summary() {
         assert!(text.lines().any(|found| found == line), "{line:?} is missing in:\n{text}");
     }
     assert!(text.contains(": all is well."), "{text}");
+    let first = text.lines().next().unwrap_or_default();
+    assert!(first.contains("Hollow nodes pretend to run pods: no program runs"), "{text}");
+    assert!(text.trim_end().lines().rev().take(2).any(|line| line.starts_with("Next: ")), "{text}");
     assert!(!text.contains('\x1b'), "no cursor movements in a pipe:\n{text:?}");
     assert!(output.stderr.is_empty(), "{text}");
+}
+
+/// Of two users who want the whole pool, the first cycle gives the one with twice the factor half of what the other gets.
+#[test]
+fn two_users_share_the_pool_from_the_first_cycle_on() {
+    let of = |namespace: &str| {
+        let namespace_text =
+            format!("---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n");
+        let job =
+            job("sweep", 30, 1, QUICK).replace("namespace: default", &format!("namespace: {namespace}"));
+        namespace_text + &job
+    };
+    let factor = "apiVersion: slotwright.dev/v1alpha1\nkind: Submitter\nmetadata: {name: bob}\n\
+                  spec: {priorityFactor: 2000}\n";
+    let negotiator = quick_negotiator().replace("cycleDelaySeconds: 1", "cycleDelaySeconds: 2");
+    let dir = manifests(&[factor, &of("alice"), &of("bob")].concat());
+    fs::write(dir.path().join("first.yaml"), negotiator + &job("hello", 1, 1, QUICK)).unwrap();
+    let output = demo().args(["--nodes", "3", "--examples"]).arg(dir.path()).output().unwrap();
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let at_peak = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_default();
+        line.split_whitespace().nth(3).unwrap_or_default().to_owned()
+    };
+    assert_eq!((at_peak("alice"), at_peak("bob")), ("16".to_owned(), "8".to_owned()), "{text}");
+}
+
+#[test]
+fn a_demo_needs_a_node() {
+    let output = demo().args(["--nodes", "0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("0 is not in 1..=65535"), "{}", text(&output));
+}
+
+#[test]
+fn what_the_operator_logs_into_a_file_has_no_colors() {
+    let dir = manifests(&[quick_negotiator(), &job("short", 1, 1, QUICK)].concat());
+    let output = demo().args(["--nodes", "1", "--verbose", "--examples"]).arg(dir.path()).output().unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("this operator leads"), "{log}");
+    assert!(!log.contains('\x1b'), "{log:?}");
+}
+
+/// As in `slotwright demo | head -1`: the reader has what it wants.
+#[test]
+fn a_reader_that_closes_the_pipe_ends_a_command_quietly() {
+    let everything: [&[&str]; 5] = [
+        &["demo", "--nodes", "1"],
+        &["crds"],
+        &["knobs"],
+        &["lint", "--verbose", "examples"],
+        &["config", "--help"],
+    ];
+    for args in everything {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), ""), "{args:?}");
+    }
 }
 
 #[test]

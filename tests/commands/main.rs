@@ -4,6 +4,7 @@ mod bench_workload;
 mod classad_oracle;
 mod config_safety;
 mod config_seeds;
+mod crds;
 mod demo;
 mod lint;
 mod negotiation_oracle;

@@ -98,6 +98,7 @@ fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
         format!("start: yesterday\n{machines}{nobody}"),
         format!("machines: []\n{nobody}"),
         format!("machines:\n  - {{name: n, cpus: 500m, memory: 1Gx}}\n{nobody}"),
+        format!("machines:\n  - {{name: n, cpus: 1, memory: 0}}\n{nobody}"),
         format!(
             "machines:\n  - name: n\n    cpus: 1\n    memory: 1Gi\n    owner:\n      load: -1\n      hours: [{{from: \"25:00\", to: \"9:00\"}}]\n{nobody}"
         ),
@@ -192,6 +193,20 @@ fn jobs_that_a_submit_policy_refuses_are_told_of() {
         told.starts_with("slotwright: refused: 3 jobs were refused and are not counted; the first is a-1: spec.requests.memory: "),
         "{told}"
     );
+}
+
+#[test]
+fn machines_that_cannot_be_divided_are_told_of() {
+    let directory = tempfile::tempdir().unwrap();
+    let scenario = "length: 1h\nmanifests:\n  - apiVersion: slotwright.dev/v1alpha1\n    kind: NodePolicy\n    metadata: {name: p}\n    \
+                    spec: {nodeSelector: {}, config: \"NUM_SLOTS_TYPE_1 = 3\\nSLOT_TYPE_1 = cpus=2\"}\nmachines:\n  \
+                    - {name: n, count: 2, cpus: 4, memory: 4Gi}\nsubmitters: []\n";
+    fs::write(directory.path().join("unfit.yaml"), scenario).unwrap();
+    let output = simulate(directory.path(), &["unfit.yaml"]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let expected = "slotwright: unfit: 2 machines cannot be divided as the policy says; the first is n1: ";
+    assert!(told.starts_with(expected), "{told}");
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn the_operator_accepts_every_object() {
 fn every_job_finds_machines_among_the_demos() {
     let mut world = World::new(&all("examples"));
     world.negotiate();
-    assert_eq!(world.pool.jobs().len(), 8);
+    assert_eq!(world.pool.jobs().len(), 9);
     for cluster in world.pool.jobs().values() {
         let found = cluster.matchable == Matchable::Yes || !cluster.active.is_empty();
         assert!(found, "{}: {:?}", cluster.key.name, cluster.matchable);

@@ -84,7 +84,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When the port is taken, or the server refuses a request.
-    pub async fn start(port: u16, uniform: Option<usize>) -> Result<Self, Error> {
+    pub async fn start(port: u16, uniform: Option<u16>) -> Result<Self, Error> {
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let started = HollowServer::start(addr, ServerConfig::default()).await;
         let server = started.map_err(|source| Error::Bind { addr, source })?;
@@ -96,7 +96,8 @@ impl Cluster {
         };
         let created = Api::all(admin).create(&PostParams::default(), &namespace).await;
         created.map_err(|error| Error::Client(error.to_string()))?;
-        let shapes = uniform.map_or_else(shapes::demo, |n| shapes::uniform(n, UNIFORM_CPUS, UNIFORM_MEMORY));
+        let shapes = uniform
+            .map_or_else(shapes::demo, |n| shapes::uniform(usize::from(n), UNIFORM_CPUS, UNIFORM_MEMORY));
         let capacity = capacity(&shapes);
         let nodes =
             HollowNodes::start(client(&server, "hollow-nodes")?, shapes, nodes::Options::default()).await?;

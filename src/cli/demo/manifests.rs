@@ -25,6 +25,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("25-nodepolicy.yaml", include_str!("../../../examples/25-nodepolicy.yaml")),
     ("26-nodepolicy-config.yaml", include_str!("../../../examples/26-nodepolicy-config.yaml")),
     ("27-submitpolicy.yaml", include_str!("../../../examples/27-submitpolicy.yaml")),
+    ("29-hello.yaml", include_str!("../../../examples/29-hello.yaml")),
     ("30-pi-sweep.yaml", include_str!("../../../examples/30-pi-sweep.yaml")),
     ("31-priorities.yaml", include_str!("../../../examples/31-priorities.yaml")),
     ("32-gpu-training.yaml", include_str!("../../../examples/32-gpu-training.yaml")),

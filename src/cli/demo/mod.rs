@@ -44,8 +44,8 @@ pub struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     broken: Option<PathBuf>,
     /// Use this many nodes of 8 cores and 32 GiB instead of a varied dozen. Not every example fits on these.
-    #[arg(long, value_name = "N")]
-    nodes: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    nodes: Option<u16>,
     /// Give up after this many seconds.
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     timeout: u64,
@@ -81,7 +81,7 @@ pub enum Error {
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
     /// A manifest cannot be read, or the output is closed.
-    #[error(transparent)]
+    #[error("{0}")]
     Io(#[from] io::Error),
 }
 

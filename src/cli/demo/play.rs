@@ -27,6 +27,8 @@ const FRAME: Duration = Duration::from_millis(250);
 /// How long the demo waits, after the last job has completed, for the operator to end all claims and write the last
 /// figures.
 const SETTLED_WITHIN: Duration = Duration::from_secs(15);
+/// How long the demo waits for the first job's slot.
+const FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// How long the operator may take to stop.
 const STOPPED_WITHIN: Duration = Duration::from_secs(8);
 
@@ -38,6 +40,7 @@ pub(super) async fn play(args: &DemoArgs, stop: &CancellationToken) -> Result<Ex
     let files = if needed { manifests::find(args.examples.as_deref())? } else { Vec::new() };
     let broken = args.broken.as_deref().map_or_else(|| Ok(Vec::new()), manifests::read_dir)?;
     let mut screen = Screen::new();
+    screen.say(&introduction(args))?;
     let starting = Box::pin(stop.run_until_cancelled(Cluster::start(args.port, args.nodes)));
     let Some(cluster) = starting.await.transpose()? else {
         return Ok(ExitCode::from(130));
@@ -78,6 +81,13 @@ async fn serve_bare(
     )?;
     stop.cancelled().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The files up to the first one with a job, and the others.
+fn with_jobs(files: &[Manifest]) -> (&[Manifest], &[Manifest]) {
+    let has_job = |file: &Manifest| file.text.lines().any(|line| line.trim_end() == "kind: HTCJob");
+    let first = files.iter().position(has_job).map_or(files.len(), |place| place + 1);
+    files.split_at_checked(first).unwrap_or((files, &[]))
 }
 
 /// Applies files, and shows that. Returns the jobs that the server took, and the manifests that it refused.
@@ -151,9 +161,13 @@ impl Show {
         let outcome = self.run(args, files, server, stop).await?;
         self.screen.clear()?;
         self.screen.say(&format!("\n{}", outcome.text().trim_end()))?;
-        if let Some(kubeconfig) = kubeconfig.filter(|_| !stop.is_cancelled()) {
-            self.screen.say(&invitation(&kubeconfig.path, &outcome.scene))?;
-            self.stay(stop).await;
+        match kubeconfig {
+            Some(kubeconfig) if !stop.is_cancelled() => {
+                self.screen.say(&invitation(&kubeconfig.path, &outcome.scene))?;
+                self.stay(stop).await;
+            }
+            None if outcome.ending == Ending::Complete => self.screen.say(NEXT)?,
+            _ => {}
         }
         self.stop_operator().await;
         Ok(match outcome.ending {
@@ -173,7 +187,14 @@ impl Show {
     ) -> Result<Outcome, Error> {
         let began = Instant::now();
         let deadline = began + Duration::from_secs(args.timeout);
-        let (expected, refused) = apply(&mut self.applier, files, &mut self.screen).await?;
+        let (first, others) = with_jobs(files);
+        let (mut expected, mut refused) = apply(&mut self.applier, first, &mut self.screen).await?;
+        if !others.is_empty() && !expected.is_empty() {
+            self.first_slot(stop).await;
+        }
+        let (more, more_refused) = apply(&mut self.applier, others, &mut self.screen).await?;
+        expected.extend(more);
+        refused.extend(more_refused);
         let (broken_jobs, broken_refused) = apply(&mut self.applier, broken, &mut self.screen).await?;
         self.screen.say("")?;
         let ending = self.watch(&expected, began, deadline, stop).await?;
@@ -198,6 +219,20 @@ impl Show {
             scene: self.scene.clone(),
             elapsed,
         })
+    }
+
+    /// Waits until the first job has a slot, or [`FIRST_WITHIN`] is over. The jobs that follow then arrive within the delay
+    /// between two cycles, and the next cycle shares the pool among all their users. Without that, whoever comes first would
+    /// get all that is free.
+    async fn first_slot(&mut self, stop: &CancellationToken) {
+        let until = Instant::now() + FIRST_WITHIN;
+        while self.scene.carved() == 0 {
+            tokio::select! {
+                Some(sight) = self.sights.next() => self.scene.see(sight),
+                () = sleep_until(until) => return,
+                () = stop.cancelled() => return,
+            }
+        }
     }
 
     /// Shows progress until there is a reason to end.
@@ -258,6 +293,22 @@ impl Show {
     }
 }
 
+/// What the demo without --serve ends with.
+const NEXT: &str = "\nNext: `slotwright demo --serve` (from a checkout: `make demo ARGS=--serve`) keeps the pool up, with a kubeconfig \
+                    for kubectl.\n      docs/tutorials/first-job.md submits a job of your own; docs/how-to/install.md is for a \
+                    real cluster.";
+
+/// Says at once what the demo is, and what its nodes are not.
+fn introduction(args: &DemoArgs) -> String {
+    let operator = if args.cluster_only { "" } else { ", and the operator" };
+    let time =
+        if args.examples.is_some() || args.cluster_only { "" } else { " The jobs take about half a minute." };
+    format!(
+        "This process serves a Kubernetes API, with hollow nodes{operator}. Hollow nodes pretend to run pods: no program runs, \
+         and no image is pulled.{time}"
+    )
+}
+
 /// Waits until the operator ends, and returns why.
 async fn ended(operator: &mut Option<Operator>) -> String {
     let Some(running) = operator.as_mut() else { return std::future::pending().await };
@@ -289,10 +340,12 @@ fn invitation(kubeconfig: &Path, scene: &Scene) -> String {
         format!("  kubectl describe htcjob -n {} {}\n", key.namespace, key.name)
     });
     format!(
-        "\nThe cluster and the operator stay up until Ctrl-C. kubectl works with them:\n\
+        "\nThe cluster and the operator stay up until Ctrl-C. In another terminal:\n\
          \x20 export KUBECONFIG={}\n\
-         \x20 kubectl get htcjobs -A\n{describe}\
-         \x20 kubectl get pslots,submitters,groupquotas",
+         \x20 kubectl get htcjobs -A -o wide\n{describe}\
+         \x20 kubectl get pslots,submitters,groupquotas\n\
+         \x20 kubectl apply -f examples/broken/requirements.yaml    # a job with a mistake; docs/tutorials/first-job.md has one without\n\
+         Pods run nothing here, so that `kubectl logs` has nothing to show.",
         kubeconfig.display()
     )
 }

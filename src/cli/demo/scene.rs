@@ -122,6 +122,8 @@ pub struct Scene {
     carved: BTreeSet<String>,
     /// The most slots that have existed at a time.
     peak_slots: usize,
+    /// The claimed slot weight of each submitter when the most was claimed: how the pool was shared.
+    fullest: BTreeMap<String, f64>,
 }
 
 impl Scene {
@@ -186,6 +188,11 @@ impl Scene {
         sum(its)
     }
 
+    /// The claimed slot weight of a submitter when the most was claimed in the whole pool.
+    pub fn weight_at_peak(&self, submitter: &str) -> f64 {
+        self.fullest.get(submitter).copied().unwrap_or(0.0)
+    }
+
     /// The jobs of `expected` that are not complete, including missing ones.
     pub fn unfinished<'a>(&self, expected: &'a BTreeSet<Key>) -> Vec<&'a Key> {
         expected.iter().filter(|key| !self.jobs.get(*key).is_some_and(|job| job.complete)).collect()
@@ -219,6 +226,17 @@ impl Scene {
         self.slots.insert(uid, claim);
         self.peak_slots = self.peak_slots.max(self.slots.len());
         self.count_groups();
+        self.count_shares();
+    }
+
+    fn count_shares(&mut self) {
+        if self.weight_in_use(None) <= self.fullest.values().sum() {
+            return;
+        }
+        self.fullest.clear();
+        for claim in self.slots.values().flatten() {
+            *self.fullest.entry(claim.submitter.clone()).or_default() += claim.weight;
+        }
     }
 
     fn count_groups(&mut self) {

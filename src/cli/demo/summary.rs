@@ -98,16 +98,17 @@ impl Outcome {
         let width = self.scene.name_width();
         writeln!(
             out,
-            "{:<width$}{:>6}{:>8}{:>12}{:>12}{:>18}",
-            "SUBMITTER", "ENDED", "FACTOR", "REAL PRIO", "EFF. PRIO", "WEIGHTED USAGE"
+            "{:<width$}{:>6}{:>8}{:>10}{:>12}{:>12}{:>18}",
+            "SUBMITTER", "ENDED", "FACTOR", "AT PEAK", "REAL PRIO", "EFF. PRIO", "WEIGHTED USAGE"
         )?;
         for (name, record) in &self.scene.submitters {
             let its = self.scene.jobs.values().filter(|job| job.submitter == *name);
             let ended: i64 = its.map(|job| job.done + job.failed).sum();
             writeln!(
                 out,
-                "{name:<width$}{ended:>6}{:>8}{:>12.4}{:>12.2}{:>16.1} s",
+                "{name:<width$}{ended:>6}{:>8}{:>10}{:>12.4}{:>12.2}{:>16.1} s",
                 record.priority_factor,
+                self.scene.weight_at_peak(name),
                 record.real_priority,
                 record.effective_priority,
                 record.weighted_accumulated_usage,

@@ -35,6 +35,9 @@ impl Reader<'_> {
         if facts.allocatable.whole().cpus < 1 {
             self.wrong(&format!("{path}.cpus"), "a machine needs at least one whole CPU");
         }
+        if facts.allocatable.whole().memory_mib < 1 {
+            self.wrong(&format!("{path}.memory"), "a machine needs at least 1Mi of memory");
+        }
         let owner = group.owner.as_ref().map(|owner| self.owner(&format!("{path}.owner"), owner));
         let absence = group
             .leaves

@@ -28,6 +28,7 @@ use clap::{Args, ValueEnum};
 
 use super::print::json;
 use super::stop::{DONE, NO, UNUSABLE};
+use model::pool::units::counted;
 use sim::compare::Comparison;
 use sim::{Refused, Report, Scenario, simulate};
 
@@ -112,7 +113,7 @@ impl SimulateArgs {
             Format::Text => output::text(&report, out)?,
             Format::Json => json(&report.summary, out)?,
         }
-        tell_refused(&report, err)
+        Ok(tell_refused(&report, err)?.max(tell_unfit(&report, err)?))
     }
 
     fn two(
@@ -149,8 +150,11 @@ impl SimulateArgs {
                 json(&answer, out)?;
             }
         }
-        let refused = tell_refused(&this, err)?.max(tell_refused(&against, err)?);
-        let Some(difference) = &comparison.differs else { return Ok(refused) };
+        let mut told = DONE;
+        for report in [&this, &against] {
+            told = told.max(tell_refused(report, err)?).max(tell_unfit(report, err)?);
+        }
+        let Some(difference) = &comparison.differs else { return Ok(told) };
         writeln!(err, "slotwright: the workloads differ, not the policies alone: {difference}")?;
         Ok(NO)
     }
@@ -162,6 +166,19 @@ fn tell_refused(report: &Report, err: &mut dyn Write) -> io::Result<u8> {
     writeln!(
         err,
         "slotwright: {}: {jobs} jobs were refused and are not counted; the first is {first}",
+        report.name
+    )?;
+    Ok(NO)
+}
+
+/// Warns of machines that cannot be divided as their policies say: they are not as the scenario means them. Returns the exit
+/// status.
+fn tell_unfit(report: &Report, err: &mut dyn Write) -> io::Result<u8> {
+    let Some(first) = report.unfit.first() else { return Ok(DONE) };
+    let machines = counted(u64::try_from(report.unfit.len()).unwrap_or(u64::MAX), "machine");
+    writeln!(
+        err,
+        "slotwright: {}: {machines} cannot be divided as the policy says; the first is {first}",
         report.name
     )?;
     Ok(NO)

@@ -68,7 +68,8 @@ pub(super) fn size(n: u64) -> i64 {
 
 /// Two digits behind the point: what people read, and fewer writes.
 pub(super) fn rounded(value: f64) -> f64 {
-    (value * 100.0).round() / 100.0
+    // A sum of nothing, and what is rounded up to nothing, are -0.0: people read 0.
+    (value * 100.0).round() / 100.0 + 0.0
 }
 
 /// What has to be merged into `old` so that it becomes `new`: null for what is gone. None where they are the same.
@@ -114,6 +115,13 @@ mod tests {
             (json!({"a": 2}), json!({"a": 2.0}), None),
         ] {
             assert_eq!(merge_patch(&old, &new), patch, "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn nobody_reads_a_negative_zero() {
+        for value in [-0.0, -0.001, std::iter::empty::<f64>().sum::<f64>()] {
+            assert_eq!(json!(rounded(value)).to_string(), "0.0");
         }
     }
 

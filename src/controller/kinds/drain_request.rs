@@ -77,6 +77,7 @@ pub fn facts(object: &DrainRequest) -> DrainFacts {
     let generation = object.metadata.generation.unwrap_or(1);
     DrainFacts {
         name: object.name_any().into(),
+        uid: object.uid().unwrap_or_default().into(),
         generation,
         created: object.metadata.creation_timestamp.as_ref().map_or(Time::default(), time),
         spec: if problems.is_empty() { Ok(Arc::new(understood)) } else { Err(problems) },
@@ -111,19 +112,7 @@ fn status(pool: &Pool, drain: &Drain, old: &[Condition], now: Time) -> DrainRequ
     let machine = drain.spec.as_ref().and_then(|spec| pool.machines().get(&spec.machine));
     let under_way = matches!(drain.phase, DrainPhase::Draining { .. });
     let claims = machine.filter(|_| under_way).map_or(0, |machine| machine.claimed_slots().count());
-    let (reason, message) = match &drain.phase {
-        DrainPhase::Waiting(why) => (why.reason, why.message.clone()),
-        DrainPhase::Refused(why) => ("Refused", why.message.clone()),
-        DrainPhase::Draining { .. } => {
-            ("Draining", "jobs are leaving the node; see status.claims for how many are left".to_owned())
-        }
-        DrainPhase::Drained { .. } => {
-            ("Drained", "all slots of the node are drained, until this DrainRequest is deleted".to_owned())
-        }
-        DrainPhase::Resumed { .. } => {
-            ("Resumed", "all slots of the node were drained, and take jobs again".to_owned())
-        }
-    };
+    let (reason, message) = drain.phase.says();
     let done = matches!(drain.phase, DrainPhase::Drained { .. } | DrainPhase::Resumed { .. });
     let says = Says { type_: types::DRAINED, status: Some(done), reason, message };
     DrainRequestStatus {
@@ -160,6 +149,7 @@ mod tests {
         let cost = DrainCost { badput: 70, unclaimed: 90 };
         let drain = DrainFacts {
             name: "d".into(),
+            uid: "u-d".into(),
             generation: 3,
             created: now,
             spec: Ok(spec.into()),

@@ -64,6 +64,7 @@ pub fn facts(object: &GroupQuota) -> Group {
             (None, Some(share)) => Quota::Dynamic(share.clamp(0.0, 1.0)),
             (None, None) => Quota::Static(0.0),
         },
+        share_unused: spec.quota.is_some() && spec.dynamic_quota.is_some(),
         accept_surplus: spec.accept_surplus,
         autoregroup: spec.autoregroup,
         priority_factor: spec.priority_factor.filter(|factor| *factor >= 1.0),
@@ -104,8 +105,18 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
         weighted_resources_used: rounded(group_usage(pool, &group.name)),
         idle,
         running,
-        conditions: vec![accepted(old, &problems, group.generation, now)],
+        conditions: vec![in_force(accepted(old, &problems, group.generation, now), group)],
     }
+}
+
+/// The condition Accepted, which also says what of an accepted spec has no effect.
+fn in_force(mut accepted: Condition, group: &Group) -> Condition {
+    if group.share_unused && accepted.status == "True" {
+        accepted.message.push_str(
+            "; spec.dynamicQuota has no effect: where both quotas are given, the static one counts",
+        );
+    }
+    accepted
 }
 
 #[cfg(test)]
@@ -122,7 +133,14 @@ mod tests {
             (json!({}), Quota::Static(0.0)),
         ] {
             let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "g"}, "spec": spec});
-            assert_eq!(facts(&serde_json::from_value(object).unwrap()).quota, quota);
+            let group = facts(&serde_json::from_value(object).unwrap());
+            assert_eq!(group.quota, quota);
+            let both = in_force(accepted(&[], &[], 1, Time::default()), &group).message;
+            assert_eq!(
+                both.contains("spec.dynamicQuota has no effect"),
+                quota == Quota::Static(3.0),
+                "{both}"
+            );
         }
     }
 }

@@ -336,9 +336,10 @@ fn lane(task: &Task) -> Lane {
             }
             Effect::Tell(notice) => match &notice.about {
                 Subject::Job(job) => Lane::Keeping(job.namespace.clone()),
-                Subject::Policy { .. } | Subject::Negotiator { .. } | Subject::SubmitPolicy { .. } => {
-                    Lane::Cluster
-                }
+                Subject::Policy { .. }
+                | Subject::Negotiator { .. }
+                | Subject::SubmitPolicy { .. }
+                | Subject::Drain { .. } => Lane::Cluster,
             },
             Effect::WriteSlot { .. }
             | Effect::DeleteSlot { .. }

@@ -179,6 +179,7 @@ fn reference(notice: &Notice) -> ObjectReference {
         Subject::Policy { name, .. } => ("NodePolicy", None, name.to_string()),
         Subject::Negotiator { name, .. } => ("Negotiator", None, name.to_string()),
         Subject::SubmitPolicy { name, .. } => ("SubmitPolicy", None, name.to_string()),
+        Subject::Drain { name, .. } => ("DrainRequest", None, name.to_string()),
     };
     ObjectReference {
         api_version: Some(format!("{}/{}", api::GROUP, api::VERSION)),

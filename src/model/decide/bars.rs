@@ -7,8 +7,15 @@ use super::Negotiation;
 use crate::negotiator::groups::GroupInput;
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Cycle, Outcome, RejectReason, Rejection};
-use crate::pool::{Amount, Bar, Job, Machine, Offer, Pool};
+use crate::pool::{
+    Amount, Bar, Job, Machine, MachineSlot, Matchable, NegotiatorId, Offer, Pool, Request, Resources,
+    StartdConfig,
+};
+use crate::startd::{slot_weight, unclaimed_slot_ad};
 use classad::Env;
+
+/// The most slots that are asked what a proc would weigh there.
+const MOST_WEIGHING: usize = 50;
 
 /// The most nodes that a message names.
 const NAMED: usize = 2;
@@ -17,14 +24,24 @@ const NAMED: usize = 2;
 pub(super) struct Bars<'a> {
     pool: &'a Pool,
     cycle: &'a Cycle,
+    negotiator: &'a NegotiatorId,
+    /// The NodePolicies that have a RANK.
+    ranking: Option<Arc<str>>,
     /// What each submitter uses, the cycle's matches included.
     used: Vec<f64>,
     /// The submitters that wait for busy nodes, those first whose turn comes first.
     turns: Vec<usize>,
     /// Nodes that offer nothing for a while.
     withheld: Option<Arc<str>>,
-    /// Whether what a slot weighs is not what the job requests.
-    weighs: bool,
+    /// The slots of one machine of each configuration, if one of these says that slots weigh anything else than their CPUs.
+    weighing: Vec<Weighing<'a>>,
+}
+
+/// A slot with what its policy says of it.
+struct Weighing<'a> {
+    machine: &'a Machine,
+    slot: &'a MachineSlot,
+    config: Arc<StartdConfig>,
 }
 
 impl<'a> Bars<'a> {
@@ -39,14 +56,21 @@ impl<'a> Bars<'a> {
         let busy = |rejection: &&Rejection| {
             matches!(rejection.reason, RejectReason::NoMatch | RejectReason::NoSlots)
         };
-        let turns: BTreeSet<usize> =
-            outcome.rejections.iter().filter(busy).map(|rejection| rejection.submitter).collect();
+        // Who has nothing but jobs that no machine could run has no turn.
+        let possible = |rejection: &&Rejection| {
+            let job = negotiation.job(rejection.submitter, rejection.request);
+            let job = job.and_then(|uid| pool.jobs().get(uid));
+            job.is_some_and(|job| !matches!(job.matchable, Matchable::No(_)))
+        };
+        let waiting = outcome.rejections.iter().filter(busy).filter(possible);
+        let turns: BTreeSet<usize> = waiting.map(|rejection| rejection.submitter).collect();
         let mut turns: Vec<usize> = turns.into_iter().collect();
         let priority =
             |place: &usize| cycle.submitters.get(*place).map_or(f64::MAX, |input| input.effective_priority);
         turns.sort_by(|a, b| priority(a).total_cmp(&priority(b)));
-        let weighs = pool.machines().values().any(|machine| pool.startd(machine).has_weights());
-        Self { pool, cycle, used, turns, withheld: withheld(pool), weighs }
+        let negotiator = &negotiation.negotiator;
+        let (ranking, withheld, weighing) = (ranking(pool), withheld(pool), weighing(pool));
+        Self { pool, cycle, negotiator, ranking, used, turns, withheld, weighing }
     }
 
     /// What bars the procs of a job.
@@ -67,9 +91,12 @@ impl<'a> Bars<'a> {
             RejectReason::TimeLimit
             | RejectReason::EvaluationShare
             | RejectReason::TooExpensive
-            | RejectReason::SubmitterLimit
-            | RejectReason::PreemptionPolicy
-            | RejectReason::PreemptionRank => Bar::Other(rejection.reason),
+            | RejectReason::SubmitterLimit => Bar::Other(rejection.reason),
+            RejectReason::PreemptionPolicy => {
+                let by = self.negotiator.name().map(|name| format!("Negotiator {name}").into());
+                Bar::Kept { reason: rejection.reason, by }
+            }
+            RejectReason::PreemptionRank => Bar::Kept { reason: rejection.reason, by: self.ranking.clone() },
         })
     }
 
@@ -95,7 +122,7 @@ impl<'a> Bars<'a> {
 
     /// The quota that bars a job: its group's, or that of a group around it.
     fn quota(&self, group: usize, cluster: &Job) -> Option<Amount> {
-        let wants = self.weight(cluster);
+        let wants = self.by_cpus(cluster);
         let amount = |place: usize, own: bool| {
             let input = self.cycle.groups.get(place)?;
             let limit = if own { input.quota } else { input.subtree_quota };
@@ -118,7 +145,7 @@ impl<'a> Bars<'a> {
             }
             next = self.cycle.groups.get(place).and_then(|input: &GroupInput| input.parent);
         }
-        Some(least)
+        Some(self.by_policy(least, cluster))
     }
 
     /// What a group's own submitters use, or all within it.
@@ -140,7 +167,7 @@ impl<'a> Bars<'a> {
     /// The ceiling that keeps a submitter waiting: its own, or its owner's.
     fn ceiling(&self, submitter: usize, cluster: &Job) -> Option<Amount> {
         let input = self.cycle.submitters.get(submitter)?;
-        let wants = self.weight(cluster);
+        let wants = self.by_cpus(cluster);
         let amount =
             |of: &str, used: f64, limit: f64| Amount { of: of.into(), used, limit, wants, may_grow: false };
         let used = self.used.get(submitter).copied().unwrap_or_default();
@@ -153,20 +180,72 @@ impl<'a> Bars<'a> {
             Some(amount(&account.name, account.weighted_used + taken, account.ceiling))
         });
         let left = |amount: &Amount| amount.limit - amount.used;
-        match (own, owner) {
+        let least = match (own, owner) {
             (Some(own), Some(owner)) => Some(if left(&owner) <= left(&own) { owner } else { own }),
             (own, owner) => own.or(owner),
-        }
+        };
+        least.map(|least| self.by_policy(least, cluster))
     }
 
-    /// What a proc weighs; 0 where the slots say, and not the request.
-    fn weight(&self, cluster: &Job) -> f64 {
-        let Some(spec) = cluster.spec.as_ref().filter(|_| !self.weighs) else { return 0.0 };
+    /// The amount as it is where policies say what slots weigh. What a proc takes is then told only if it is too much on any
+    /// machine: it is the least that the proc may take.
+    fn by_policy(&self, mut amount: Amount, cluster: &Job) -> Amount {
+        if self.cycle.config.use_slot_weights && !self.weighing.is_empty() {
+            // Policies are asked only of a proc whose CPUs are too many: many jobs wait for one quota.
+            let known = amount.is_too_small() && self.weighing.len() <= MOST_WEIGHING;
+            amount.wants = if known { self.least_weight(cluster) } else { 0.0 };
+            if !amount.is_too_small() {
+                amount.wants = 0.0;
+            }
+        }
+        amount
+    }
+
+    /// The least that a slot of what a job requests weighs by the policies.
+    fn least_weight(&self, cluster: &Job) -> f64 {
+        let Some(spec) = &cluster.spec else { return 0.0 };
+        let Request { cpus, memory_mib, disk_kib, .. } = spec.request;
+        let asked = Resources { cpus, memory_mib, disk_kib, ..Resources::default() };
+        let weights = self.weighing.iter().map(|Weighing { machine, slot, config }| {
+            let ad = unclaimed_slot_ad(machine, slot, config);
+            slot_weight(&ad, &asked, machine.slot_config(config, slot.id), &Env::at(self.cycle.now))
+        });
+        weights.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What a proc weighs where no policy says anything else.
+    fn by_cpus(&self, cluster: &Job) -> f64 {
+        let Some(spec) = &cluster.spec else { return 0.0 };
         if !self.cycle.config.use_slot_weights {
             return 1.0;
         }
         u32::try_from(spec.request.cpus).map_or(0.0, f64::from)
     }
+}
+
+/// The slots of one machine of each configuration; none where slots weigh their CPUs on every machine.
+fn weighing(pool: &Pool) -> Vec<Weighing<'_>> {
+    let mut found: Vec<Weighing<'_>> = Vec::new();
+    for machine in pool.machines().values() {
+        let config = pool.startd(machine);
+        let known = |other: &Weighing<'_>| Arc::ptr_eq(&other.config, &config);
+        if !found.iter().any(known) {
+            found.extend(machine.slots().map(|slot| Weighing { machine, slot, config: Arc::clone(&config) }));
+        }
+    }
+    let weigh = found.iter().any(|weighing| weighing.config.has_weights());
+    if weigh { found } else { Vec::new() }
+}
+
+/// The NodePolicies of machines that have a RANK, as part of a sentence.
+fn ranking(pool: &Pool) -> Option<Arc<str>> {
+    let ranks = |machine: &&Machine| pool.startd(machine).has_ranks();
+    let policies = pool.machines().values().filter(ranks).filter_map(|machine| machine.policy.as_ref());
+    let policies: BTreeSet<String> = policies.map(|policy| format!("NodePolicy {policy}")).collect();
+    let named: Vec<String> = policies.iter().take(NAMED).cloned().collect();
+    let more = policies.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")).into())
 }
 
 /// Nodes that offer nothing for a while, and why. A taint stays, and is no news.

@@ -263,7 +263,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         }
     }
     rest_refused(pool, &id, refused, now);
-    tell_matches(pool, &claims);
+    tell_matches(pool, &claims, now);
     count_barred(pool, negotiation);
     hold_too_expensive(pool, negotiation, outcome);
     explain_rejections(pool, negotiation, outcome, now);
@@ -315,12 +315,15 @@ fn keep_allocations(pool: &mut Pool, id: &NegotiatorId, cycle: &Cycle, outcome: 
     pool.set_given(id, given.unwrap_or_default());
 }
 
-fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>) {
+fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>, now: Time) {
+    let by = pool.offers();
     for (uid, (procs, machines)) in claims {
         let matched = pool.edit_job(uid, |cluster| {
             if cluster.matchable != Matchable::Yes {
                 (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
             }
+            // A match explains the job, until machines offer something else.
+            (cluster.explained, cluster.explained_by, cluster.explaining) = (now, by, None);
             if cluster.idle.is_empty() {
                 cluster.waits = None;
             }
@@ -379,7 +382,7 @@ fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        let cluster = pool.jobs().get(uid).filter(|cluster| cluster.active.is_empty())?;
+        let cluster = pool.jobs().get(uid)?;
         unexplained(pool, cluster, now).then_some((rejection.submitter, cluster))
     });
     let mut waiting: Vec<(usize, &Job)> = rejected.collect();

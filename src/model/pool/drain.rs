@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use super::Pool;
+use super::effect::{Notice, Subject};
 use super::ids::MachineName;
 use super::job::Problem;
 use super::marks::Change;
 use super::time::Time;
 use classad::Expr;
+
+/// The phase of a request for a node that is not there.
+const NO_SUCH_NODE: &str = "NoSuchNode";
 
 /// How jobs leave a machine that is drained: `condor_drain`'s schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +88,27 @@ impl Phase {
         }
     }
 
+    /// The phase's name, and a sentence about it: for the request's condition and for its events.
+    pub fn says(&self) -> (&'static str, String) {
+        let (reason, message) = match self {
+            Self::Waiting(why) => return (why.reason, why.message.clone()),
+            Self::Refused(why) => return ("Refused", why.message.clone()),
+            Self::Draining { .. } => {
+                ("Draining", "jobs are leaving the node; see status.claims for how many are left")
+            }
+            Self::Drained { .. } => {
+                ("Drained", "all slots of the node are drained, until this DrainRequest is deleted")
+            }
+            Self::Resumed { .. } => ("Resumed", "all slots of the node were drained, and take jobs again"),
+        };
+        (reason, message.to_owned())
+    }
+
+    /// Whether the phase is worth an event: not if the request is about to begin.
+    fn is_told(&self) -> bool {
+        !matches!(self, Self::Waiting(why) if ["Waiting", NO_SUCH_NODE].contains(&why.reason))
+    }
+
     /// Whether nothing more follows from it.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Resumed { .. })
@@ -154,6 +179,8 @@ pub struct History {
 pub struct DrainFacts {
     /// The object's name.
     pub name: Arc<str>,
+    /// The object's uid.
+    pub uid: Arc<str>,
     /// `metadata.generation`.
     pub generation: i64,
     /// `metadata.creationTimestamp`.
@@ -169,6 +196,8 @@ pub struct DrainFacts {
 /// A `DrainRequest`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drain {
+    /// The object's uid.
+    pub uid: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
     /// When it was made: the earlier goes first.
@@ -231,17 +260,25 @@ impl Pool {
     pub(super) fn drain_seen(&mut self, facts: DrainFacts) {
         let known = facts.spec.as_ref().is_ok_and(|spec| self.machines.contains_key(&spec.machine));
         let waiting = || {
-            let (reason, message) = if known || facts.spec.is_err() {
-                ("Waiting", "the drain has not begun".to_owned())
-            } else {
-                ("NoSuchNode", "there is no node of this name; the drain begins when there is".to_owned())
+            let (reason, message) = match &facts.spec {
+                // A spec that is not understood begins nothing, and waits for nothing but another spec.
+                Err(problems) => {
+                    let reason = problems.first().map_or("InvalidSpec", |problem| problem.reason);
+                    let each =
+                        problems.iter().map(|Problem { field, message, .. }| format!("{field}: {message}"));
+                    (reason, each.collect::<Vec<_>>().join("; "))
+                }
+                Ok(_) if known => ("Waiting", "the drain has not begun".to_owned()),
+                Ok(_) => {
+                    (NO_SUCH_NODE, "there is no node of this name; the drain begins when there is".to_owned())
+                }
             };
             Phase::Waiting(Problem { reason, field: "spec.node".to_owned(), message })
         };
         let before = self.drains.get(&facts.name);
         // Another spec is another request: what came of the old one does not count.
         let (phase, cost) = match before {
-            Some(before) if before.spec.as_ref() == facts.spec.as_ref().ok() => {
+            Some(before) if before.spec.is_some() && before.spec.as_ref() == facts.spec.as_ref().ok() => {
                 (before.phase.clone(), before.cost)
             }
             Some(_) => (waiting(), Cost::default()),
@@ -253,6 +290,7 @@ impl Pool {
             Err(problems) => (None, problems),
         };
         let drain = Drain {
+            uid: facts.uid,
             generation: facts.generation,
             created: facts.created,
             spec,
@@ -264,10 +302,24 @@ impl Pool {
         if before == Some(&drain) {
             return;
         }
+        let is_news =
+            !drain.problems.is_empty() && before.is_none_or(|before| before.problems != drain.problems);
         let specs = [before.and_then(|before| before.spec.clone()), drain.spec.clone()];
         let machines = specs.each_ref().map(|spec| spec.as_ref().map(|spec| &spec.machine));
         self.changed(Change::Drain(Some(&facts.name), machines));
-        self.drains.insert(facts.name, drain);
+        self.drains.insert(facts.name.clone(), drain);
+        if is_news {
+            self.tell_of_drain(&facts.name);
+        }
+    }
+
+    /// Tells the people who look at a `DrainRequest` in which phase it is, if that is worth an event.
+    pub(super) fn tell_of_drain(&mut self, request: &Arc<str>) {
+        let Some(drain) = self.drains.get(request).filter(|drain| drain.phase.is_told()) else { return };
+        let (reason, note) = drain.phase.says();
+        let warning = matches!(drain.phase, Phase::Refused(_)) || !drain.problems.is_empty();
+        let about = Subject::Drain { name: Arc::clone(request), uid: Arc::clone(&drain.uid) };
+        self.notices.push(Notice { about, warning, reason, action: "Drain", note });
     }
 
     /// What drains that are over cost machines, by the records of their requests. A drain that goes on brings its own.

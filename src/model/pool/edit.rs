@@ -183,13 +183,14 @@ impl Pool {
         self.changed(Change::SubmitterSet(&name));
     }
 
-    /// Changes what became of a DrainRequest. Where its phase is another then, its status shows so.
+    /// Changes what became of a DrainRequest. Where its phase is another then, its status shows so, and people are told.
     pub fn edit_drain<T>(&mut self, request: &Arc<str>, edit: impl FnOnce(&mut Drain) -> T) -> Option<T> {
         let drain = self.drains.get_mut(request)?;
         let before = drain.phase.clone();
         let result = edit(drain);
         if drain.phase != before {
             self.changed(Change::DrainStatus(request));
+            self.tell_of_drain(request);
         }
         Some(result)
     }

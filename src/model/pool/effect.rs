@@ -272,6 +272,13 @@ pub enum Subject {
         /// Its uid.
         uid: Arc<str>,
     },
+    /// A `DrainRequest`.
+    Drain {
+        /// Its name.
+        name: Arc<str>,
+        /// Its uid.
+        uid: Arc<str>,
+    },
 }
 
 impl Subject {
@@ -279,7 +286,10 @@ impl Subject {
     pub fn uid(&self) -> &str {
         match self {
             Self::Job(job) => job.uid.as_str(),
-            Self::Policy { uid, .. } | Self::Negotiator { uid, .. } | Self::SubmitPolicy { uid, .. } => uid,
+            Self::Policy { uid, .. }
+            | Self::Negotiator { uid, .. }
+            | Self::SubmitPolicy { uid, .. }
+            | Self::Drain { uid, .. } => uid,
         }
     }
 }

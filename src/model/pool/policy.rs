@@ -179,6 +179,12 @@ impl StartdConfig {
         self.single.get(&id).or_else(of_type).unwrap_or(&self.slots)
     }
 
+    /// Whether slots prefer some jobs to others: RANK.
+    pub fn has_ranks(&self) -> bool {
+        let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());
+        all.any(|slot| slot.policy.rank.is_some())
+    }
+
     /// Whether slots may weigh anything else than their CPUs.
     pub fn has_weights(&self) -> bool {
         let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());
@@ -273,6 +279,8 @@ pub struct Group {
     pub owners: Option<Vec<String>>,
     /// Its quota.
     pub quota: Quota,
+    /// Whether a dynamic quota is given too, beside the static one that counts.
+    pub share_unused: bool,
     /// Whether it may use what other groups leave; `GROUP_ACCEPT_SURPLUS` where unset.
     pub accept_surplus: Option<bool>,
     /// Whether its jobs compete with those of no group in the end; `GROUP_AUTOREGROUP` where unset.

@@ -185,6 +185,7 @@ mod tests {
             generation: 1,
             name: name.into(),
             quota: Quota::Static(0.0),
+            share_unused: false,
             accept_surplus: None,
             autoregroup: None,
             priority_factor,

@@ -90,6 +90,13 @@ pub enum Bar {
         /// Nodes that offer nothing for a while, and why.
         withheld: Option<Arc<str>>,
     },
+    /// The machines that match keep their present jobs.
+    Kept {
+        /// By which expression: PREEMPTION_REQUIREMENTS or RANK.
+        reason: RejectReason,
+        /// Whose expression it is: `Negotiator default`, `NodePolicy desktops`; none where it is the default.
+        by: Option<Arc<str>>,
+    },
     /// Anything else: the reason says all there is.
     Other(RejectReason),
 }
@@ -105,7 +112,7 @@ impl Bar {
             Self::Ceiling(_) => RejectReason::Ceiling.word(),
             Self::ConcurrencyLimit(_) => RejectReason::ConcurrencyLimit.word(),
             Self::Busy { .. } => RejectReason::NoMatch.word(),
-            Self::Other(reason) => reason.word(),
+            Self::Kept { reason, .. } | Self::Other(reason) => reason.word(),
         }
     }
 
@@ -116,7 +123,7 @@ impl Bar {
                 Some(Arc::clone(&amount.of))
             }
             Self::NoGroup => Some("<none>".into()),
-            Self::ConcurrencyLimit(None) | Self::Busy { .. } | Self::Other(_) => None,
+            Self::ConcurrencyLimit(None) | Self::Busy { .. } | Self::Kept { .. } | Self::Other(_) => None,
         }
     }
 
@@ -126,7 +133,11 @@ impl Bar {
             Self::GroupQuota(amount) | Self::Ceiling(amount) | Self::ConcurrencyLimit(Some(amount)) => {
                 amount.is_too_small()
             }
-            Self::NoGroup | Self::ConcurrencyLimit(None) | Self::Busy { .. } | Self::Other(_) => false,
+            Self::NoGroup
+            | Self::ConcurrencyLimit(None)
+            | Self::Busy { .. }
+            | Self::Kept { .. }
+            | Self::Other(_) => false,
         }
     }
 }

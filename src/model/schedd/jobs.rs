@@ -95,6 +95,9 @@ pub fn is_like(text: &str, pattern: &str) -> bool {
     }
 }
 
+/// The most groups that a message names.
+const NAMED_GROUPS: usize = 10;
+
 /// The problem that nobody declared a job's accounting group, if so.
 fn unknown_group(pool: &Pool, cluster: &Job) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
@@ -104,7 +107,10 @@ fn unknown_group(pool: &Pool, cluster: &Job) -> Option<Problem> {
     let known = if known.is_empty() {
         "none is declared".to_owned()
     } else {
-        format!("declared: {}", known.join(", "))
+        let more = known.len().saturating_sub(NAMED_GROUPS);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let named: Vec<&str> = known.iter().copied().take(NAMED_GROUPS).collect();
+        format!("declared: {}{more}", named.join(", "))
     };
     Some(Problem {
         reason: "UnknownGroup",

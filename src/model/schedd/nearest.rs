@@ -2,7 +2,7 @@
 
 use super::devices;
 use crate::pool::units::{bytes, counted, readable};
-use crate::pool::{Machine, Side};
+use crate::pool::{DrainedFor, Machine, Side};
 use classad::{Ad, Clause, Env, Expr, Value, explain_match};
 
 /// The most attributes of a machine that are shown beside a clause.
@@ -100,6 +100,14 @@ fn of_machine(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, e
     }
     let start = clause.text.eq_ignore_ascii_case("START").then(|| slot.get("Start")).flatten();
     let expression = start.map_or_else(|| clause.text.clone(), |start| format!("START = {start}"));
+    // What START says while a node is drained is the drain's, and not the policy's.
+    let is_start = start.is_some() || clause.text.eq_ignore_ascii_case("false");
+    if let Some(draining) = machine.and_then(|machine| machine.draining.as_ref()).filter(|_| is_start) {
+        return vec![lack(match &draining.why {
+            DrainedFor::Request(request) => format!("is drained for DrainRequest {request}"),
+            DrainedFor::Cordon => "is cordoned, and is drained".to_owned(),
+        })];
+    }
     let policy = machine.and_then(|machine| machine.policy.as_ref());
     let by = policy.map(|policy| format!(" of NodePolicy {policy}")).unwrap_or_default();
     let text = start.map(ToString::to_string).unwrap_or(clause.text.clone());

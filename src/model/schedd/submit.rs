@@ -349,7 +349,10 @@ fn check_group(group: &str, problems: &mut Vec<Problem>) {
         problems.push(Problem {
             reason: "InvalidGroup",
             field: "spec.accountingGroup".to_owned(),
-            message: format!("{group:?} is not a group's name; names read physics.higgs"),
+            message: format!(
+                "{group:?} is not a group's name: write letters, digits, _ and -, and a dot before a group inside another, as in \
+                 physics.higgs"
+            ),
         });
     }
 }

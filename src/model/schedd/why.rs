@@ -125,7 +125,8 @@ pub fn barred(bar: &Bar) -> String {
                 withheld.as_ref().map(|nodes| format!("; not in use: {nodes}")).unwrap_or_default();
             format!("every node that could run a proc is busy{turn}{withheld}")
         }
-        Bar::Other(reason) => other(*reason).to_owned(),
+        Bar::Kept { reason, by: Some(by) } => format!("{} ({by})", other(*reason)),
+        Bar::Kept { reason, by: None } | Bar::Other(reason) => other(*reason).to_owned(),
     }
 }
 
@@ -162,9 +163,7 @@ fn other(reason: RejectReason) -> &'static str {
         RejectReason::PreemptionPolicy => {
             "the nodes that match are in use, and PREEMPTION_REQUIREMENTS leaves them to their present jobs"
         }
-        RejectReason::PreemptionRank => {
-            "the nodes that match are in use by jobs that their policy's RANK prefers"
-        }
+        RejectReason::PreemptionRank => "the nodes that match are in use by jobs that their RANK prefers",
     }
 }
 
@@ -183,6 +182,16 @@ mod tests {
                 Bar::GroupQuota(amount("physics.neutrino", 8.0, 8.0, 1.0)),
                 "GroupQuotaReached",
                 "waits for group physics.neutrino: 8 of 8 in use",
+            ),
+            (
+                Bar::Kept { reason: RejectReason::PreemptionRank, by: Some("NodePolicy desktops".into()) },
+                "PresentJobsRankHigher",
+                "the nodes that match are in use by jobs that their RANK prefers (NodePolicy desktops)",
+            ),
+            (
+                Bar::Kept { reason: RejectReason::PreemptionPolicy, by: Some("Negotiator default".into()) },
+                "PreemptionNotAllowed",
+                "the nodes that match are in use, and PREEMPTION_REQUIREMENTS leaves them to their present jobs (Negotiator default)",
             ),
             (
                 Bar::GroupQuota(amount("g", 0.0, 8.0, 12.0)),

@@ -3,8 +3,8 @@
 use super::world::World;
 use crate::kit;
 use crate::pool::{
-    Event, HoldReason, JOB_POLICY_UNDEFINED, Job, LimitObject, MachineFacts, StartdConfig, SubmitterFacts,
-    Taint,
+    DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event, HoldReason, JOB_POLICY_UNDEFINED, Job,
+    LimitObject, MachineFacts, StartdConfig, SubmitterFacts, Taint,
 };
 use crate::schedd::{GpuDemands, why};
 
@@ -48,7 +48,7 @@ fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
 /// A pool in which a job named `job` waits.
 type Cause = fn() -> World;
 
-const CAUSES: [(&str, Cause, &str); 13] = [
+const CAUSES: [(&str, Cause, &str); 17] = [
     (
         "quota",
         || {
@@ -70,6 +70,36 @@ const CAUSES: [(&str, Cause, &str); 13] = [
             world
         },
         "a proc takes 3 of group physics, whose quota is 2 in all; request less, or have an admin raise the quota",
+    ),
+    (
+        "a quota that can never be, where a policy says what slots weigh",
+        || {
+            let mut world = pool();
+            let text = "SLOT_WEIGHT = Cpus * 2\n";
+            let mut startd = StartdConfig::default();
+            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+            world.govern(startd, text);
+            world.group("physics", 2.0);
+            world.submit("job", "alice", 1, |job| {
+                (job.group, job.request.cpus) = (Some("physics".to_owned()), 3);
+            });
+            world
+        },
+        "a proc takes 6 of group physics, whose quota is 2 in all; request less, or have an admin raise the quota",
+    ),
+    (
+        "busy, and somebody before whom no machine could ever run",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "carol", 8, |_| ());
+            world.submit("never", "bob", 1, |job| job.request.cpus = 100);
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world
+                .sees(Event::Submitter(SubmitterFacts { factor: Some(90_000.0), ..kit::submitter("alice") }));
+            world
+        },
+        "every node that could run a proc is busy; the next turn is alice's",
     ),
     (
         "ceiling",
@@ -130,6 +160,50 @@ const CAUSES: [(&str, Cause, &str); 13] = [
             world
         },
         "the only node that could run a proc offers nothing now: n3 is cordoned",
+    ),
+    (
+        "cordoned, while some procs of the job run there",
+        || {
+            let mut world = pool();
+            closed(&mut world, |_| ());
+            world.submit("job", "alice", 3, |job| job.request.cpus = 12);
+            world.pass(30);
+            closed(&mut world, |facts| facts.cordoned = true);
+            world
+        },
+        "the only node that could run a proc offers nothing now: n3 is cordoned",
+    ),
+    (
+        "drained",
+        || {
+            let mut world = pool();
+            closed(&mut world, |_| ());
+            world.settle();
+            let spec = DrainSpec {
+                machine: "n3".into(),
+                schedule: DrainSchedule::Graceful,
+                resume: false,
+                check: None,
+                start: None,
+                reason: None,
+            };
+            world.sees(Event::Drain(DrainFacts {
+                name: "d".into(),
+                uid: "d".into(),
+                generation: 1,
+                created: world.now,
+                spec: Ok(spec.into()),
+                recorded: None,
+                cost: DrainCost::default(),
+            }));
+            world.settle();
+            world.submit("job", "alice", 3, |job| {
+                job.requirements = Some("TARGET.Machine == \"n3\"".to_owned());
+            });
+            world
+        },
+        "no node matches: the nearest, n3, is drained for DrainRequest d; change the job, or ask an admin to change the policy or \
+         add a node",
     ),
     (
         "tainted",

@@ -7,6 +7,7 @@ use crate::pool::{
     DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Event, MachineFacts, Policy, SlotConfig,
     StartdConfig, Time,
 };
+use crate::schedd::bad_expression;
 use classad::Expr;
 use condor_config::{Host, Reader, Source};
 
@@ -25,6 +26,7 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
     let created = Time::from_secs(created);
     let facts = DrainFacts {
         name: name.into(),
+        uid: name.into(),
         generation: 1,
         created,
         spec: Ok(Arc::new(spec)),
@@ -49,6 +51,57 @@ fn phase(world: &World, name: &str) -> String {
         DrainPhase::Drained { .. } => "Drained".to_owned(),
         DrainPhase::Resumed { .. } => "Resumed".to_owned(),
     }
+}
+
+/// The reasons of the events about DrainRequests so far.
+fn told(world: &World) -> Vec<&str> {
+    let phases = ["Refused", "AlreadyDraining", "Draining", "Drained", "Resumed", "InvalidExpression"];
+    world
+        .log
+        .iter()
+        .filter_map(|line| line.split(": ").next())
+        .filter(|reason| phases.contains(reason))
+        .collect()
+}
+
+#[test]
+fn a_request_tells_each_of_its_phases_once() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.settle();
+    let refused = Expr::parse("false").unwrap();
+    request(&mut world, "refused", 1, DrainSpec { check: Some(refused), ..spec("n1") });
+    request(&mut world, "first", 2, DrainSpec { resume: true, ..spec("n1") });
+    request(&mut world, "stays", 3, spec("n1"));
+    request(&mut world, "second", 4, spec("n1"));
+    world.pass(5);
+    let phases = ["Refused", "Draining", "Resumed", "Draining", "Drained", "AlreadyDraining"];
+    assert_eq!(told(&world), phases);
+}
+
+#[test]
+fn a_request_that_is_not_understood_says_so_instead_of_waiting() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.settle();
+    let wrong = |generation| DrainFacts {
+        name: "d".into(),
+        uid: "d".into(),
+        generation,
+        created: Time::from_secs(1),
+        spec: Err(vec![bad_expression("spec.check", &Expr::parse("Cpus >").unwrap_err())]),
+        recorded: None,
+        cost: DrainCost::default(),
+    };
+    for generation in [1, 1, 2] {
+        world.sees(Event::Drain(wrong(generation)));
+        world.settle();
+    }
+    let said = phase(&world, "d");
+    assert!(said.starts_with("InvalidExpression: spec.check: not a ClassAd expression: "), "{said}");
+    assert_eq!(told(&world), ["InvalidExpression"]);
+    request(&mut world, "d", 1, spec("n1"));
+    assert_eq!(told(&world), ["InvalidExpression", "Draining", "Drained"]);
 }
 
 fn cordon(world: &mut World, node: &str, cordoned: bool) {
@@ -210,6 +263,7 @@ fn a_new_leader_goes_on_with_a_drain() {
     world.restart();
     let facts = DrainFacts {
         name: "d".into(),
+        uid: "d".into(),
         generation: 1,
         created: Time::from_secs(1),
         spec: Ok(Arc::new(spec("n1"))),
@@ -412,6 +466,7 @@ fn a_new_leader_knows_what_drains_have_cost() {
     let stopped = says(&world, "LastDrainStopTime");
     let facts = DrainFacts {
         name: "d".into(),
+        uid: "d".into(),
         generation: 1,
         created: Time::from_secs(1),
         spec: Ok(drain.spec.unwrap()),

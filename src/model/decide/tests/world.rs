@@ -188,6 +188,7 @@ impl World {
             generation: 1,
             name: name.into(),
             quota: Quota::Static(quota),
+            share_unused: false,
             accept_surplus: None,
             autoregroup: None,
             priority_factor: None,

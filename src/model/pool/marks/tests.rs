@@ -49,6 +49,7 @@ fn group(object: &str, name: &str) -> Group {
         generation: 1,
         name: name.into(),
         quota: Quota::Static(1.0),
+        share_unused: false,
         accept_surplus: None,
         autoregroup: None,
         priority_factor: None,
