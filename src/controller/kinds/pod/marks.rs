@@ -53,16 +53,12 @@ impl Marks {
         });
         let claim = pod.annotations().get(labels::CLAIM).map(String::as_str).unwrap_or_default().into();
         let number = |job: &str| pod.name_any().strip_prefix(job)?.strip_prefix('-')?.parse().ok();
-        match owner.and_then(|owner| Some((owner, number(&owner.name)?))) {
-            Some((owner, proc)) => {
-                Some(Self::Proc { job: owner.uid.as_str().into(), proc, claim, lease: lease(pod) })
-            }
-            None => {
-                let over = is_terminal(pod) || pod.metadata.deletion_timestamp.is_some();
-                let nobodys = Self::Proc { job: "".into(), proc: 0, claim, lease: None };
-                (is_tracked(pod) && over).then_some(nobodys)
-            }
+        if let Some((owner, proc)) = owner.and_then(|owner| Some((owner, number(&owner.name)?))) {
+            return Some(Self::Proc { job: owner.uid.as_str().into(), proc, claim, lease: lease(pod) });
         }
+        let over = is_terminal(pod) || pod.metadata.deletion_timestamp.is_some();
+        let nobodys = Self::Proc { job: "".into(), proc: 0, claim, lease: None };
+        (is_tracked(pod) && over).then_some(nobodys)
     }
 }
 
