@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use crate::pool::{
-    Activation, BackfillStage, Cause, Claim, DrainSchedule, Effect, Fence, Job, JobSpec, Machine, Offer,
-    PodPlan, PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, StartdConfig, State, Time,
+    Activation, BackfillStage, Cause, DrainSchedule, Effect, Fence, Job, JobSpec, Machine, Offer, PodPlan,
+    PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, StartdConfig, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -153,12 +153,11 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
     if !waits {
         return true;
     }
-    let Claim { submitter, group, weight, limits, negotiator, .. } = &slot.claim;
-    if pool.holdings().blocked_in(&slot.name, limits).is_some() {
+    if pool.holdings().blocked_in(&slot.name, &slot.claim.limits).is_some() {
         return false;
     }
-    let quotas = super::quotas::quotas_with(pool, &pool.answering(negotiator), now);
-    schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
+    let quotas = super::quotas::quotas_with(pool, &pool.answering(&slot.claim.negotiator), now);
+    schedd::still_within_caps(pool, &slot.claim, &quotas)
 }
 
 fn still_counted(cluster: &Job, proc: u32) -> bool {

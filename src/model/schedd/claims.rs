@@ -322,13 +322,34 @@ pub fn within_caps(
     weight: f64,
     quotas: &Quotas,
 ) -> bool {
-    within_caps_in_place_of(&[], pool, submitter, group, weight, quotas)
+    fits_caps(&[], false, pool, submitter, group, weight, quotas)
 }
 
-/// The same for a claim that takes the place of others, whose weight is then given back. Claims that are over and that the
-/// objects of their slots may still name have not given theirs back yet.
+/// The same for a claim that takes the place of others, whose weight is then given back. As in the negotiator, a group that has
+/// reached its quota may go on preempting within itself: a claim by which the use of a group does not grow is within the quota
+/// of the group, even if the group uses more than its quota.
 pub fn within_caps_in_place_of(
     present: &[&Claim],
+    pool: &Pool,
+    submitter: &SubmitterName,
+    group: Option<&GroupName>,
+    weight: f64,
+    quotas: &Quotas,
+) -> bool {
+    fits_caps(present, true, pool, submitter, group, weight, quotas)
+}
+
+/// Whether a claim whose weight is counted already is still within ceilings and quotas, which people may have lowered.
+pub fn still_within_caps(pool: &Pool, claim: &Claim, quotas: &Quotas) -> bool {
+    fits_caps(&[claim], false, pool, &claim.submitter, claim.group.as_ref(), claim.weight, quotas)
+}
+
+/// Whether a claim of this weight is within all caps once the `present` claims give theirs back. If `replaces` holds, quotas
+/// allow a claim by which no use grows. Claims that are over and that the objects of their slots may still name have not given
+/// theirs back yet.
+fn fits_caps(
+    present: &[&Claim],
+    replaces: bool,
     pool: &Pool,
     submitter: &SubmitterName,
     group: Option<&GroupName>,
@@ -344,15 +365,14 @@ pub fn within_caps_in_place_of(
     };
     let with = &quotas.negotiator;
     let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
-    let of_group = |group: &GroupName| {
-        more(&|claim| claim.group.as_ref().is_some_and(|own| group.contains(own)) && shared(claim))
+    let is_inside =
+        |group: &GroupName, claim: &Claim| claim.group.as_ref().is_some_and(|own| group.contains(own));
+    let is_own = |group: Option<&GroupName>, claim: &Claim| match (&claim.group, group) {
+        (Some(own), Some(group)) => own.is_same(group),
+        (own, group) => own.is_none() && group.is_none(),
     };
-    let own_of = |group: Option<&GroupName>| {
-        more(&|claim| match (&claim.group, group) {
-            (Some(own), Some(group)) => own.is_same(group) && shared(claim),
-            (own, group) => own.is_none() && group.is_none() && shared(claim),
-        })
-    };
+    let of_group = |group: &GroupName| more(&|claim| is_inside(group, claim) && shared(claim));
+    let own_of = |group: Option<&GroupName>| more(&|claim| is_own(group, claim) && shared(claim));
     let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
     let ceiling = pool
         .submitters()
@@ -370,18 +390,25 @@ pub fn within_caps_in_place_of(
             return false;
         }
     }
+    let grows = |shares: &dyn Fn(&Claim) -> bool| {
+        let freed = present.iter().filter(|claim| shares(claim) && shared(claim)).map(|claim| claim.weight);
+        !replaces || weight > freed.sum::<f64>() + SLACK
+    };
+    let own_grows = grows(&|claim| is_own(group, claim));
     let Some(group) = group else {
-        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None, with) + own_of(None), cap));
+        let cap = quotas.ungrouped.filter(|_| own_grows);
+        return cap.is_none_or(|cap| fits(own_usage(pool, None, with) + own_of(None), cap));
     };
     let own = quotas.cap(group.as_str());
     if own.is_some_and(|own| own.autoregroup) {
         return true;
     }
     let whole = Some(group);
-    own.is_none_or(|own| fits(own_usage(pool, whole, with) + own_of(whole), own.own))
+    own.is_none_or(|own| !own_grows || fits(own_usage(pool, whole, with) + own_of(whole), own.own))
         && group.ancestry().all(|group| {
             let used = || group_usage_with(pool, &group, with) + of_group(&group);
-            quotas.cap(group.as_str()).is_none_or(|cap| fits(used(), cap.subtree))
+            let grows = grows(&|claim| is_inside(&group, claim));
+            quotas.cap(group.as_str()).is_none_or(|cap| !grows || fits(used(), cap.subtree))
         })
 }
 

@@ -15,8 +15,8 @@ pub mod why;
 
 pub use analysis::{Explained, Offers};
 pub use claims::{
-    Matched, Quotas, assign, claim_match, find_work, group_usage, lacks_pods, may_start, set_aside, waits,
-    within_caps, within_caps_in_place_of,
+    Matched, Quotas, assign, claim_match, find_work, group_usage, lacks_pods, may_start, set_aside,
+    still_within_caps, waits, within_caps, within_caps_in_place_of,
 };
 pub use demands::GpuDemands;
 pub use jobs::{group_problem, is_like, review_job};

@@ -76,6 +76,30 @@ fn slots_outside_the_constraint_do_not_count_in_the_size_of_the_pool() {
     assert_eq!(weight(Some("Machine == \"n2\"")), (4.0, 4.0));
 }
 
+/// A group whose quota was lowered below its use goes on preempting within itself, since its use does not grow; another group
+/// may not take what the group has, if the quota of the other group leaves no room.
+#[test]
+fn a_group_above_its_quota_preempts_within_itself() {
+    for (group, preempted) in [("g", 1), ("h", 0)] {
+        let mut world = world(Config {
+            preemption_requirements: Some(Expr::parse("true").unwrap()),
+            consider_early_preemption: true,
+            ..Config::default()
+        });
+        world.group("g", 8.0);
+        world.group("h", 0.0);
+        world.fate = |_| (7200, 0);
+        world.submit("long", "alice", 8, |job| job.group = Some("g".into()));
+        world.pass(100);
+        assert_eq!(world.pool.slots().len(), 8);
+        world.group("g", 4.0);
+        world.submit("urgent", "bob", 1, |job| job.group = Some(group.into()));
+        world.pass(100);
+        let taken = world.pool.slots().values().filter(|slot| slot.claim.job.name == "urgent".into());
+        assert_eq!(taken.count(), preempted, "{group}");
+    }
+}
+
 /// PREEMPTION_REQUIREMENTS throws a job out for another user's, and one proc takes one slot, however long it waits for it.
 #[test]
 fn a_proc_preempts_one_job_and_no_more() {
