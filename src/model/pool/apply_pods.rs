@@ -46,14 +46,19 @@ impl Pool {
     }
 
     /// The claim of a pod from which somebody took the claim's id while nobody led. The Slot of the claim is on the pod's
-    /// machine and names the proc, whose name the pod has.
+    /// machine and names the proc, whose name the pod has. The pod's machine is unknown if the pod cannot be decoded either.
     fn claim_taken_off(&self, facts: &PodFacts) -> Option<ClaimId> {
-        let machine = facts.machine.as_ref().filter(|_| facts.tracked)?;
-        self.jobs.get(&facts.job).filter(|cluster| cluster.owns(facts))?;
-        let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
-        let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
+        self.jobs.get(&facts.job).filter(|cluster| facts.tracked && cluster.owns(facts))?;
         let own = |claim: &&Claim| claim.job.uid == facts.job && claim.proc == facts.proc;
-        claims.map(|(_, slot)| &slot.claim).find(own).map(|claim| claim.id.clone())
+        let claim = match &facts.machine {
+            Some(machine) => {
+                let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
+                let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
+                claims.map(|(_, slot)| &slot.claim).find(own)
+            }
+            None => self.slots.values().map(|slot| &slot.claim).find(own),
+        };
+        claim.map(|claim| claim.id.clone())
     }
 
     /// What a pod requests beyond its slot, since admission added to it (a sidecar, a `LimitRange`'s default, a `RuntimeClass`'s

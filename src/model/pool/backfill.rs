@@ -4,6 +4,7 @@
 //! where all of them together would be more than the machine has. Nothing of it is recorded but the pods themselves, which a
 //! new leader finds by their labels.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,8 +83,8 @@ pub struct Facts {
     pub started: Option<Time>,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// What it requests.
-    pub requests: Capacity,
+    /// What it requests; none if the pod cannot be decoded and was not seen before.
+    pub requests: Option<Capacity>,
 }
 
 /// A backfill pod.
@@ -101,6 +102,16 @@ impl Work {
     /// Whether it holds anything.
     pub fn lives(&self) -> bool {
         self.facts.phase != Phase::Over
+    }
+
+    /// What the pod holds of its machine while the pod lives. A pod whose requests are unknown may hold all that its slot is,
+    /// or all that the machine has if the pod names no slot of the machine.
+    pub fn holds<'a>(&'a self, machine: &Machine) -> Cow<'a, Capacity> {
+        let slot = || self.facts.slot.and_then(|id| machine.standing.get(&id));
+        match &self.facts.requests {
+            Some(requests) => Cow::Borrowed(requests),
+            None => Cow::Owned(Capacity::of(slot().map_or(&machine.total, |slot| &slot.total))),
+        }
     }
 
     /// Whether it is the pod that would be made for a slot: the labels alone prove nothing, since anybody may write them.
@@ -231,10 +242,11 @@ impl Backfill {
     }
 
     /// What it holds of a machine, or is about to.
-    pub fn held(&self, machine: &MachineName) -> Capacity {
+    pub fn held(&self, machine: &Machine) -> Capacity {
+        let name = &machine.facts.name;
         let mut held = Capacity::default();
-        self.on(machine).filter(|work| work.lives()).for_each(|work| held.add(&work.facts.requests));
-        self.asked_on(machine).for_each(|asked| held.add(&Capacity::of(&asked.resources)));
+        self.on(name).filter(|work| work.lives()).for_each(|work| held.add(&work.holds(machine)));
+        self.asked_on(name).for_each(|asked| held.add(&Capacity::of(&asked.resources)));
         held
     }
 
@@ -242,7 +254,7 @@ impl Backfill {
     pub fn over_holds(&self, machine: &Machine, slot: &MachineSlot, more: &Resources) -> bool {
         let name = slot.name(&machine.facts.name);
         let mut held = Capacity::default();
-        self.of(&name).filter(|work| work.lives()).for_each(|work| held.add(&work.facts.requests));
+        self.of(&name).filter(|work| work.lives()).for_each(|work| held.add(&work.holds(machine)));
         let asked = self.making.get(&name).and_then(|making| making.asked.as_ref());
         if let Some(asked) = asked {
             held.add(&Capacity::of(&asked.resources));
@@ -252,7 +264,7 @@ impl Backfill {
 
     /// Whether all work on a machine and all claims, with one more of this size, hold more than the machine has.
     pub fn crowds(&self, machine: &Machine, more: &Resources) -> bool {
-        exceeds(&self.held(&machine.facts.name), &machine.total, &[&machine.carved, more])
+        exceeds(&self.held(machine), &machine.total, &[&machine.carved, more])
     }
 
     /// Whether what a claim on a slot is to have, of this size beside what is carved already, may not be free yet.

@@ -78,7 +78,8 @@ fn is_outdated(
     let Some(template) = template(machine, slot, config) else { return true };
     let outgrown = || {
         let cpus = machine.available_in(slot).cpus;
-        cpus.saturating_mul(1000) >= work.facts.requests.milli_cpu.saturating_mul(2)
+        let requests = work.facts.requests.as_ref();
+        requests.is_some_and(|own| cpus.saturating_mul(1000) >= own.milli_cpu.saturating_mul(2))
     };
     !work.is_of(name, template) || outgrown()
 }
@@ -237,7 +238,7 @@ fn plan(
     }
     // What other slots' work holds is theirs, though nobody has claimed it.
     let mut room = Capacity::of(&machine.available());
-    room.subtract(&pool.backfill().held(name));
+    room.subtract(&pool.backfill().held(machine));
     let resources = size(machine, slot, &room.whole())?;
     let policy = machine.policy.clone()?;
     let uid = Arc::clone(&pool.policies().get(&policy)?.uid);

@@ -20,7 +20,7 @@ impl World<'_> {
             phase: Phase::Waits,
             started: None,
             deleting: false,
-            requests: Capacity::of(&plan.resources),
+            requests: Some(Capacity::of(&plan.resources)),
         };
         self.backfill.insert(uid.clone(), facts.clone());
         pool.apply(Event::Outcome(Outcome::BackfillMade(plan.slot.clone())), now);

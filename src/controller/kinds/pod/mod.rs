@@ -293,7 +293,8 @@ fn backfill_pod(
         phase,
         started: started(pod),
         deleting: pod.metadata.deletion_timestamp.is_some(),
-        requests: pod.spec.requests(),
+        // Every pod has a container: the spec of a pod without one stands for what could not be decoded.
+        requests: (!pod.spec.containers.is_empty()).then(|| pod.spec.requests()),
     }
 }
 

@@ -137,7 +137,8 @@ fn marked(labels: Value, annotations: Value, rest: Value) -> SlimPod {
     let mut object = json!({
         "metadata": {"name": "sweep-3", "namespace": "ns", "uid": "u", "labels": labels, "annotations": annotations,
             "finalizers": [labels::TRACKING_FINALIZER]},
-        "spec": {"nodeName": "n1"}, "status": {"phase": "Running"},
+        "spec": {"nodeName": "n1", "containers": [{"name": "a", "resources": {"requests": {"cpu": "500m"}}}]},
+        "status": {"phase": "Running"},
     });
     for (key, value) in rest.as_object().unwrap() {
         object["metadata"][key] = value.clone();
@@ -177,4 +178,10 @@ fn a_backfill_pod_stays_one() {
         Some(Kept::Backfill(facts)) => assert_eq!((facts.slot, &*facts.mark), (Some(1), "m")),
         other => panic!("{other:?}"),
     }
+    let of = |pod: &SlimPod| match super::view(pod) {
+        Some(PodView::Backfill(facts)) => facts.requests.map(|own| own.milli_cpu),
+        other => panic!("{other:?}"),
+    };
+    let undecoded = SlimPod::taken_for(pod.metadata.clone()).unwrap();
+    assert_eq!((of(&pod), of(&undecoded)), (Some(500), None), "the second is known by its metadata alone");
 }

@@ -51,7 +51,7 @@ fn state(world: &World, slot: u32) -> (&'static str, &'static str) {
 
 /// The CPUs that each backfill pod requests.
 fn cpus(world: &World) -> Vec<i64> {
-    world.backfill.values().map(|pod| pod.requests.milli_cpu / 1000).collect()
+    world.backfill.values().flat_map(|pod| &pod.requests).map(|own| own.milli_cpu / 1000).collect()
 }
 
 #[test]
@@ -396,6 +396,24 @@ fn pods_that_are_nobodys_are_deleted_and_weigh_until_they_are_gone() {
         world.pass(60);
         assert_eq!(world.runs.len(), 2, "{text} {mark}");
     }
+}
+
+/// A new leader cannot decode the pod, and knows the pod by its metadata alone: the pod may hold all that its slot is.
+#[test]
+fn claims_wait_for_work_whose_requests_nobody_knows() {
+    let mut world = filled(ALWAYS);
+    world.backfill.values_mut().for_each(|pod| pod.requests = None);
+    world.restart();
+    world.backfill_obeys = false;
+    govern(&mut world, ALWAYS, "m1");
+    numbers(&mut world);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(10);
+    assert_eq!(numbers(&mut world), ["slot1@n1 28", "slot1_1@n1 28"]);
+    assert!(world.pods.is_empty(), "the work has not ended");
+    world.end_backfill("backfill-slot1.n1");
+    world.pass(10);
+    assert_eq!(world.pods.len(), 1);
 }
 
 #[test]

@@ -262,13 +262,28 @@ fn a_new_leader_finds_what_is_left_of_a_pod() {
 /// Somebody takes the claim's id off a pod while nobody leads: the Slot says whose claim is for the proc.
 #[test]
 fn a_new_leader_knows_a_pod_without_its_claim_by_the_slot() {
-    let mut world = world("");
-    writes(&mut world, |facts| facts.claim = "".into());
-    world.restart();
-    world.pass(60);
-    assert_eq!((world.pool.orphans().len(), world.pool.slots().len(), world.pods.len()), (0, 1, 1));
-    writes(&mut world, |facts| (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Others));
-    assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 1));
+    // The machine is unknown if the new leader cannot decode the pod either.
+    for decodes in [true, false] {
+        let mut world = world("");
+        let mut machine = None;
+        writes(&mut world, |facts| {
+            machine = facts.machine.clone();
+            facts.claim = "".into();
+            facts.machine = facts.machine.take().filter(|_| decodes);
+        });
+        world.restart();
+        world.pass(60);
+        assert_eq!(
+            (world.pool.orphans().len(), world.pool.slots().len(), world.pods.len()),
+            (0, 1, 1),
+            "{decodes}"
+        );
+        writes(&mut world, |facts| {
+            facts.machine = machine.clone();
+            (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Others);
+        });
+        assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 1), "{decodes}");
+    }
 }
 
 /// So does the claim of a proc that is held, while containers of its pod run on.

@@ -13,7 +13,10 @@ impl World {
         for (name, facts) in &self.machines {
             let mut sum = Capacity::default();
             let backfill = self.backfill.values().filter(|pod| pod.phase != backfill::Phase::Over);
-            backfill.filter(|pod| pod.machine.as_str() == name).for_each(|pod| sum.add(&pod.requests));
+            backfill
+                .filter(|pod| pod.machine.as_str() == name)
+                .filter_map(|pod| pod.requests.as_ref())
+                .for_each(|own| sum.add(own));
             let left = |pod: &&Pod| pod.facts.end.is_none() || pod.settles.is_some();
             let pods = self.pods.values().filter(left);
             pods.filter(|pod| pod.plan.slot.machine.as_str() == name)

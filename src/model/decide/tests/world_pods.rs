@@ -32,7 +32,7 @@ impl World {
             phase: if self.backfill_obeys { backfill::Phase::Runs } else { backfill::Phase::Waits },
             started: self.backfill_obeys.then_some(self.now),
             deleting: false,
-            requests: Capacity::of(&plan.resources),
+            requests: Some(Capacity::of(&plan.resources)),
         };
         self.backfill.insert(name, facts.clone());
         self.pool.apply(Event::Outcome(Outcome::BackfillMade(slot)), self.now);
