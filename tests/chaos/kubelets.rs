@@ -118,7 +118,7 @@ impl World {
 
     /// Whoever deletes the Node of a machine that is on and that nobody hears says what is not so; and nobody can know of a
     /// program that outlives its grace where there is no Node.
-    fn give_up(&mut self, name: &str, at: u64, heard: bool) {
+    pub fn give_up(&mut self, name: &str, at: u64, heard: bool) {
         for process in self.kubelets.processes.values_mut().filter(|process| process.node == name) {
             let outlives = process.told.is_some_and(|told| told.granted <= at && told.dies > told.granted);
             process.disowned |= !heard || outlives;

@@ -37,6 +37,11 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
             // The garbage collector deletes what the Node owned. The machine runs on, and its kubelet with it.
             world.delete(&node_key(node(*n)), None);
             world.delete(&Key::new("leases", "kube-node-lease", node(*n)), None);
+            // The operator may act on the deletion before the world looks at its nodes again (seed 9518606).
+            let machine = world.kubelets.machines.get(node(*n)).filter(|machine| machine.on);
+            if let Some(heard) = machine.map(|machine| at >= machine.cut_until) {
+                world.give_up(node(*n), at, heard);
+            }
         }
         What::NodeCut(n, seconds) => {
             if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
