@@ -69,6 +69,12 @@ FIXED = [
 ]
 FIXED = ["NUM_CPUS = 4\nMEMORY = 256\nDISK = 1000000\n%s\nNUM_SLOTS_TYPE_1 = 1\n" % text for text in FIXED]
 
+# The last slot type that counts is MAX_SLOT_TYPES, 10 by default.
+for most, number in [(None, 10), (None, 11), (20, 11), (20, 20), (20, 21), (100, 70), (5, 7)]:
+    limit = "" if most is None else "MAX_SLOT_TYPES = %d\n" % most
+    FIXED.append("NUM_CPUS = 4\nMEMORY = 256\nDISK = 1000000\n%sNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 25%%\n"
+                 "NUM_SLOTS_TYPE_%d = 1\nSLOT_TYPE_%d = 50%%\n" % (limit, number, number))
+
 
 class Gen:
     """Configurations as text; everything drawn from one seeded source."""
