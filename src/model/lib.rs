@@ -17,6 +17,7 @@
 //! Invariant: no clock, chance, file, network, thread or async, and no Kubernetes. The same pool at the same time gives the same
 //! effects, byte for byte.
 
+pub mod attributes;
 pub mod decide;
 #[cfg(test)]
 mod kit;

@@ -88,6 +88,7 @@ rules! {
     CONFIG_UNKNOWN_KNOB, "config-unknown-knob", Warning, "There is no knob of that name, and nothing else uses it.";
     CONFIG_NOT_ACTED_ON, "config-not-acted-on", Warning, "The knob is HTCondor's, and has no effect here.";
     CONFIG_NOT_REPORTED, "config-not-reported", Warning, "The expression looks at an attribute that only an agent reports.";
+    CONFIG_NEEDS_AGENT, "config-needs-agent", Warning, "Only an agent on the node can do what the text wants.";
     CONFIG_MACHINE, "config-machine", Error, "The text depends on the machine where it cannot.";
     SUBMIT_DESCRIPTION, "submit-description", Error, "The file is a submit description of HTCondor.";
     FILE_SKIPPED, "file-skipped", Note, "Nothing in the file is Slotwright's.";
@@ -101,7 +102,9 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "ProtectedAttribute" => &ATTRIBUTE_PROTECTED,
         "InvalidTemplate" => &JOB_TEMPLATE,
         "ReservedName" => &TEMPLATE_RESERVED_NAME,
-        "ReplacedResources" | "SubmitMacro" | "AttributeNotActedOn" | "AmountInBytes" => &JOB_IN_VAIN,
+        "ReplacedResources" | "SubmitMacro" | "AttributeNotActedOn" | "AmountInBytes" | "NoScheduler" => {
+            &JOB_IN_VAIN
+        }
         "UnlikelyAttribute" => &EXPRESSION_ATTRIBUTE,
         "NameTooLong" => &JOB_NAME,
         "ObjectTooLarge" => &JOB_TOO_LARGE,
@@ -114,6 +117,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "UnknownKnob" => &CONFIG_UNKNOWN_KNOB,
         "KnobNotActedOn" => &CONFIG_NOT_ACTED_ON,
         "AttributeNotReported" => &CONFIG_NOT_REPORTED,
+        "KillNeedsAgent" => &CONFIG_NEEDS_AGENT,
         "ConfigurationWarning" => &CONFIG_WARNING,
         _ => &JOB_REQUEST,
     }

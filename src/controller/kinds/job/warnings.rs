@@ -2,7 +2,8 @@
 
 use api::{HTCJob, labels};
 use classad::{Expr, Name};
-use k8s_openapi::api::core::v1::{Container, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{Affinity, Container, PodTemplateSpec};
+use model::attributes::meant;
 use model::pool::Problem;
 
 use super::submission::template_of;
@@ -30,54 +31,6 @@ const NOT_ACTED_ON: [&str; 14] = [
     "SuccessExitCode",
 ];
 
-/// The attributes of machines and jobs that expressions of jobs look at most.
-const WELL_KNOWN: [&str; 44] = [
-    "AccountingGroup",
-    "Activity",
-    "Arch",
-    "AvailableGPUs",
-    "Capability",
-    "ClusterId",
-    "Cpus",
-    "CudaVersion",
-    "CurrentRank",
-    "CurrentTime",
-    "DeviceName",
-    "Disk",
-    "DriverVersion",
-    "EnteredCurrentActivity",
-    "EnteredCurrentState",
-    "FileSystemDomain",
-    "GlobalMemoryMb",
-    "HasFileTransfer",
-    "JobPrio",
-    "JobStatus",
-    "JobUniverse",
-    "KFlops",
-    "KeyboardIdle",
-    "LoadAvg",
-    "Machine",
-    "Memory",
-    "Mips",
-    "NodeLabels",
-    "NodeResources",
-    "OpSys",
-    "OpSysAndVer",
-    "Owner",
-    "PartitionableSlot",
-    "RemoteOwner",
-    "RemoteUser",
-    "RequestCpus",
-    "RequestDisk",
-    "RequestGPUs",
-    "RequestMemory",
-    "SlotType",
-    "SlotWeight",
-    "TotalCpus",
-    "TotalMemory",
-    "UidDomain",
-];
-
 /// The macros of submit files that stand for a proc's number.
 const SUBMIT_MACROS: [&str; 6] =
     ["$(Process)", "$(ProcId)", "$(Cluster)", "$(ClusterId)", "$(Step)", "$(Item)"];
@@ -95,6 +48,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
     });
     let all = reserved
         .chain(of_template(&template))
+        .chain(to_scheduler(&template))
         .chain(of_attributes(job))
         .chain(of_memory(job))
         .chain(misspelt(job));
@@ -133,6 +87,38 @@ fn of_template(template: &PodTemplateSpec) -> Vec<Problem> {
         }
     }
     found
+}
+
+/// What a template says to the scheduler of Kubernetes, which never sees a proc's pod: the negotiator chooses the node.
+fn to_scheduler(template: &PodTemplateSpec) -> Vec<Problem> {
+    let Some(spec) = &template.spec else { return Vec::new() };
+    let affinity = spec.affinity.as_ref();
+    let preferred = |affinity: &Affinity| {
+        affinity
+            .node_affinity
+            .as_ref()?
+            .preferred_during_scheduling_ignored_during_execution
+            .as_ref()
+            .map(|_| ())
+    };
+    let of_pods = "the negotiator chooses the node, and does not look at other pods; leave it out";
+    [
+        (
+            "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+            affinity.and_then(preferred).is_some(),
+            "the negotiator chooses the node; say in spec.rank which nodes are preferred",
+        ),
+        ("affinity.podAffinity", affinity.is_some_and(|own| own.pod_affinity.is_some()), of_pods),
+        ("affinity.podAntiAffinity", affinity.is_some_and(|own| own.pod_anti_affinity.is_some()), of_pods),
+        ("topologySpreadConstraints", spec.topology_spread_constraints.is_some(), of_pods),
+        ("schedulerName", spec.scheduler_name.is_some(), "the negotiator chooses the node; leave it out"),
+    ]
+    .into_iter()
+    .filter(|(_, said, _)| *said)
+    .map(|(field, _, why)| {
+        warning("NoScheduler", format!("spec.template.spec.{field}"), format!("has no effect: {why}"))
+    })
+    .collect()
 }
 
 /// A resource that the container asks for itself, and the list in which it stands.
@@ -192,15 +178,6 @@ fn misspelt(job: &HTCJob) -> Vec<Problem> {
     found
 }
 
-/// The well-known attribute that a name is one slip away from: a letter too many, missing, wrong, or two that are swapped.
-fn meant(name: &str) -> Option<&'static str> {
-    let folded = name.to_ascii_lowercase();
-    if name.len() < 4 || WELL_KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-        return None;
-    }
-    WELL_KNOWN.into_iter().find(|known| strsim::osa_distance(&folded, &known.to_ascii_lowercase()) == 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,6 +209,17 @@ mod tests {
                 main(json!({"args": ["--seed", "$(process)"]})),
                 "spec.template.spec.containers[0].args: $(Process) is passed on as it is: only condor_submit expands it; use \
                  $(_CONDOR_PROC), which Kubernetes expands",
+            ),
+            (
+                json!({"template": {"spec": {"containers": [{"name": "main"}], "affinity": {"nodeAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": []}}}}}),
+                "spec.template.spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution: has no effect: the \
+                 negotiator chooses the node; say in spec.rank which nodes are preferred",
+            ),
+            (
+                json!({"template": {"spec": {"containers": [{"name": "main"}], "topologySpreadConstraints": []}}}),
+                "spec.template.spec.topologySpreadConstraints: has no effect: the negotiator chooses the node, and does not look \
+                 at other pods; leave it out",
             ),
             (
                 json!({"attributes": {"periodicRemove": "true"}}),

@@ -3,6 +3,7 @@
 mod tolerations;
 mod zone;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{NodePolicy, NodePolicySpec, NodePolicyStatus};
+use classad::Expr;
+use model::attributes::meant;
 use model::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as Known, Policy, PolicyFacts,
     PolicyName, Pool, Problem, Selector, SelectorTerm, SlotConfig, StartdConfig, Time,
@@ -97,9 +100,12 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
         said_twice(spec, &understood, &mut problems);
         take_text(text, understood, &mut config, &mut problems)
     });
-    let warnings = match half_said_backfill(&config).filter(|_| problems.is_empty()) {
-        Some(warning) => Some(warnings.into_iter().flatten().chain([warning]).collect()),
-        None => warnings,
+    let of_fields = half_said_backfill(&config).filter(|_| problems.is_empty());
+    let of_fields: Vec<Problem> = of_fields.into_iter().chain(misspelt(spec)).collect();
+    let warnings = if of_fields.is_empty() {
+        warnings
+    } else {
+        Some(warnings.into_iter().flatten().chain(of_fields).collect())
     };
     PolicyFacts {
         name: object.name_any().into(),
@@ -186,6 +192,30 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
 fn fnv(parts: &[&[u8]]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Warnings about attributes in the expressions of fields whose names are almost those of well-known attributes. An attribute
+/// that the policy itself gives to slots counts as meant.
+fn misspelt(spec: &NodePolicySpec) -> Vec<Problem> {
+    let own = |name: &str| spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
+    let fields = [("spec.start", &spec.start), ("spec.slotWeight", &spec.slot_weight)];
+    let of_field = |(field, text): (&str, &Option<String>)| {
+        let expr = text.as_ref().and_then(|text| Expr::parse(text).ok());
+        let names = expr.map(|expr| expr.references()).map(|found| {
+            let names = found.my.iter().chain(&found.target).chain(&found.bare);
+            names.map(|name| name.as_str().to_owned()).collect::<BTreeSet<String>>()
+        });
+        let strange = names.into_iter().flatten().filter(|name| !own(name));
+        let told = strange.filter_map(|name| {
+            let message = format!(
+                "looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {}?",
+                meant(&name)?
+            );
+            Some(Problem { reason: "UnlikelyAttribute", field: field.to_owned(), message })
+        });
+        told.collect::<Vec<_>>()
+    };
+    fields.into_iter().flat_map(of_field).collect()
 }
 
 /// The warning that a policy gives only one of a template and ENABLE_BACKFILL, which does nothing without the other.

@@ -181,3 +181,20 @@ fn a_new_leader_knows_the_accepted_spec_by_the_record() {
         assert_eq!(policy.problems.len(), 1);
     }
 }
+
+#[test]
+fn an_attribute_in_a_field_that_is_almost_a_known_one_is_warned_of() {
+    let facts = with_text(
+        "p",
+        json!({"start": "tru && Rak == 1 && TARGET.JobPrioo > 1", "attributes": {"Rak": "1"}}),
+    );
+    let told: Vec<String> = facts.warnings.iter().flatten().map(ToString::to_string).collect();
+    let nobodys = "an attribute that neither nodes nor jobs have unless somebody adds it; did you mean";
+    assert_eq!(
+        told,
+        [
+            format!("spec.start: looks at JobPrioo, {nobodys} JobPrio?"),
+            format!("spec.start: looks at tru, {nobodys} true?"),
+        ]
+    );
+}

@@ -9,6 +9,7 @@ use condor_config::knobs::{self, Class, Support};
 use condor_config::{Config, Definition, Host, Origin, Position, Reader, Reading, Source, ValueError};
 
 use super::macros::Macros;
+use crate::attributes::meant;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
 
@@ -207,12 +208,61 @@ fn of_definition(
         .filter(|finding| !(is_read && finding.reason == "MeaninglessKnob"))
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
+    remarks.extend(of_misspelt(config, name, position));
+    remarks.extend(of_kill(config, name, position));
     if !is_read {
         remarks.extend(knobs::unknown(name).map(|finding| {
             Remark::new(Severity::Warning, "UnknownKnob", position, finding.message).about(name)
         }));
     }
     remarks
+}
+
+/// Attributes that are known for any later time as soon as a job is asked to go.
+const FORESEEN: &[&str] =
+    &["CurrentTime", "EnteredCurrentActivity", "EnteredCurrentState", "MyCurrentTime", "Activity", "State"];
+
+/// A remark if KILL looks at more than the time. The operator foresees when a KILL of the time alone becomes true, and gives the
+/// pod that much grace. A kubelet that already ends a pod does not look at a shorter grace, so that only an agent can kill then.
+fn of_kill(config: &Config, knob: &str, position: &Position) -> Option<Remark> {
+    let is_kill = |name: &str| name.eq_ignore_ascii_case("KILL");
+    let kind = knob.strip_prefix("SLOT_TYPE_").and_then(|rest| rest.split_once('_')).map(|(_, name)| name);
+    if !is_kill(kind.unwrap_or(knob)) {
+        return None;
+    }
+    let references = config.expr(knob).ok()??.references();
+    let names = references.my.iter().chain(&references.target).chain(&references.bare).map(Name::as_str);
+    let unforeseen: BTreeSet<&str> =
+        names.filter(|name| !FORESEEN.iter().any(|known| known.eq_ignore_ascii_case(name))).collect();
+    (!unforeseen.is_empty()).then(|| {
+        let names: Vec<&str> = unforeseen.into_iter().collect();
+        let message = format!(
+            "{knob} looks at {}: if that changes while a job vacates, only an agent on the node can kill the job; without one, the \
+             job has its grace to the end; bound the grace by MachineMaxVacateTime",
+            names.join(", ")
+        );
+        Remark::new(Severity::Warning, "KillNeedsAgent", position, message).about(knob)
+    })
+}
+
+/// Remarks about attributes in an expression whose names are almost those of well-known attributes. A name that the text defines
+/// counts as meant.
+fn of_misspelt(config: &Config, knob: &str, position: &Position) -> Vec<Remark> {
+    let is_expression = knobs::find(knob).is_some_and(|known| known.kind == knobs::Kind::Expression);
+    let Some(expr) = is_expression.then(|| config.expr(knob).ok()).flatten().flatten() else {
+        return Vec::new();
+    };
+    let references = expr.references();
+    let names: BTreeSet<&str> =
+        references.my.iter().chain(&references.target).chain(&references.bare).map(Name::as_str).collect();
+    let strange = names.into_iter().filter(|name| config.definition(name).is_none());
+    let of = |(name, meant): (&str, &str)| {
+        let message = format!(
+            "{knob} looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {meant}?"
+        );
+        Remark::new(Severity::Warning, "UnlikelyAttribute", position, message).about(knob)
+    };
+    strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
 }
 
 /// A remark about a name that is for a type of slots above the last that there may be.

@@ -200,6 +200,23 @@ fn types_of_high_numbers() {
     assert_eq!(starts("MAX_SLOT_TYPES = 1\nNUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_2 = 1\n"), [(1, false)]);
 }
 
+/// What condor_startd answers, recorded by `hack/oracle/owners.py`.
+#[test]
+fn owners_have_the_slots_that_condor_startd_leaves_to_them() {
+    let recorded = include_str!("../../../../tests/oracle/owners.json");
+    let cases: Vec<serde_json::Value> = serde_json::from_str(recorded).unwrap();
+    assert_eq!(cases.len(), 10);
+    for case in cases {
+        let config = case["config"].as_str().unwrap();
+        let text = format!("NUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_2 = 1\n{config}");
+        let types = understand(&text).config.unwrap().types;
+        let is_true =
+            |slot: &SlotConfig| slot.policy.is_owner.as_ref().is_some_and(|expr| expr.to_string() == "true");
+        let owned: Vec<u32> = types.iter().filter(|(_, slot)| is_true(slot)).map(|(id, _)| *id).collect();
+        assert_eq!(serde_json::json!(owned), case["owner"], "{config}");
+    }
+}
+
 /// As condor_startd 25.14.1 answers, but for `SLOT_TYPE_<N>_IS_OWNER`, which it does not read.
 #[test]
 fn the_old_name_of_is_owner_comes_first() {
@@ -221,4 +238,56 @@ fn the_old_name_of_is_owner_comes_first() {
         assert_eq!(owners, expected, "{text}");
         assert!(understood.remarks.is_empty(), "{text}: {:?}", understood.remarks);
     }
+}
+
+#[test]
+fn an_attribute_that_is_almost_a_known_one_is_remarked_on() {
+    let told = |text: &str| -> Vec<String> {
+        let remarks = understand(text).remarks;
+        remarks
+            .iter()
+            .filter(|remark| remark.reason == "UnlikelyAttribute")
+            .map(ToString::to_string)
+            .collect()
+    };
+    let nobodys = "an attribute that neither nodes nor jobs have unless somebody adds it; did you mean";
+    assert_eq!(
+        told("WANT_SUSPEND = tru\n"),
+        [format!("line 1, column 1: WANT_SUSPEND looks at tru, {nobodys} true?")]
+    );
+    assert_eq!(
+        told("SLOT_TYPE_1_START = TARGET.RequestMemroy < 5 && flase"),
+        [
+            format!("line 1, column 1: SLOT_TYPE_1_START looks at RequestMemroy, {nobodys} RequestMemory?"),
+            format!("line 1, column 1: SLOT_TYPE_1_START looks at flase, {nobodys} false?"),
+        ]
+    );
+    for meant in [
+        "Memroy = 5\nSTART = Memroy > 4\n",
+        "START = GPUs > 0 && Site == \"a\"\n",
+        "PREEMPT = TRUE\n",
+        "START = ",
+    ] {
+        assert_eq!(told(meant), Vec::<String>::new(), "{meant}");
+    }
+}
+
+#[test]
+fn a_kill_that_only_an_agent_can_carry_out_is_remarked_on() {
+    let told = |text: &str| -> Vec<String> {
+        let remarks = understand(text).remarks;
+        remarks.iter().filter(|remark| remark.reason == "KillNeedsAgent").map(ToString::to_string).collect()
+    };
+    for foreseen in
+        ["KILL = false\n", "KILL = time() - EnteredCurrentActivity > 60\n", "PREEMPT = TARGET.JobPrio > 1\n"]
+    {
+        assert_eq!(told(foreseen), Vec::<String>::new(), "{foreseen}");
+    }
+    assert_eq!(
+        told("SLOT_TYPE_1_KILL = ImageSize > Memory && time() > 5\n"),
+        [
+            "line 1, column 1: SLOT_TYPE_1_KILL looks at ImageSize, Memory: if that changes while a job vacates, only an agent on the \
+          node can kill the job; without one, the job has its grace to the end; bound the grace by MachineMaxVacateTime"
+        ]
+    );
 }
