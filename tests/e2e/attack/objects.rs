@@ -119,7 +119,7 @@ async fn templates_take_little_memory() {
     assert!(peak < MOST_MIB, "{peak} MiB");
     row(
         "3 templates as memory",
-        "3 jobs with 1.3 MB of junk, one with a spec over 256 KiB",
+        "3 jobs with 1 MB of junk, one with a spec over 256 KiB",
         format!("junk dropped, large one refused with a message; operator: at most {peak} MiB"),
     );
     cluster.stop().await;
