@@ -92,7 +92,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         };
         let pod = PodRef {
             namespace: "default".into(),
-            name: claim.pod_name().into(),
+            name: claim.last.pod_name().into(),
             uid: format!("pod-{proc}").into(),
         };
         let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };

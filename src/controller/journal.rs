@@ -134,11 +134,11 @@ pub fn asked(pool: &Pool, effect: &Effect) {
     match effect {
         Effect::Tell(notice) => told(notice),
         Effect::DeletePod { pod, slot, grace, why: Some(why), .. } => {
-            let claim = slot.as_ref().and_then(|slot| pool.slots().get(slot)).map(|slot| &slot.claim);
+            let claim = slot.as_ref().and_then(|slot| pool.slots().get(slot)).map(model::pool::Slot::claim);
             info!(
-                job = claim.map(|claim| display(&claim.job.name)),
+                job = claim.map(|claim| display(&claim.last.job.name)),
                 namespace = %pod.namespace,
-                proc = claim.map(|claim| claim.proc),
+                proc = claim.map(|claim| claim.last.proc),
                 slot = slot.as_ref().map(display),
                 node = slot.as_ref().map(|slot| display(&slot.machine)),
                 pod = %pod.name,
@@ -156,7 +156,7 @@ pub fn asked(pool: &Pool, effect: &Effect) {
             debug!(call = %"DeletePod", namespace = %pod.namespace, pod = %pod.name, slot, grace, "a call");
         }
         Effect::CreatePod(plan) => {
-            debug!(call = %"CreatePod", namespace = %plan.job.namespace, pod = %plan.claim.pod_name(), slot = %plan.slot, "a call");
+            debug!(call = %"CreatePod", namespace = %plan.job.namespace, pod = %plan.claim.last.pod_name(), slot = %plan.slot, "a call");
         }
         Effect::WriteSlot { slot, claim, .. } => {
             debug!(call = %"WriteSlot", %slot, claim = %claim.id, "a call");

@@ -144,8 +144,10 @@ fn recall_since_when(pool: &mut Pool, object: &Slot) {
     let (Ok(name), Some(status)) = (SlotName::parse(&object.spec.name), &object.status) else { return };
     let since = |time: &MicroTime| Time::from_millis(time.0.as_millisecond());
     pool.edit_slot(&name, |slot| {
-        slot.entered_state = status.entered_current_state.as_ref().map_or(slot.entered_state, since);
-        slot.entered_activity = status.entered_current_activity.as_ref().map_or(slot.entered_activity, since);
+        let state = status.entered_current_state.as_ref().map_or(slot.phase().entered_state(), since);
+        let activity =
+            status.entered_current_activity.as_ref().map_or(slot.phase().entered_activity(), since);
+        slot.recall(state, activity);
     });
 }
 

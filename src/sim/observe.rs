@@ -166,11 +166,11 @@ impl Measures {
             let all = cores(&machine.facts.allocatable);
             add(1, all.min(cores(&machine.foreign)));
             for slot in machine.standing.values().filter(|slot| !slot.claimed) {
-                add(column_of(slot.state), amount(machine.available_in(slot).cpus));
+                add(column_of(slot.state()), amount(machine.available_in(slot).cpus));
             }
         }
         for slot in pool.slots().values() {
-            add(column_of(slot.state), amount(slot.resources.cpus));
+            add(column_of(slot.state()), amount(slot.resources().cpus));
         }
         self.slots.push(at, None, &sums);
     }
@@ -188,12 +188,12 @@ impl Measures {
             all.add(counts);
         }
         let present: f64 = pool.machines().values().map(|machine| amount(machine.total.cpus)).sum();
-        let claimed: f64 = pool.slots().values().map(|slot| amount(slot.resources.cpus)).sum();
+        let claimed: f64 = pool.slots().values().map(|slot| amount(slot.resources().cpus)).sum();
         let slots = || {
             let of = |machine| Machine::slots(machine).map(move |slot| (machine, slot));
             pool.machines().values().flat_map(of)
         };
-        let offered = || slots().filter(|(_, slot)| slot.state != State::Owner && !slot.claimed);
+        let offered = || slots().filter(|(_, slot)| slot.state() != State::Owner && !slot.claimed);
         let free = |(machine, slot): (&Machine, &MachineSlot)| amount(machine.available_in(slot).cpus);
         let env = Env::at(now.secs());
         let unusable =

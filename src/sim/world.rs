@@ -178,7 +178,7 @@ impl<'s> World<'s> {
         let what = match effect {
             Effect::WriteSlot { slot, claim, .. } => {
                 self.slots.insert(slot.clone(), claim.id.clone());
-                let proc = claim.proc_id();
+                let proc = claim.last.proc_id();
                 heard(Event::Outcome(Outcome::SlotWritten { slot, claim: claim.id, proc }))
             }
             Effect::DeleteSlot { slot, .. } => {
@@ -298,7 +298,7 @@ impl<'s> World<'s> {
         let uid: PodUid = format!("pod-{}", self.pods_made).into();
         let pod = PodRef {
             namespace: plan.job.namespace.clone(),
-            name: plan.claim.pod_name().into(),
+            name: plan.claim.last.pod_name().into(),
             uid: uid.clone(),
         };
         let facts = PodFacts {

@@ -313,10 +313,10 @@ fn the_negotiators_share_the_demos_nodes_without_overlap() {
     let mut world = World::new(&demo.chain(all("examples/negotiators")).collect::<Vec<_>>());
     world.negotiate();
     assert_eq!((world.pool.sharing().overlaps.len(), world.pool.sharing().uncovered.count), (0, 0));
-    let gpu = |slot: &model::pool::Slot| slot.name.machine.as_str().starts_with("gpu-");
+    let gpu = |slot: &model::pool::Slot| slot.name().machine.as_str().starts_with("gpu-");
     for slot in world.pool.slots().values() {
         let expected = if gpu(slot) { "gpu" } else { "cpu" };
-        assert_eq!(slot.claim.negotiator.name().map(|name| &**name), Some(expected), "{}", slot.name);
+        assert_eq!(slot.claim().negotiator.name().map(|name| &**name), Some(expected), "{}", slot.name());
     }
     assert!(world.pool.slots().values().any(gpu));
 }

@@ -70,8 +70,8 @@ fn rendered(machine: &Machine, slot: &MachineSlot, old: &[Condition], now: Time)
     };
     let status = PartitionableSlotStatus {
         observed_generation: Some(1),
-        state: Some(state(slot.state)),
-        activity: Some(activity(slot.state)),
+        state: Some(state(slot.state())),
+        activity: Some(activity(slot.state())),
         total: shown(&slot.total),
         available: shown(&machine.available_in(slot)),
         dynamic_slots: count(slot.dynamic.len()),

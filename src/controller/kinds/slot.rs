@@ -18,7 +18,7 @@ use api::{
 use model::decide::PROC_WAITS;
 use model::pool::limits::Wants;
 use model::pool::{
-    Activation, Claim, ClaimId, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot,
+    Assignment, Claim, ClaimId, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot,
     Offer, Pool, Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
 };
 
@@ -112,13 +112,15 @@ fn claim(claim: &api::SlotClaim) -> Option<Claim> {
         weight: claim.weight,
         limits: Wants::parse(&claim.matched_concurrency_limits.join(",")),
         since: claim.claimed_at.as_ref().map_or(Time::default(), time),
-        job: JobKey {
-            uid: claim.job.uid.as_str().into(),
-            namespace: claim.job.namespace.as_str().into(),
-            name: claim.job.name.as_str().into(),
+        last: Assignment {
+            job: JobKey {
+                uid: claim.job.uid.as_str().into(),
+                namespace: claim.job.namespace.as_str().into(),
+                name: claim.job.name.as_str().into(),
+            },
+            cluster: claim.job_id.split_once('.').and_then(|(cluster, _)| cluster.parse().ok())?,
+            proc: u32::try_from(claim.proc).ok()?,
         },
-        cluster: claim.job_id.split_once('.').and_then(|(cluster, _)| cluster.parse().ok())?,
-        proc: u32::try_from(claim.proc).ok()?,
     })
 }
 
@@ -133,14 +135,14 @@ fn claim_of(claim: &Claim) -> api::SlotClaim {
         weight: claim.weight,
         matched_concurrency_limits: claim.limits.each().collect(),
         claimed_at: Some(kube_time(claim.since)),
-        job_id: claim.job_id(),
+        job_id: claim.last.job_id(),
         job: api::JobReference {
-            namespace: claim.job.namespace.to_string(),
-            name: claim.job.name.to_string(),
-            uid: claim.job.uid.to_string(),
+            namespace: claim.last.job.namespace.to_string(),
+            name: claim.last.job.name.to_string(),
+            uid: claim.last.job.uid.to_string(),
         },
-        proc: i64::from(claim.proc),
-        pod: claim.pod_name(),
+        proc: i64::from(claim.last.proc),
+        pod: claim.last.pod_name(),
     }
 }
 
@@ -154,8 +156,8 @@ pub fn claimed(name: &SlotName, held: &Resources, claim: &Claim) -> api::Slot {
     }
     slot.spec.claim = Some(claim_of(claim));
     slot.metadata.labels.get_or_insert_default().extend([
-        (labels::JOB_UID.to_owned(), claim.job.uid.to_string()),
-        (labels::JOB_NAME.to_owned(), label_value(&claim.job.name)),
+        (labels::JOB_UID.to_owned(), claim.last.job.uid.to_string()),
+        (labels::JOB_NAME.to_owned(), label_value(&claim.last.job.name)),
     ]);
     slot
 }
@@ -211,11 +213,11 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
     let Some((machine, slot)) = standing(pool, name, SlotKind::Static) else { return Rendered::Absent };
     let status = SlotStatus {
         observed_generation: Some(1),
-        state: Some(state(slot.state)),
-        activity: Some(activity(slot.state)),
-        entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
-        entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
-        last_transition: slot.last.as_ref().map(transition),
+        state: Some(state(slot.state())),
+        activity: Some(activity(slot.state())),
+        entered_current_state: Some(MicroTime(timestamp(slot.phase().entered_state()))),
+        entered_current_activity: Some(MicroTime(timestamp(slot.phase().entered_activity()))),
+        last_transition: slot.phase().last().map(transition),
         running: None,
         conditions: vec![offered(machine, old, now)],
     };
@@ -223,19 +225,19 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
 }
 
 fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
-    let claimed = matches!(slot.state, State::Claimed(_));
-    let message = slot.last.as_ref().map(|last| last.why.to_string()).unwrap_or_default();
-    let reason = slot.state.state();
+    let claimed = matches!(slot.state(), State::Claimed(_));
+    let message = slot.phase().last().map(|last| last.why.to_string()).unwrap_or_default();
+    let reason = slot.state().state();
     let says = Says { type_: types::CLAIMED, status: Some(claimed), reason, message };
     let mut conditions = vec![condition(old, says, 1, now)];
     conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, 1, now)));
     SlotStatus {
         observed_generation: None,
-        state: Some(state(slot.state)),
-        activity: Some(activity(slot.state)),
-        entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
-        entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
-        last_transition: slot.last.as_ref().map(transition),
+        state: Some(state(slot.state())),
+        activity: Some(activity(slot.state())),
+        entered_current_state: Some(MicroTime(timestamp(slot.phase().entered_state()))),
+        entered_current_activity: Some(MicroTime(timestamp(slot.phase().entered_activity()))),
+        last_transition: slot.phase().last().map(transition),
         running: running(slot),
         conditions,
     }
@@ -244,22 +246,20 @@ fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus 
 /// What an operator that takes over has to know of the running job. It changes only with the activity, which is written
 /// anyway.
 fn running(slot: &Slot) -> Option<SlotRunning> {
-    let Activation::Active { pod, .. } = &slot.activation else { return None };
-    let activated = !matches!(slot.state, State::Matched | State::Claimed(Claimed::Idle));
+    let running = slot.active()?;
+    let activated = !matches!(slot.state(), State::Matched | State::Claimed(Claimed::Idle));
     activated.then(|| SlotRunning {
-        pod_uid: pod.uid.to_string(),
-        max_vacate_seconds: slot.running.pledged_vacate,
-        suspended_seconds: i64::try_from(slot.running.suspended.as_secs()).unwrap_or(i64::MAX),
-        suspended_since: slot.running.suspended_since.map(kube_time),
+        pod_uid: running.pod.uid.to_string(),
+        max_vacate_seconds: running.pledged_vacate,
+        suspended_seconds: i64::try_from(running.suspended.as_secs()).unwrap_or(i64::MAX),
+        suspended_since: running.suspended_since.map(kube_time),
     })
 }
 
 /// `EndConfirmed` is False after a pod was killed on a node that is silent: nobody knows whether the pod still runs.
 fn end_unknown(pool: &Pool, slot: &Slot, now: Time) -> Option<Says<'static>> {
-    let (State::Preempting(_), Activation::Active { pod, .. }) = (slot.state, &slot.activation) else {
-        return None;
-    };
-    let machine = &slot.name.machine;
+    let pod = &slot.active().filter(|_| matches!(slot.state(), State::Preempting(_)))?.pod;
+    let machine = &slot.name().machine;
     let since = pool.heartbeats().silent_since(machine, now)?;
     let message = format!(
         "nothing was heard of node {machine} since {}: whether pod {} still runs is not known, and {PROC_WAITS}",

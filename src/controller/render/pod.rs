@@ -155,11 +155,11 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
     annotations.extend([
         (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
         (labels::SLOT.to_owned(), plan.slot.to_string()),
-        (labels::JOB_ID.to_owned(), plan.claim.job_id()),
+        (labels::JOB_ID.to_owned(), plan.claim.last.job_id()),
         (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),
     ]);
     ObjectMeta {
-        name: Some(plan.claim.pod_name()),
+        name: Some(plan.claim.last.pod_name()),
         namespace: Some(plan.job.namespace.to_string()),
         labels: Some(pod_labels),
         annotations: Some(annotations),
@@ -350,7 +350,7 @@ mod tests {
         };
         PodPlan {
             lease: Duration::from_mins(40),
-            proc: claim.proc_id(),
+            proc: claim.last.proc_id(),
             job,
             slot: SlotName::parse("slot1_1@n1").unwrap(),
             resources: Resources {

@@ -28,7 +28,7 @@ pub(super) async fn write(
 ) -> Vec<Reply> {
     let key = key(&slot);
     let object = kinds::slot::claimed(&slot, resources, &claim);
-    let proc = claim.proc_id();
+    let proc = claim.last.proc_id();
     let outcome =
         if again { rewrite(context, &key, &object).await } else { make(context, &key, &object).await };
     match outcome {

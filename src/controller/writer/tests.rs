@@ -136,7 +136,7 @@ fn plan() -> PodPlan {
     };
     PodPlan {
         lease: Duration::from_mins(40),
-        proc: claim.proc_id(),
+        proc: claim.last.proc_id(),
         job,
         slot: slot(),
         resources: Resources { cpus: 1, memory_mib: 128, ..Resources::default() },

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use crate::pool::{
-    Activation, Cause, Effect, Eviction, Granted, KUBELET_SLACK, PodRef, Pool, Slot, SlotName, Time, Vacate,
-    VacateReason,
-};
+use crate::pool::{Cause, Effect, Granted, KUBELET_SLACK, Pool, Slot, SlotName, Time, Vacate, VacateReason};
 use crate::startd::{Grace, Off, off};
 
 /// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
@@ -25,7 +22,7 @@ pub(super) fn vacate_pod(
     effects: &mut Vec<Effect>,
 ) {
     let left = pool.slots().get(name).map(|slot| {
-        let until = slot.eviction.as_ref().map_or(now, |eviction| eviction.until);
+        let until = slot.eviction().map_or(now, |eviction| eviction.until);
         whole_seconds(killed.map_or(until, |killed| killed.min(until)).since(now))
     });
     delete_with(pool, name, Grace::Vacating, left, now, effects);
@@ -62,8 +59,11 @@ fn delete_with(
         // proc has ended.
         let evicts = matches!(grace, Grace::Vacating | Grace::Force);
         let why = if evicts { why_evicted(slot) } else { None };
-        slot.running.asked_by_force |= grace == Grace::Force;
-        (being_deleted(slot, seconds, now), why)
+        let pod = match grace {
+            Grace::Force => slot.delete_pod_by_force(now),
+            Grace::Own | Grace::Vacating | Grace::Others => slot.delete_pod(seconds, now),
+        };
+        (pod, why)
     });
     if let Some((Some(pod), why)) = asked {
         let slot = Some(name.clone());
@@ -74,9 +74,10 @@ fn delete_with(
 /// Why the pod has to leave, unless the pod says so already. A hold is said in any case: the next leader reads on the pod
 /// that the proc is held.
 fn why_evicted(slot: &Slot) -> Option<Vacate> {
-    let deleting = matches!(slot.activation, Activation::Active { deleting: true, .. });
-    let holds = slot.eviction.as_ref().is_some_and(|eviction| eviction.hold.is_some());
-    (!deleting && (holds || !slot.running.disrupted)).then(|| vacate(slot))
+    let deleting = slot.active().is_some_and(|pod| pod.deleting);
+    let disrupted = slot.running().is_some_and(|pod| pod.disrupted);
+    let holds = slot.eviction().is_some_and(|eviction| eviction.hold.is_some());
+    (!deleting && (holds || !disrupted)).then(|| vacate(slot))
 }
 
 /// Whether a pod is deleted by force since its machine is off; else its agent has ended it.
@@ -90,35 +91,13 @@ fn whole_seconds(left: Duration) -> u32 {
     u32::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(KILL_GRACE)
 }
 
-/// The pod, marked as deleted with a grace of so many seconds; none stands for the pod's own grace, which is read on the pod.
-fn being_deleted(slot: &mut Slot, grace: Option<u32>, now: Time) -> Option<PodRef> {
-    let pod = match &mut slot.activation {
-        Activation::Active { pod, deleting, .. } | Activation::Ended { pod, deleting, .. } => {
-            *deleting = true;
-            pod.clone()
-        }
-        Activation::Vacant | Activation::Assigned | Activation::Requested => return None,
-    };
-    // A deletion by force lets nothing run longer.
-    if let Some(grace) = grace.filter(|grace| *grace > 0) {
-        let grace = Duration::from_secs(grace.into());
-        slot.running.granted = Some(Granted::by_deletion(slot.running.granted, grace, now));
-    }
-    Some(pod)
-}
-
 /// Deletes a pod that cannot start. Its proc is held once it has gone.
 pub(super) fn give_up(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
-    let given_up = pool.step_slot(name, |slot| {
-        let stuck = slot.running.stuck.as_mut()?;
-        stuck.given_up = true;
-        let hold = &stuck.obstacle.hold;
-        let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::FailedToCreateProcess);
-        let why = Some(Vacate { reason, message: hold.reason.clone() });
-        Some((being_deleted(slot, None, now)?, why))
-    });
-    if let Some((pod, why)) = given_up.flatten() {
+    let given_up = pool.step_slot(name, |slot| slot.give_up_pod(now));
+    if let Some((pod, hold)) = given_up.flatten() {
         let slot = Some(name.clone());
+        let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::FailedToCreateProcess);
+        let why = Some(Vacate { reason, message: hold.reason });
         effects.push(Effect::DeletePod { pod, slot, grace: None, granted: None, off: None, why });
     }
 }
@@ -129,16 +108,10 @@ pub(super) fn give_up(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut
 pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let killed = pool.step_slot(name, |slot| {
         let why = why_evicted(slot);
-        let eviction = slot.eviction.get_or_insert(Eviction {
-            until: now,
-            killed: None,
-            by_agent: false,
-            agent_asked: false,
-            hold: None,
-        });
-        eviction.killed.get_or_insert(now);
-        let granted = slot.running.granted.filter(|granted| granted.ends_by() > now + KUBELET_SLACK);
-        (being_deleted(slot, Some(KILL_GRACE), now), granted.map(Granted::grace), why)
+        let granted = slot.running().and_then(|pod| pod.granted);
+        let granted = granted.filter(|granted| granted.ends_by() > now + KUBELET_SLACK);
+        slot.kill(now);
+        (slot.delete_pod(Some(KILL_GRACE), now), granted.map(Granted::grace), why)
     });
     if let Some((Some(pod), granted, why)) = killed {
         let slot = Some(name.clone());
@@ -149,11 +122,8 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
 /// Asks the agent to kill a pod that its kubelet lets run for long yet.
 pub(super) fn kill_by_agent(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let pod = pool.step_slot(name, |slot| {
-        if let Some(eviction) = &mut slot.eviction {
-            eviction.by_agent = true;
-        }
-        let Activation::Active { pod, .. } = &slot.activation else { return None };
-        Some(pod.clone())
+        slot.kill_by_agent();
+        Some(slot.active()?.pod.clone())
     });
     if let Some(pod) = pod.flatten() {
         effects.push(Effect::KillByAgent { pod, slot: name.clone() });
@@ -165,12 +135,10 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, eff
     let silent = pool.heartbeats().is_silent(&name.machine, now);
     let agent = pool.machines().get(&name.machine).is_some_and(|machine| machine.agent);
     let asked = pool.step_slot(name, |slot| {
-        if let Some(eviction) = &mut slot.eviction {
-            eviction.agent_asked = true;
-        }
-        let Activation::Active { pod, .. } = &slot.activation else { return None };
-        let granted = slot.running.granted.map(Granted::ends_by).filter(|until| *until > now);
-        Some((pod.clone(), slot.claim.job.clone(), granted))
+        slot.killing_takes_too_long();
+        let running = slot.active()?;
+        let granted = running.granted.map(Granted::ends_by).filter(|until| *until > now);
+        Some((running.pod.clone(), slot.claim().last.job.clone(), granted))
     });
     let Some((pod, job, granted)) = asked.flatten() else { return };
     let next = match granted {
@@ -200,11 +168,7 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, eff
 
 /// Asks the agent to suspend the job, or to let it go on.
 pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects: &mut Vec<Effect>) {
-    let pod = pool.step_slot(name, |slot| {
-        slot.frozen = Some(suspended);
-        let Activation::Active { pod, .. } = &slot.activation else { return None };
-        Some(pod.clone())
-    });
+    let pod = pool.step_slot(name, |slot| slot.ask_to_freeze(suspended));
     if let Some(pod) = pod.flatten() {
         effects.push(Effect::Suspend { pod, slot: name.clone(), suspended });
     }
@@ -216,14 +180,14 @@ pub const PROC_WAITS: &str = "its proc waits until the node is back or an agent 
 /// Why the pod has to leave.
 fn vacate(slot: &Slot) -> Vacate {
     // The next leader reads from it that the proc is held, and for what.
-    let hold = slot.eviction.as_ref().and_then(|eviction| eviction.hold.as_ref());
+    let hold = slot.eviction().and_then(|eviction| eviction.hold.as_ref());
     if let Some(hold) = hold {
         return Vacate { reason: VacateReason::StartdHeldJob, message: hold.reason.clone() };
     }
-    let machine = &slot.name.machine;
-    let (reason, message) = match slot.retirement {
+    let machine = &slot.name().machine;
+    let (reason, message) = match slot.retires_for() {
         Some(Cause::Preempt) => {
-            (VacateReason::StartdPreemptExpression, format!("PREEMPT is true on {}", slot.name))
+            (VacateReason::StartdPreemptExpression, format!("PREEMPT is true on {}", slot.name()))
         }
         Some(Cause::BetterClaim) => better_claim(slot),
         Some(Cause::Draining) => (VacateReason::StartdDraining, format!("node {machine} is being drained")),
@@ -239,15 +203,15 @@ fn vacate(slot: &Slot) -> Vacate {
 }
 
 fn better_claim(slot: &Slot) -> (VacateReason, String) {
-    match &slot.preempting {
-        Some(next) if next.rank > slot.rank => (
+    match slot.preemptor() {
+        Some(next) if next.rank > slot.rank() => (
             VacateReason::StartdPreemptingClaimRank,
-            format!("{} prefers a job of {}", slot.name, next.claim.submitter),
+            format!("{} prefers a job of {}", slot.name(), next.claim.submitter),
         ),
         Some(next) => (
             VacateReason::StartdPreemptingClaimUserPrio,
-            format!("{}, who has the better priority, takes {}", next.claim.submitter, slot.name),
+            format!("{}, who has the better priority, takes {}", next.claim.submitter, slot.name()),
         ),
-        None => (VacateReason::StartdPreemptingClaimUserPrio, format!("a better claim took {}", slot.name)),
+        None => (VacateReason::StartdPreemptingClaimUserPrio, format!("a better claim took {}", slot.name())),
     }
 }

@@ -6,12 +6,11 @@
 
 use super::negotiation::slot_ad;
 use super::quotas::quotas_with;
-use crate::negotiator::limits::Wants;
 use crate::pool::{
     Claim, ClaimId, JobSpec, Machine, MachineName, NegotiatorId, Offer, Pool, Resources, Slot, SlotName,
     State, Time,
 };
-use crate::schedd::{self, Matched};
+use crate::schedd::{self, Matched, Place, Refusal};
 use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
@@ -25,35 +24,32 @@ struct Room<'p> {
     weight: f64,
 }
 
-/// Has a claim for a job wait until these dynamic slots have gone, or those of them that are needed by now. None where that
-/// is not so any more: some have gone or like their jobs better, the two do not match, or a quota, ceiling or limit is reached.
+/// Has a claim for a job wait until these dynamic slots have gone, or those of them that are needed by now. Refused if the match
+/// does not hold any more: some slots have gone or like their jobs better, or a quota, ceiling or limit is reached.
 pub(super) fn claim(
     pool: &mut Pool,
     parent: &SlotName,
     slots: &[SlotName],
     matched: Matched,
     now: Time,
-) -> Option<()> {
+) -> Result<(), Refusal> {
     let env = Env::at(now.secs());
-    let machine = pool.machines().get(&parent.machine).filter(|machine| may_gather(machine, parent))?;
-    let cluster = pool.jobs().get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
-    let (proc, spec) = (cluster.next_idle(now)?, cluster.spec.clone()?);
+    let machine = pool.machines().get(&parent.machine).filter(|machine| may_gather(machine, parent));
+    let machine = machine.ok_or(Refusal::Unavailable)?;
+    if !schedd::waits(pool, matched.job, now) {
+        return Err(Refusal::NothingWaits);
+    }
+    let spec = pool.jobs().get(matched.job).and_then(|job| job.spec.clone()).ok_or(Refusal::NothingWaits)?;
     let preemptible = slots.iter().filter_map(|name| preemptible(pool, name, &spec, &env)).collect();
     let Room { slots, ad, resources, weight } =
-        room(pool, machine, parent, preemptible, &spec, &matched.quotas.negotiator, &env)?;
-    let present: Vec<&Claim> = slots.iter().map(|(slot, _)| &slot.claim).collect();
-    let (submitter, group) = (&spec.submitter, spec.group.as_ref());
-    if !schedd::within_caps_in_place_of(&present, pool, submitter, group, weight, matched.quotas) {
-        return None;
-    }
-    let limits = Wants::on_slot(&spec.ad, &ad, &env);
-    if pool.holdings().book().blocked(&limits).is_some() {
-        return None;
-    }
-    let slots: Vec<_> = slots.into_iter().map(|(slot, rank)| (slot.name.clone(), rank)).collect();
-    let claim = matched.claim(pool, parent, proc, weight, limits, now)?;
+        room(pool, machine, parent, preemptible, &spec, &matched.quotas.negotiator, &env)
+            .ok_or(Refusal::TooLittle)?;
+    let present: Vec<&Claim> = slots.iter().map(|(slot, _)| slot.claim()).collect();
+    let terms = schedd::check(pool, matched, &ad, weight, Place::Of(&present), now)?;
+    let slots: Vec<_> = slots.into_iter().map(|(slot, rank)| (slot.name().clone(), rank)).collect();
+    let claim = terms.into_claim(pool, parent, matched, now).ok_or(Refusal::NothingWaits)?;
     pool.gather(claim, parent.clone(), resources, &slots);
-    Some(())
+    Ok(())
 }
 
 /// Whether a claim may wait for room on a machine.
@@ -61,16 +57,17 @@ fn may_gather(machine: &Machine, parent: &SlotName) -> bool {
     let stands = machine.standing.get(&parent.slot);
     machine.offer == Offer::Offered
         && machine.draining.is_none()
-        && stands.is_some_and(|slot| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)))
+        && stands.is_some_and(|slot| matches!(slot.state(), State::Unclaimed(_) | State::Backfill(_)))
 }
 
 /// A dynamic slot that a job may still preempt, with its `RANK` for the job: no other claim waits for it, and it likes its own
 /// job no better.
 fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -> Option<(&'p Slot, f64)> {
     let slot = pool.slots().get(name)?;
-    let free = matches!(slot.state, State::Claimed(_)) && slot.removal.is_none() && slot.preempting.is_none();
+    let free =
+        matches!(slot.state(), State::Claimed(_)) && slot.removal().is_none() && slot.preemptor().is_none();
     let rank = slot_ad(pool, slot, env).eval_attr("Rank", Some(&spec.ad), env).as_number().unwrap_or(0.0);
-    (free && rank >= slot.rank).then_some((slot, rank))
+    (free && rank >= slot.rank()).then_some((slot, rank))
 }
 
 /// What a job is to have once these dynamic slots are gone, and which of them have to go for it: those that are least to be
@@ -115,10 +112,10 @@ fn room<'p>(
 fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
     let mut machine = machine.clone();
     for (slot, _) in slots {
-        machine.carved.subtract(&slot.resources);
-        if let Some(standing) = machine.standing.get_mut(&slot.name.slot) {
-            standing.carved.subtract(&slot.resources);
-            standing.dynamic.retain(|id| Some(*id) != slot.name.dynamic);
+        machine.carved.subtract(slot.resources());
+        if let Some(standing) = machine.standing.get_mut(&slot.name().slot) {
+            standing.carved.subtract(slot.resources());
+            standing.dynamic.retain(|id| Some(*id) != slot.name().dynamic);
         }
     }
     machine
@@ -136,11 +133,9 @@ pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) ->
     }
     let within = || {
         let slots = gathering.slots.iter().filter_map(|name| pool.slots().get(name));
-        let present: Vec<&Claim> = slots.map(|slot| &slot.claim).collect();
-        let Claim { submitter, group, weight, limits, negotiator, .. } = &gathering.claim;
-        let quotas = quotas_with(pool, &pool.answering(negotiator), now);
-        pool.holdings().blocked_in(parent, limits).is_none()
-            && schedd::within_caps_in_place_of(&present, pool, submitter, group.as_ref(), *weight, &quotas)
+        let present: Vec<&Claim> = slots.map(Slot::claim).collect();
+        let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
+        schedd::check_again(pool, parent, &gathering.claim, Place::Of(&present), &quotas).is_ok()
     };
     !for_good || within()
 }
@@ -161,9 +156,10 @@ pub(super) fn complete(pool: &mut Pool, now: Time) {
         }
         if let Some(gathering) = pool.end_gathering(&id) {
             let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
-            let Claim { job, regrouped, .. } = &gathering.claim;
-            let matched = Matched { job: &job.uid, regrouped: *regrouped, quotas: &quotas };
-            schedd::claim_match(pool, &gathering.parent, matched, now);
+            let Claim { last, regrouped, .. } = &gathering.claim;
+            let matched = Matched { job: &last.job.uid, regrouped: *regrouped, quotas: &quotas };
+            // A slot that is refused is negotiated again.
+            let _refused = schedd::claim_match(pool, &gathering.parent, matched, now).err();
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::pool::{
     NegotiatorConfig, NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State,
     Submitter, SubmitterName, Time,
 };
-use crate::schedd::{self, Explained, Matched};
+use crate::schedd::{self, Explained, Matched, Refusal};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
 use classad::{Ad, Env, Expr};
 
@@ -179,7 +179,7 @@ fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<Startd
         .values()
         .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
     let left = slots
-        .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
+        .filter(|(_, slot)| matches!(slot.state(), State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
         .filter_map(|(machine, slot)| {
             let left = machine.available_in(slot);
             let may_be_room = several && !slot.dynamic.is_empty();
@@ -216,8 +216,8 @@ fn requests(
 
 /// The ad of a claimed slot; an empty one where its machine is not known.
 pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
-    let Some(machine) = pool.machines().get(&slot.name.machine) else { return Ad::new() };
-    let spec = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let Some(machine) = pool.machines().get(&slot.name().machine) else { return Ad::new() };
+    let spec = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
 }
 
@@ -229,7 +229,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     keep_allocations(pool, &id, &negotiation.cycle, outcome);
     let quotas = quotas::quotas_with(pool, &id, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
-    let mut refused = BTreeSet::new();
+    let mut refused = BTreeMap::new();
     for found in &outcome.matches {
         let Some(slot) = negotiation.slots.get(found.slot) else { continue };
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
@@ -237,29 +237,29 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         };
         let matched = Matched { job, regrouped: found.regrouped, quotas: &quotas };
         let made = if found.preempt != PreemptState::None && found.dynamic.is_empty() {
-            let made = preemption::claim(pool, slot, matched, now);
-            if made {
-                tell_waiting(pool, job, slot);
-            }
-            made
-        } else if schedd::claim_match(pool, slot, matched, now) {
-            let entry = claims.entry(job.clone()).or_default();
-            entry.0 += 1;
-            entry.1.insert(slot.machine.clone());
-            true
+            preemption::claim(pool, slot, matched, now).inspect(|()| tell_waiting(pool, job, slot))
         } else {
-            let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
-            let slots: Vec<SlotName> = slots.cloned().collect();
-            let made = !slots.is_empty() && gathering::claim(pool, slot, &slots, matched, now).is_some();
-            if made {
-                tell_gathering(pool, job, slot, &slots);
+            let dynamic: Vec<SlotName> =
+                found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place)).cloned().collect();
+            match schedd::claim_match(pool, slot, matched, now) {
+                Ok(()) => {
+                    let entry = claims.entry(job.clone()).or_default();
+                    entry.0 += 1;
+                    entry.1.insert(slot.machine.clone());
+                    Ok(())
+                }
+                Err(refusal) if dynamic.is_empty() => Err(refusal),
+                Err(_) => gathering::claim(pool, slot, &dynamic, matched, now)
+                    .inspect(|()| tell_gathering(pool, job, slot, &dynamic)),
             }
-            made
         };
         // What a claim that is over still holds, until its Slot says so, counts against caps and is not in the cycle.
         let told = pool.holdings().carried().next().is_none();
-        if !made && told && schedd::waits(pool, job, now) {
-            refused.insert((job.clone(), slot.clone()));
+        if let Err(refusal) = made
+            && told
+            && schedd::waits(pool, job, now)
+        {
+            refused.insert((job.clone(), slot.clone()), refusal);
         }
     }
     rest_refused(pool, &id, refused, now);
@@ -275,11 +275,18 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
 /// Lets jobs rest whose match with a slot was refused in two cycles in a row. A match may be refused when something changed after
 /// the cycle began. The negotiator would make it again and again if it looked at less than the claim does, and others would
 /// wait for a slot that nobody gets.
-fn rest_refused(pool: &mut Pool, id: &NegotiatorId, refused: BTreeSet<(JobUid, SlotName)>, now: Time) {
-    for (job, slot) in pool.set_refused(id, refused) {
+fn rest_refused(
+    pool: &mut Pool,
+    id: &NegotiatorId,
+    refused: BTreeMap<(JobUid, SlotName), Refusal>,
+    now: Time,
+) {
+    for (job, slot) in pool.set_refused(id, refused.keys().cloned().collect()) {
+        let because = refused.get(&(job.clone(), slot.clone()));
+        let because = because.map(|refusal| format!(" ({refusal})")).unwrap_or_default();
         let why = format!(
-            "{slot} matches the job, and refused its claim in two cycles in a row; the job rests for a while, so that others \
-             can have the slot"
+            "{slot} matches the job, and refused its claim in two cycles in a row{because}; the job rests for a while, so \
+             that others can have the slot"
         );
         schedd::set_aside(pool, &job, "MatchRefused", why, now);
     }

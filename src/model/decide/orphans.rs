@@ -2,7 +2,7 @@
 //! lease with a call under way.
 
 use super::slots::{goes, untrack};
-use crate::pool::{Activation, Effect, Forced, Granted, PodFacts, Pool, Remains, Time, Vacate, VacateReason};
+use crate::pool::{Effect, Forced, Granted, PodFacts, Pool, Remains, Time, Vacate, VacateReason};
 use crate::startd::{self, Off};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
@@ -101,5 +101,5 @@ fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
         .active
         .get(&facts.proc)
         .and_then(|name| pool.slots().get(name))
-        .is_none_or(|slot| matches!(slot.activation, Activation::Assigned | Activation::Requested))
+        .is_none_or(|slot| slot.is_assigned() || slot.is_requested())
 }

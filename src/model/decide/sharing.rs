@@ -115,12 +115,12 @@ pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
 pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
     let constraint = one.config.cycle.slot_poolsize_constraint.as_ref();
     let counts = |slot: &crate::pool::Slot| {
-        pool.answering(&slot.claim.negotiator) == one.id
+        pool.answering(&slot.claim().negotiator) == one.id
             && (constraint.is_none() || is_true(constraint, &slot_ad(pool, slot, env), env))
     };
     let weighted = one.config.cycle.use_slot_weights;
     let claimed = pool.slots().values().filter(|slot| counts(slot));
-    let claimed: f64 = claimed.map(|slot| if weighted { slot.claim.weight } else { 1.0 }).sum();
+    let claimed: f64 = claimed.map(|slot| if weighted { slot.claim().weight } else { 1.0 }).sum();
     let free: f64 = pool
         .machines()
         .values()

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use crate::pool::{
     Activation, BackfillStage, Cause, DrainSchedule, Effect, Fence, Job, JobSpec, Machine, Offer, PodPlan,
-    PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, StartdConfig, State, Time,
+    PodRef, Pool, Record, Resources, Retention, Slot, SlotName, StartdConfig, State, Time,
 };
-use crate::schedd;
+use crate::schedd::{self, Place};
 use crate::startd::policy::{Asker, is_polled};
 use crate::startd::{self, Change, Chore, Common, Grace, Pace, Step, Transition, View};
 use classad::{Ad, Env};
@@ -40,7 +40,7 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
 /// Where the policy is about to be asked: what the machine's slots share is made once for all of them.
 fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
     let asks =
-        |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state, view.agent, job);
+        |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state(), view.agent, job);
     if with_view(pool, name, now, asks) == Some(true) {
         pool.keep_ads(&name.machine, startd::keep_machine_ad);
     }
@@ -56,28 +56,25 @@ fn with_view<T>(
     let slot = pool.slots().get(name)?;
     let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
-    let cluster = pool.jobs().get(&slot.claim.job.uid);
+    let cluster = pool.jobs().get(&slot.claim().last.job.uid);
     let job = cluster.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
-    let next = slot.preempting.as_ref().and_then(|next| pool.jobs().get(&next.claim.job.uid));
+    let next = slot.preemptor().and_then(|next| pool.jobs().get(&next.claim.last.job.uid));
     let next_job = next.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
-    let proc = slot.claim.proc;
-    let stands_still = match &slot.activation {
-        Activation::Active { pod, .. } => machine.suspends(&pod.uid),
-        _ => false,
-    };
+    let proc = slot.claim().last.proc;
+    let stands_still = slot.active().is_some_and(|running| machine.suspends(&running.pod.uid));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let silent = pool.heartbeats().silent_since(&name.machine, now);
-    let lease =
-        || slot.running.lease.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
+    let carried = slot.running().and_then(|running| running.lease);
+    let lease = || carried.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
     let view = View {
         offered: machine.offer == Offer::Offered,
         off: startd::off(pool, machine, now),
         wanted: cluster.is_some_and(|cluster| {
-            cluster.active.get(&proc) == Some(&slot.name)
+            cluster.active.get(&proc) == Some(slot.name())
                 && schedd::may_start(pool, cluster)
                 && still_counted(cluster, proc)
         }) && is_within_caps(pool, slot, now)
-            && (slot.activation != Activation::Assigned || !pool.has_stray_pod(&slot.claim.id)),
+            && (!slot.is_assigned() || !pool.has_stray_pod(&slot.claim().id)),
         settled: cluster.is_none_or(|cluster| cluster.is_settled(proc)),
         agent: machine.agent,
         stands_still,
@@ -103,25 +100,26 @@ fn with_view<T>(
 /// When a pod that cannot start is given up: at once where others of its job are held for the like, or the job is another by
 /// now.
 fn starts_by(slot: &Slot, cluster: Option<&Job>) -> Option<Time> {
-    let (stuck, cluster) = (slot.running.stuck.as_ref()?, cluster?);
-    let edited = slot.running.is_of_before(cluster.generation);
+    let (running, cluster) = (slot.running()?, cluster?);
+    let stuck = running.stuck.as_ref()?;
+    let edited = running.is_of_before(cluster.generation);
     Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
 }
 
 /// Whether the agent has ended the slot's pod, where it carries the lease that the agent goes by and is known to be deleted.
 fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
-    let known = slot.running.lease.zip(slot.running.doomed);
-    known.map_or(Fence::None, |(lease, doomed)| pool.fences().of(&slot.name.machine, lease, doomed, now))
+    let known = slot.running().and_then(|running| running.lease.zip(running.doomed));
+    known.map_or(Fence::None, |(lease, doomed)| pool.fences().of(&slot.name().machine, lease, doomed, now))
 }
 
 /// How far the backfill work has come that holds what a claim without a pod is to have.
 fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage {
-    let waits = matches!(slot.state, State::Backfill(_)) || slot.activation == Activation::Assigned;
-    let standing = machine.standing.get(&slot.name.slot).filter(|_| waits);
+    let waits = matches!(slot.state(), State::Backfill(_)) || slot.is_assigned();
+    let standing = machine.standing.get(&slot.name().slot).filter(|_| waits);
     if standing.is_none_or(|standing| !pool.backfill().holds(machine, standing, &Resources::default())) {
         return BackfillStage::None;
     }
-    match pool.backfill().stage(&SlotName { dynamic: None, ..slot.name.clone() }) {
+    match pool.backfill().stage(&SlotName { dynamic: None, ..slot.name().clone() }) {
         // That of other slots, all of which is more than the machine has.
         BackfillStage::None => BackfillStage::Coming,
         own => own,
@@ -132,7 +130,7 @@ fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage 
 /// has no retirement after that.
 fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
     let draining = machine.draining.as_ref()?;
-    let accepted_meanwhile = slot.claim.since > draining.since;
+    let accepted_meanwhile = slot.claim().since > draining.since;
     match draining.schedule {
         _ if accepted_meanwhile && draining.start.is_some() => None,
         DrainSchedule::Fast => Some(Pace::Fast),
@@ -145,19 +143,16 @@ fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
 /// Whether quotas, ceilings and concurrency limits still leave room for a claim that is not written: some may have been
 /// lowered while it waited for backfill work to end, or for the server to take it.
 fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
-    let waits = match slot.state {
+    let waits = match slot.state() {
         State::Backfill(_) => true,
-        State::Matched => matches!(slot.record, Record::Refused { .. }),
+        State::Matched => matches!(slot.record(), Record::Refused { .. }),
         _ => false,
     };
     if !waits {
         return true;
     }
-    if pool.holdings().blocked_in(&slot.name, &slot.claim.limits).is_some() {
-        return false;
-    }
-    let quotas = super::quotas::quotas_with(pool, &pool.answering(&slot.claim.negotiator), now);
-    schedd::still_within_caps(pool, &slot.claim, &quotas)
+    let quotas = super::quotas::quotas_with(pool, &pool.answering(&slot.claim().negotiator), now);
+    schedd::check_again(pool, slot.name(), slot.claim(), Place::Own(slot.claim()), &quotas).is_ok()
 }
 
 fn still_counted(cluster: &Job, proc: u32) -> bool {
@@ -172,15 +167,15 @@ fn take(
     change: Change,
     now: Time,
 ) -> bool {
-    let Some(from) = pool.slots().get(name).map(|slot| slot.state) else { return false };
+    let Some(from) = pool.slots().get(name).map(Slot::state) else { return false };
     if pool.step_slot(name, |slot| startd::take(slot, transition, why, now)) != Some(true) {
         return false;
     }
     pool.note_transition(name, from);
     pool.review_charge(name, now);
-    let Some(before) = pool.slots().get(name).map(|slot| slot.claim.clone()) else { return true };
+    let Some(before) = pool.slots().get(name).map(|slot| slot.claim().clone()) else { return true };
     pool.step_slot(name, |slot| change.make(slot, now));
-    if pool.slots().get(name).is_some_and(|slot| slot.claim.id != before.id) {
+    if pool.slots().get(name).is_some_and(|slot| slot.claim().id != before.id) {
         pool.claim_changed(name, &before, now);
     }
     true
@@ -214,7 +209,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         }
         Chore::Suspend(still) => suspend(pool, name, *still, effects),
         Chore::Condemn => {
-            pool.step_slot(name, |slot| slot.retirement = Some(Cause::Preempt));
+            pool.step_slot(name, |slot| slot.retire(Cause::Preempt));
         }
         Chore::StopWaiting => pool.stop_waiting(name),
         Chore::UntrackPod => untrack_pod(pool, name, effects),
@@ -230,7 +225,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
 /// When the slot's `KILL`, false now, is first true by the passing of time alone, if that is before its vacating time ends.
 /// A `KILL` that is true and false in turns may be true earlier.
 fn kill_foreseen(pool: &Pool, name: &SlotName, now: Time) -> Option<Time> {
-    let until = pool.slots().get(name)?.eviction.as_ref()?.until;
+    let until = pool.slots().get(name)?.eviction().as_ref()?.until;
     let kills = |at: Time| with_view(pool, name, at, |_, view, _| view.kills()).unwrap_or(false);
     let (mut before, mut at) = (now.secs(), until.secs());
     if !kills(Time::from_secs(at)) {
@@ -245,8 +240,8 @@ fn kill_foreseen(pool: &Pool, name: &SlotName, now: Time) -> Option<Time> {
 
 fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let written = pool.step_slot(name, |slot| {
-        slot.record = Record::Writing;
-        (slot.resources.clone(), slot.claim.clone(), slot.state != State::Matched)
+        slot.write_begins();
+        (slot.resources().clone(), slot.claim().clone(), slot.state() != State::Matched)
     });
     let Some((resources, claim, again)) = written else { return };
     effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });
@@ -257,7 +252,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         return;
     };
     let config = pool.startd(machine);
-    let cluster = pool.jobs().get(&slot.claim.job.uid);
+    let cluster = pool.jobs().get(&slot.claim().last.job.uid);
     let (spec, generation) =
         (cluster.and_then(|cluster| cluster.spec.as_ref()), cluster.map(|cluster| cluster.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
@@ -267,20 +262,18 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     // Nobody knows it of a claim that an earlier leader made.
     let rank = startd::rank(pool, name, now);
     let requested = pool.step_slot(name, |slot| {
-        slot.rank = rank;
-        slot.activation = Activation::Requested;
-        slot.running.generation = generation;
-        (slot.claim.clone(), slot.resources.clone())
+        slot.request_pod(generation, rank);
+        (slot.claim().clone(), slot.resources().clone())
     });
     let Some((claim, resources)) = requested else { return };
     let environment = BTreeMap::from([
         ("_CONDOR_SLOT".into(), name.to_string()),
-        ("_CONDOR_JOB_ID".into(), claim.job_id()),
-        ("_CONDOR_PROC".into(), claim.proc.to_string()),
+        ("_CONDOR_JOB_ID".into(), claim.last.job_id()),
+        ("_CONDOR_PROC".into(), claim.last.proc.to_string()),
     ]);
     effects.push(Effect::CreatePod(PodPlan {
-        job: claim.job.clone(),
-        proc: claim.proc_id(),
+        job: claim.last.job.clone(),
+        proc: claim.last.proc_id(),
         slot: name.clone(),
         // A job that was edited since it got the slot may want more than the slot has.
         resources: part.unwrap_or(resources),
@@ -301,15 +294,16 @@ fn part_of(
 ) -> Option<Resources> {
     let env = Env::at(now.secs());
     let ad = startd::claimed_slot_ad(machine, config, slot, None, &env);
-    let own = machine.slot_config(config, slot.name.slot);
+    let own = machine.slot_config(config, slot.name().slot);
     startd::part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env)
 }
 
 fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots().get(name) else { return };
-    let Activation::Ended { pod, deleting, .. } = slot.activation.clone() else { return };
-    let cluster = pool.jobs().get(&slot.claim.job.uid);
-    let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
+    let Activation::Ended(running, _) = slot.activation() else { return };
+    let (pod, deleting) = (running.pod.clone(), running.deleting);
+    let cluster = pool.jobs().get(&slot.claim().last.job.uid);
+    let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim().last.proc));
     pool.let_remains_go(name);
     if !pool.has_vanished(&pod.uid) {
         untrack(pool, pod, delete, effects);
@@ -336,7 +330,6 @@ pub(super) fn goes(cluster: &Job, proc: u32) -> bool {
 
 fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
     if let Some((job, proc, limits)) = schedd::find_work(pool, name, now) {
-        pool.step_slot(name, |slot| slot.removal = None);
         schedd::assign(pool, name, &job, proc, limits, now);
     } else {
         let why = "the schedd has nothing more for the claim";
@@ -348,11 +341,8 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
 fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     pool.withdraw(name);
     let over = pool.step_slot(name, |slot| {
-        if slot.name.dynamic.is_none() && slot.record != Record::Written {
-            slot.shown = Shown::Unheard;
-        }
-        slot.record = Record::Deleting;
-        slot.claim.id.clone()
+        slot.deletion_begins();
+        slot.claim().id.clone()
     });
     let Some(claim) = over else { return };
     pool.expect_gone(name, &claim);

@@ -171,7 +171,7 @@ impl Pool {
             self.jobs.get(uid).into_iter().flat_map(|c| c.active.values().cloned()).collect();
         for name in active {
             if let Some(slot) = self.slots.get_mut(&name) {
-                slot.removal.get_or_insert(Removal::JobRemoved);
+                slot.must_go(Removal::JobRemoved);
                 self.changed(Change::Slot(&name));
             }
         }

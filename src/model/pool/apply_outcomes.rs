@@ -6,35 +6,23 @@ use super::Pool;
 use super::event::{Outcome, Retry};
 use super::ids::{ClaimId, SlotName};
 use super::marks::Change;
-use super::slot::{Activation, Record, Shown, Slot};
+use super::slot::{Record, Slot};
 use super::time::Time;
 
 /// How long after a failed call what it was for is decided again: an API server that refuses at once is not asked without
 /// end.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
-/// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
-fn forget_asked(slot: &mut Slot) {
-    if let Activation::Active { deleting, .. } | Activation::Ended { deleting, .. } = &mut slot.activation {
-        *deleting = false;
-    }
-    (slot.frozen, slot.running.asked_by_force) = (None, false);
-    if let Some(eviction) = &mut slot.eviction {
-        (eviction.by_agent, eviction.agent_asked) = (false, false);
-    }
-}
-
 impl Pool {
     pub(super) fn outcome(&mut self, outcome: Outcome, now: Time) {
         match outcome {
             Outcome::SlotWritten { slot, claim, proc } => {
                 if let Some(known) = self.slots.get_mut(&slot)
-                    && known.claim.id == claim
-                    && known.claim.proc_id() == proc
-                    && known.record == Record::Writing
+                    && known.claim().id == claim
+                    && known.claim().last.proc_id() == proc
+                    && known.record() == Record::Writing
                 {
-                    known.record = Record::Written;
-                    known.shown = Shown::Own;
+                    known.claim_is_written();
                     self.claim_written(&slot);
                     self.changed(Change::Slot(&slot));
                 }
@@ -54,7 +42,7 @@ impl Pool {
                 self.pod_created(&slot, &claim, pod, now);
             }
             Outcome::SlotMissing(slot) => {
-                self.write_again(&slot, |slot| slot.record == Record::Written);
+                self.write_again(&slot, |slot| slot.record() == Record::Written);
             }
             Outcome::PodMissing { slot, pod } => self.pod_missing(&slot, pod, now),
             Outcome::PodRefused { slot, claim, proc, why } => {
@@ -82,8 +70,9 @@ impl Pool {
 
     /// Keeps why the API server refused the pod that a claim asked for, or that it took the pod.
     fn note_refusal(&mut self, name: &SlotName, claim: &ClaimId, why: Option<&str>) {
-        let asked = |slot: &&Slot| slot.claim.id == *claim && slot.activation == Activation::Requested;
-        let Some(job) = self.slots.get(name).filter(asked).map(|slot| slot.claim.job.uid.clone()) else {
+        let asked = |slot: &&Slot| slot.claim().id == *claim && slot.is_requested();
+        let Some(job) = self.slots.get(name).filter(asked).map(|slot| slot.claim().last.job.uid.clone())
+        else {
             return;
         };
         self.edit_job(&job, |job| job.refused = why.map(Into::into));
@@ -101,15 +90,15 @@ impl Pool {
                 }
                 if let Some(slot) = slot {
                     if let Some(known) = self.slots.get_mut(&slot) {
-                        forget_asked(known);
+                        known.forget_asked();
                     }
                     self.changed(Change::Slot(&slot));
                 }
             }
             Retry::Backfill(machine, pod) => self.backfill_stays(&machine, &pod),
             Retry::Slot(name) => match self.slots.get_mut(&name) {
-                Some(slot) if slot.record == Record::Deleting => {
-                    slot.record = Record::Written;
+                Some(slot) if slot.record() == Record::Deleting => {
+                    slot.deletion_failed();
                     self.changed(Change::Slot(&name));
                 }
                 _ => self.stray(name),

@@ -7,13 +7,8 @@ use super::job::{Cooling, End, Job};
 use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
-use super::slot::{Activation, CLAIM_RETRY, Claim, Record, Slot, State};
+use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Seen, Slot, State};
 use super::time::Time;
-
-/// The activation of a slot whose proc has ended.
-fn ended(facts: &PodFacts) -> Activation {
-    Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting, remains: facts.remains }
-}
 
 impl Pool {
     pub(super) fn pod(&mut self, mut facts: PodFacts, now: Time) {
@@ -29,15 +24,14 @@ impl Pool {
             self.released.remove(&uid);
         }
         self.give_to_whose_pod_it_is(&facts);
-        self.adopt_remains(&facts);
+        self.adopt_remains(&facts, now);
         let Some(name) = self.slot_for(&facts) else {
             self.orphan(facts, now);
             return;
         };
         self.orphans.remove(&uid);
         self.count_beyond_slot(&name, &facts);
-        let booked =
-            self.slots.get(&name).is_some_and(|slot| matches!(slot.activation, Activation::Ended { .. }));
+        let booked = self.slots.get(&name).is_some_and(Slot::has_ended);
         match &facts.end {
             _ if booked => self.pod_ends(&name, &facts, now),
             Some(end) if facts.remains != Remains::Ending => self.pod_ended(&name, &facts, end.clone(), now),
@@ -49,14 +43,14 @@ impl Pool {
     /// machine and names the proc, whose name the pod has. The pod's machine is unknown if the pod cannot be decoded either.
     fn claim_taken_off(&self, facts: &PodFacts) -> Option<ClaimId> {
         self.jobs.get(&facts.job).filter(|cluster| facts.tracked && cluster.owns(facts))?;
-        let own = |claim: &&Claim| claim.job.uid == facts.job && claim.proc == facts.proc;
+        let own = |claim: &&Claim| claim.last.job.uid == facts.job && claim.last.proc == facts.proc;
         let claim = match &facts.machine {
             Some(machine) => {
                 let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
                 let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
-                claims.map(|(_, slot)| &slot.claim).find(own)
+                claims.map(|(_, slot)| slot.claim()).find(own)
             }
-            None => self.slots.values().map(|slot| &slot.claim).find(own),
+            None => self.slots.values().map(Slot::claim).find(own),
         };
         claim.map(|claim| claim.id.clone())
     }
@@ -65,7 +59,7 @@ impl Pool {
     /// overhead): the node has that much less to carve.
     fn count_beyond_slot(&mut self, name: &SlotName, facts: &PodFacts) {
         let slot = self.slots.get(name).filter(|_| !facts.is_over());
-        let beyond = slot.map(|slot| facts.requests.beyond(&slot.resources)).unwrap_or_default();
+        let beyond = slot.map(|slot| facts.requests.beyond(slot.resources())).unwrap_or_default();
         match &facts.machine {
             Some(machine) if beyond != Capacity::default() => {
                 self.hold_beyond(facts.pod.uid.clone(), machine.clone(), beyond);
@@ -78,36 +72,34 @@ impl Pool {
     /// made: the proc is that one's whose pod it is.
     fn give_to_whose_pod_it_is(&mut self, facts: &PodFacts) {
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| !self.synced) else { return };
-        let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;
-        if !own || slot.activation != Activation::Vacant {
+        let own = slot.claim().last.job.uid == facts.job && slot.claim().last.proc == facts.proc;
+        if !own || !slot.is_vacant() {
             return;
         }
-        let name = slot.name.clone();
+        let name = slot.name().clone();
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         let Some(other) = cluster.active.get(&facts.proc).cloned() else { return };
-        let Some(rival) = self.slots.get_mut(&other).filter(|rival| rival.activation == Activation::Assigned)
-        else {
+        if self.slots.get_mut(&other).and_then(Slot::withdraw).is_none() {
             return;
-        };
-        rival.activation = Activation::Vacant;
+        }
         cluster.active.insert(facts.proc, name.clone());
         if let Some(slot) = self.slots.get_mut(&name) {
-            slot.activation = Activation::Assigned;
+            slot.assign_again();
         }
         self.slots_changed(&[name, other]);
     }
 
     /// An earlier leader recorded that a proc has ended or is held, and containers of its pod run on in the slot of its claim.
     /// Anybody may write the labels of a pod, so the pod must have the namespace and the name that the operator chose.
-    fn adopt_remains(&mut self, facts: &PodFacts) {
+    fn adopt_remains(&mut self, facts: &PodFacts, now: Time) {
         let booked = |cluster: &Job| cluster.is_done(facts.proc) || cluster.on_hold.contains_key(&facts.proc);
         let ours = |cluster: &Job| cluster.owns(facts) && booked(cluster);
         let left = self.jobs.get(&facts.job).is_some_and(ours) && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
-        let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;
-        if own && slot.activation == Activation::Vacant {
-            let name = slot.name.clone();
-            self.edit_slot(&name, |slot| slot.activation = ended(facts));
+        let own = slot.claim().last.job.uid == facts.job && slot.claim().last.proc == facts.proc;
+        if own && slot.is_vacant() {
+            let name = slot.name().clone();
+            self.edit_slot(&name, |slot| slot.pod_ends(facts, now));
             self.keep_remains(&name, &facts.job);
         }
     }
@@ -121,8 +113,8 @@ impl Pool {
     /// Lets go of what is left of a slot's pod: its claim has no pod any more.
     pub fn let_remains_go(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        slot.activation = Activation::Vacant;
-        let job = slot.claim.job.uid.clone();
+        slot.pod_is_over();
+        let job = slot.claim().last.job.uid.clone();
         let Some(cluster) = self.jobs.get_mut(&job) else { return };
         cluster.remains.remove(name);
         if cluster.removing {
@@ -132,8 +124,7 @@ impl Pool {
 
     /// Whether something is left of a pod of a job's procs that have ended.
     pub fn has_remains(&self, job: &JobUid) -> bool {
-        let left =
-            |slot: &Slot| slot.claim.job.uid == *job && matches!(slot.activation, Activation::Ended { .. });
+        let left = |slot: &Slot| slot.claim().last.job.uid == *job && slot.has_ended();
         let slots = self.jobs.get(job).into_iter().flat_map(|cluster| &cluster.remains);
         slots.filter_map(|name| self.slots.get(name)).any(left)
     }
@@ -142,19 +133,21 @@ impl Pool {
     /// name and claim must be those that the operator itself chose.
     fn slot_for(&self, facts: &PodFacts) -> Option<SlotName> {
         let slot = self.slot_of(&facts.claim)?;
-        let claim = &slot.claim;
-        let same_pod = match &slot.activation {
+        let claim = &slot.claim();
+        let same_pod = match slot.activation() {
             Activation::Vacant => false,
             // One that was let go stays in the way of its proc's next pod, which has the same name, until it is gone.
-            Activation::Assigned | Activation::Requested => !self.released.contains_key(&facts.pod.uid),
-            Activation::Active { pod, .. } | Activation::Ended { pod, .. } => pod.uid == facts.pod.uid,
+            Activation::Assigned | Activation::Requested { .. } => {
+                !self.released.contains_key(&facts.pod.uid)
+            }
+            Activation::Active(running) | Activation::Ended(running, _) => running.pod.uid == facts.pod.uid,
         };
         (same_pod
-            && claim.job.uid == facts.job
-            && claim.proc == facts.proc
-            && claim.job.namespace == facts.pod.namespace
-            && *claim.pod_name() == *facts.pod.name)
-            .then(|| slot.name.clone())
+            && claim.last.job.uid == facts.job
+            && claim.last.proc == facts.proc
+            && claim.last.job.namespace == facts.pod.namespace
+            && *claim.last.pod_name() == *facts.pod.name)
+            .then(|| slot.name().clone())
     }
 
     /// Whether a pod lives under a claim that is for another proc by now, since somebody edited it while nobody led: what the
@@ -183,53 +176,36 @@ impl Pool {
 
     fn pod_lives(&mut self, name: &SlotName, facts: PodFacts, now: Time) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        let asked = matches!(slot.activation, Activation::Active { deleting: true, .. });
-        let deleting = facts.deleting || asked;
-        let running = facts.running;
-        let started = running && !matches!(slot.activation, Activation::Active { running: true, .. });
-        if running {
-            slot.running.started.get_or_insert(facts.started.unwrap_or(now));
-        }
-        slot.running.ended = slot.running.ended.take().or(facts.end.clone().filter(|_| !facts.told));
-        let doomed = slot.running.note_deletion(&facts, now);
-        slot.running.lease = facts.lease.max(slot.running.lease);
-        let met = slot.running.meet(facts.obstacle, running, now);
-        let next = Activation::Active { pod: facts.pod, running, deleting };
-        if slot.activation == next && !doomed && !met {
-            return;
-        }
-        slot.activation = next;
-        self.changed(if started { Change::Started(name) } else { Change::Slot(name) });
-        if started && let Some(cluster) = self.jobs.get_mut(&facts.job) {
-            cluster.first_start.get_or_insert(now);
-            self.changed(Change::JobStatus(&facts.job));
+        let job = facts.job.clone();
+        match slot.pod_lives(facts, now) {
+            Seen::Nothing => {}
+            Seen::Pod => self.changed(Change::Slot(name)),
+            Seen::Started => {
+                self.changed(Change::Started(name));
+                if let Some(cluster) = self.jobs.get_mut(&job) {
+                    cluster.first_start.get_or_insert(now);
+                    self.changed(Change::JobStatus(&job));
+                }
+            }
         }
     }
 
     /// Takes note of what is left of a pod whose proc's end is booked: whoever deletes the pod now changes nothing about how
     /// the proc ended.
     fn pod_ends(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
-        self.edit_slot(name, |slot| {
-            slot.running.note_deletion(facts, now);
-            slot.activation = ended(facts);
-        });
+        self.edit_slot(name, |slot| slot.pod_ends(facts, now));
     }
 
     fn pod_ended(&mut self, name: &SlotName, facts: &PodFacts, end: End, now: Time) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        if matches!(slot.activation, Activation::Ended { .. }) {
+        if slot.has_ended() {
             return self.pod_ends(name, facts, now);
         }
-        slot.running.note_deletion(facts, now);
-        let ran = !matches!(slot.activation, Activation::Active { running: false, .. }) || facts.running;
-        slot.spent |= !ran && matches!(end, End::Evicted { .. });
-        slot.activation = ended(facts);
-        // A program that had ended before anybody asked its pod to go was not told to.
-        let end = slot.running.ended.take().filter(|_| facts.told).unwrap_or(end);
+        let end = slot.book_end(facts, end, now);
         let for_drain =
-            slot.retirement == Some(Cause::Draining) && matches!(slot.state, State::Preempting(_));
-        let ran = i64::try_from(slot.running.run_time(now).as_secs()).unwrap_or(i64::MAX);
-        let lost = ran.saturating_mul(slot.resources.cpus);
+            slot.retires_for() == Some(Cause::Draining) && matches!(slot.state(), State::Preempting(_));
+        let ran = slot.running().map_or(0, |running| running.run_time(now).as_secs());
+        let lost = i64::try_from(ran).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             // Others may have waited for it to retire.
             machine.looked_at = None;
@@ -242,8 +218,8 @@ impl Pool {
         }
         let hold = slot.held_for().or_else(|| facts.hold.clone());
         // What the job was edited for meanwhile is not held against it.
-        let as_it_was =
-            self.jobs.get(&facts.job).is_some_and(|cluster| !slot.running.is_of_before(cluster.generation));
+        let edited = |job: &Job| slot.running().is_some_and(|running| running.is_of_before(job.generation));
+        let as_it_was = self.jobs.get(&facts.job).is_some_and(|job| !edited(job));
         self.keep_remains(name, &facts.job);
         self.changed(Change::Slot(name));
         match (hold, &end) {
@@ -263,12 +239,12 @@ impl Pool {
     /// phase, and no more than that phase tells its victim from a program that ended by itself.
     pub fn pod_lost(&mut self, name: &SlotName, why: &str, now: Time) {
         let Some(slot) = self.slots.get(name) else { return };
-        let Activation::Active { pod, running, .. } = &slot.activation else { return };
+        let Some(running) = slot.active() else { return };
         let facts = PodFacts {
-            running: *running,
+            running: running.runs,
             deleting: true,
             tracked: true,
-            ..PodFacts::of_nothing(pod.clone(), slot)
+            ..PodFacts::of_nothing(running.pod.clone(), slot)
         };
         self.drop_outside(&facts.pod.uid);
         self.pod_ended(name, &facts, End::Evicted { why: why.into() }, now);
@@ -421,14 +397,14 @@ impl Pool {
     pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef, now: Time) {
         // The answer may be late: by now the claim may be used for another proc, whose pod has another name.
         if let Some(slot) = self.slots.get_mut(name)
-            && slot.claim.id == *claim
-            && *slot.claim.pod_name() == *pod.name
-            && slot.claim.job.namespace == pod.namespace
-            && slot.activation == Activation::Requested
+            && slot.claim().id == *claim
+            && *slot.claim().last.pod_name() == *pod.name
+            && slot.claim().last.job.namespace == pod.namespace
+            && slot.is_requested()
         {
             self.unseen.made(pod.clone(), name.clone(), now);
-            slot.activation = Activation::Active { pod, running: false, deleting: false };
-            let job = slot.claim.job.uid.clone();
+            slot.pod_is_created(&pod);
+            let job = slot.claim().last.job.uid.clone();
             self.changed(Change::Slot(name));
             if let Some(cluster) = self.jobs.get_mut(&job) {
                 cluster.resting = None;
@@ -438,11 +414,7 @@ impl Pool {
 
     pub(super) fn pod_refused(&mut self, name: &SlotName, of: (&ClaimId, &ProcId), why: &str, now: Time) {
         let Some(slot) = self.claimed_mut(name, of) else { return };
-        if slot.activation != Activation::Requested {
-            return;
-        }
-        slot.activation = Activation::Vacant;
-        let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
+        let Some(Assignment { job, proc, .. }) = slot.pod_is_refused() else { return };
         self.changed(Change::Slot(name));
         self.send_back(&job.uid, proc, now);
         if let Some(cluster) = self.jobs.get_mut(&job.uid) {
@@ -458,17 +430,13 @@ impl Pool {
     }
 
     pub(super) fn slot_refused(&mut self, name: &SlotName, of: (&ClaimId, &ProcId), why: &str, now: Time) {
-        let Some(slot) = self.claimed_mut(name, of).filter(|slot| slot.record != Record::Written) else {
+        let Some(slot) = self.claimed_mut(name, of).filter(|slot| slot.record() != Record::Written) else {
             return;
         };
-        slot.record = Record::Refused { at: now };
-        let assigned = slot.activation == Activation::Assigned;
-        let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
+        slot.write_failed(now);
+        let withdrawn = slot.withdraw();
         self.changed(Change::Slot(name));
-        if assigned {
-            if let Some(slot) = self.slots.get_mut(name) {
-                slot.activation = Activation::Vacant;
-            }
+        if let Some(Assignment { job, proc, .. }) = withdrawn {
             self.send_back(&job.uid, proc, now);
             self.warn(
                 &job,
@@ -483,6 +451,8 @@ impl Pool {
 
     /// The slot, if it carries this claim for this proc: answers may be late.
     fn claimed_mut(&mut self, name: &SlotName, (claim, proc): (&ClaimId, &ProcId)) -> Option<&mut Slot> {
-        self.slots.get_mut(name).filter(|slot| slot.claim.id == *claim && slot.claim.proc_id() == *proc)
+        self.slots
+            .get_mut(name)
+            .filter(|slot| slot.claim().id == *claim && slot.claim().last.proc_id() == *proc)
     }
 }

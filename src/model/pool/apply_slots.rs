@@ -5,7 +5,7 @@ use super::event::SlotFacts;
 use super::ids::{ClaimId, SlotName};
 use super::machine::Machine;
 use super::marks::Change;
-use super::slot::{Activation, Claim, Claimed, Record, Removal, Shown, Slot, State};
+use super::slot::{Claim, Claimed, Phase, Record, Removal, Shown, Slot, State};
 use super::time::Time;
 
 impl Pool {
@@ -15,7 +15,7 @@ impl Pool {
         } else {
             self.unclaimed_objects.remove(&facts.name);
         }
-        let unheard = self.slots.get(&facts.name).is_some_and(|slot| slot.shown == Shown::Unheard);
+        let unheard = self.slots.get(&facts.name).is_some_and(|slot| slot.shown() == Shown::Unheard);
         if let (None, None, Some(claim), false) =
             (facts.name.dynamic, &facts.claim, self.deleted_claim(&facts.name).cloned(), unheard)
         {
@@ -26,15 +26,15 @@ impl Pool {
         if let Some(slot) = self.slots.get_mut(&facts.name) {
             // Somebody edited the claim, or took it off: what was decided is written again.
             let same = facts.claim.is_some_and(|claim| {
-                claim.id == slot.claim.id
-                    && claim.proc_id() == slot.claim.proc_id()
-                    && claim.limits == slot.claim.limits
+                claim.id == slot.claim().id
+                    && claim.last.proc_id() == slot.claim().last.proc_id()
+                    && claim.limits == slot.claim().limits
             });
-            if slot.record == Record::Written && !same {
-                slot.record = Record::Due;
+            if slot.record() == Record::Written && !same {
+                slot.claim_is_due();
                 self.changed(Change::Slot(&facts.name));
-            } else if slot.name.dynamic.is_some() {
-                slot.shown = if same { Shown::Own } else { Shown::Another };
+            } else {
+                slot.object_shows(same);
             }
             return;
         }
@@ -65,33 +65,29 @@ impl Pool {
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.stand(&name, now);
         }
-        let removed = self.jobs.get(&claim.job.uid).is_none_or(|cluster| cluster.removing);
+        let removed = self.jobs.get(&claim.last.job.uid).is_none_or(|cluster| cluster.removing);
         // The pod of a job that is gone may still run in it.
-        let assigned = self.jobs.get_mut(&claim.job.uid).is_none_or(|cluster| {
-            let over = cluster.is_done(claim.proc) || cluster.on_hold.contains_key(&claim.proc);
-            let free = !over && !cluster.active.contains_key(&claim.proc);
+        let assigned = self.jobs.get_mut(&claim.last.job.uid).is_none_or(|cluster| {
+            let over = cluster.is_done(claim.last.proc) || cluster.on_hold.contains_key(&claim.last.proc);
+            let free = !over && !cluster.active.contains_key(&claim.last.proc);
             if free {
-                cluster.idle.remove(claim.proc);
-                cluster.active.insert(claim.proc, name.clone());
+                cluster.idle.remove(claim.last.proc);
+                cluster.active.insert(claim.last.proc, name.clone());
             }
             free
         });
-        let slot = Slot {
-            record: Record::Written,
-            activation: if assigned { Activation::Assigned } else { Activation::Vacant },
-            removal: removed.then_some(Removal::JobRemoved),
-            recorded: facts.recorded,
-            ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
-        };
-        self.changed(Change::SlotObject(&slot.name));
+        let idle = Phase::starting(State::Claimed(Claimed::Idle), now);
+        let removal = removed.then_some(Removal::JobRemoved);
+        let slot = Slot::new(name, facts.resources, claim, idle).adopted(assigned, removal, facts.recorded);
+        self.changed(Change::SlotObject(slot.name()));
         self.carve(slot, now);
     }
 
     pub(super) fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
         self.strays.remove(name);
         self.unclaimed_objects.remove(name);
-        if let Some(slot) = self.slots.get_mut(name).filter(|_| name.dynamic.is_some()) {
-            slot.shown = Shown::Own;
+        if let Some(slot) = self.slots.get_mut(name) {
+            slot.object_is_gone();
         }
         if name.dynamic.is_none() {
             // A static slot has an object as long as it stands.
@@ -102,14 +98,14 @@ impl Pool {
             self.slot_deleted(name, claim, now);
         }
         self.write_again(name, |slot| {
-            matches!(slot.record, Record::Written | Record::Writing) && claim == Some(&slot.claim.id)
+            matches!(slot.record(), Record::Written | Record::Writing) && claim == Some(&slot.claim().id)
         });
     }
 
     /// Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
     pub(super) fn write_again(&mut self, name: &SlotName, is_live: impl Fn(&Slot) -> bool) {
         if let Some(slot) = self.slots.get_mut(name).filter(|slot| is_live(slot)) {
-            slot.record = Record::Due;
+            slot.claim_is_due();
             self.changed(Change::Slot(name));
             self.changed(Change::SlotObject(name));
         }

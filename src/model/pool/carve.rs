@@ -8,7 +8,7 @@ use super::limits::Wants;
 use super::machine::{Machine, Offer};
 use super::machine_slot::Share;
 use super::marks::Change;
-use super::slot::{Activation, Claim, Record, Removal, Shown, Slot, State};
+use super::slot::{Assignment, Claim, Record, Removal, Shown, Slot, State};
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -16,30 +16,30 @@ impl Pool {
     /// Adds a claimed slot: its resources are the machine's no more, and its submitter is charged. False, and nothing
     /// done, when the machine or its standing slot is not there, or the name is taken.
     pub fn carve(&mut self, slot: Slot, now: Time) -> bool {
-        if self.slots.contains_key(&slot.name) {
+        let name = slot.name().clone();
+        if self.slots.contains_key(&name) {
             return false;
         }
-        let Some(machine) = self.machines.get_mut(&slot.name.machine) else { return false };
-        let Some(standing) = machine.standing.get_mut(&slot.name.slot) else { return false };
-        if let Some(dynamic) = slot.name.dynamic {
+        let Some(machine) = self.machines.get_mut(&name.machine) else { return false };
+        let Some(standing) = machine.standing.get_mut(&name.slot) else { return false };
+        if let Some(dynamic) = name.dynamic {
             standing.dynamic.insert(dynamic);
         } else {
             standing.claimed = true;
-            standing.total.clone_from(&slot.resources);
+            standing.total.clone_from(slot.resources());
         }
-        standing.carved.add(&slot.resources);
-        machine.carved.add(&slot.resources);
+        standing.carved.add(slot.resources());
+        machine.carved.add(slot.resources());
         machine.count_unclaimed(now);
         // Before the start is complete the accounts are not known; Synced reconciles them with the claims.
         if self.synced {
-            self.charge(&slot.claim, now);
+            self.charge(slot.claim(), now);
         }
-        self.claims.insert(slot.claim.id.clone(), slot.name.clone());
+        self.claims.insert(slot.claim().id.clone(), name.clone());
         self.changed(Change::Carved(&slot));
-        if matches!(slot.state, State::Backfill(_)) {
-            self.changed(Change::Machine(&slot.name.machine));
+        if matches!(slot.state(), State::Backfill(_)) {
+            self.changed(Change::Machine(&name.machine));
         }
-        let name = slot.name.clone();
         self.slots.insert(name.clone(), slot);
         self.count_limits(&name);
         true
@@ -48,20 +48,20 @@ impl Pool {
     /// Takes a claim's slot away: its resources return to the machine, and its submitter is charged no longer. A static
     /// slot is its owner's again.
     pub fn return_slot(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
-        let gathered = self.slots.get_mut(name).and_then(|slot| slot.preempting.take_if(|next| next.part));
+        let gathered = self.slots.get_mut(name).and_then(|slot| slot.is_awaited_no_longer(|next| next.part));
         self.stop_waiting(name);
         self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
-        if slot.shown == Shown::Another {
+        if slot.shown() == Shown::Another {
             self.strays.insert(name.clone());
         }
-        self.claims.remove(&slot.claim.id);
+        self.claims.remove(&slot.claim().id);
         self.count_limits(name);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
-            machine.carved.subtract(&slot.resources);
+            machine.carved.subtract(slot.resources());
             if let Some(standing) = machine.standing.get_mut(&name.slot) {
-                standing.carved.subtract(&slot.resources);
+                standing.carved.subtract(slot.resources());
                 match name.dynamic {
                     Some(dynamic) => {
                         standing.dynamic.remove(&dynamic);
@@ -76,7 +76,7 @@ impl Pool {
             self.part_gone(name, &next.claim.id);
         }
         if self.synced {
-            self.discharge(&slot.claim, now);
+            self.discharge(slot.claim(), now);
         }
         self.changed(Change::Returned(&slot));
         Some(slot)
@@ -89,12 +89,8 @@ impl Pool {
         };
         cluster.idle.remove(proc);
         cluster.active.insert(proc, name.clone());
-        slot.claim.job = cluster.key.clone();
-        slot.claim.cluster = cluster.cluster;
-        slot.claim.proc = proc;
-        slot.activation = Activation::Assigned;
-        slot.record = Record::Due;
-        let submitter = slot.claim.submitter.clone();
+        slot.assign(Assignment { job: cluster.key.clone(), cluster: cluster.cluster, proc });
+        let submitter = slot.claim().submitter.clone();
         let awaited: Vec<SlotName> = cluster.awaited().cloned().collect();
         self.slots_changed(&awaited);
         self.take_limits(name, limits);
@@ -105,11 +101,8 @@ impl Pool {
     /// Takes a proc that has not started from its claim: it is idle again at once.
     pub fn withdraw(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        if slot.activation != Activation::Assigned {
-            return;
-        }
-        slot.activation = Activation::Vacant;
-        let (job, proc) = (slot.claim.job.uid.clone(), slot.claim.proc);
+        let Some(Assignment { job, proc, .. }) = slot.withdraw() else { return };
+        let job = job.uid;
         let Some(cluster) = self.jobs.get_mut(&job) else { return };
         cluster.active.remove(&proc);
         let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
@@ -123,20 +116,21 @@ impl Pool {
     pub fn wait_for(&mut self, name: &SlotName, next: Preemptor) {
         self.stop_waiting(name);
         let Some(slot) = self.slots.get_mut(name) else { return };
-        if let Some(cluster) = self.jobs.get_mut(&next.claim.job.uid) {
+        if let Some(cluster) = self.jobs.get_mut(&next.claim.last.job.uid) {
             cluster.waits_for.entry(next.claim.id.clone()).or_default().insert(name.clone());
         }
-        slot.preempting = Some(Box::new(next));
+        slot.is_awaited_by(next);
         self.count_limits(name);
         self.changed(Change::Waits(name));
     }
 
     /// The claim that waits for a slot goes, be it for several.
     pub fn stop_waiting(&mut self, name: &SlotName) {
-        let Some(waited) = self.slots.get_mut(name).and_then(|slot| slot.preempting.take()) else { return };
+        let waited = self.slots.get_mut(name).and_then(|slot| slot.is_awaited_no_longer(|_| true));
+        let Some(waited) = waited else { return };
         if waited.part {
             self.end_gathering(&waited.claim.id);
-        } else if let Some(cluster) = self.jobs.get_mut(&waited.claim.job.uid) {
+        } else if let Some(cluster) = self.jobs.get_mut(&waited.claim.last.job.uid) {
             cluster.waits_for.remove(&waited.claim.id);
             self.changed(Change::WaitsNoLonger);
         }
@@ -147,15 +141,15 @@ impl Pool {
     pub fn claim_changed(&mut self, name: &SlotName, before: &Claim, now: Time) {
         self.carry(name, before);
         let Some(slot) = self.slots.get(name).cloned() else { return };
-        let after = slot.claim.clone();
+        let after = slot.claim().clone();
         self.claims.remove(&before.id);
         self.claims.insert(after.id.clone(), name.clone());
         if self.synced {
             self.discharge(before, now);
             self.charge(&after, now);
         }
-        self.changed(Change::Replaced(&Slot { claim: before.clone(), ..slot.clone() }, &slot));
-        if let Some(cluster) = self.jobs.get_mut(&after.job.uid) {
+        self.changed(Change::Replaced(before, &slot));
+        if let Some(cluster) = self.jobs.get_mut(&after.last.job.uid) {
             cluster.waits_for.remove(&after.id);
         }
     }
@@ -168,7 +162,7 @@ impl Pool {
 
     /// The object of a claim that is over is gone: what it held returns.
     pub(super) fn slot_deleted(&mut self, name: &SlotName, claim: &ClaimId, now: Time) {
-        let over = |slot: &Slot| slot.record == Record::Deleting && slot.claim.id == *claim;
+        let over = |slot: &Slot| slot.record() == Record::Deleting && slot.claim().id == *claim;
         if self.slots.get(name).is_some_and(over) {
             self.return_slot(name, now);
         }
@@ -209,7 +203,7 @@ impl Pool {
         let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };
         let on_it = self.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);
         for (_, slot) in on_it {
-            slot.removal = Some(Removal::MachineGone);
+            slot.must_go(Removal::MachineGone);
         }
         self.changed(Change::ClaimsOn(name));
     }

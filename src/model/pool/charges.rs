@@ -18,8 +18,8 @@ impl Pool {
 
     /// Whether a claim costs nothing now: its job is suspended, and its negotiator discounts that.
     fn is_discounted(&self, slot: &Slot) -> bool {
-        slot.state == State::Claimed(Claimed::Suspended)
-            && self.config_of(&self.answering(&slot.claim.negotiator)).cycle.discount_suspended_resources
+        slot.state() == State::Claimed(Claimed::Suspended)
+            && self.config_of(&self.answering(&slot.claim().negotiator)).cycle.discount_suspended_resources
     }
 
     /// Charges the submitter of a claim or no longer does, as the claim stands now.
@@ -30,9 +30,9 @@ impl Pool {
 
     /// The same for all claims: the knob may have been turned.
     pub fn review_charges(&mut self, now: Time) {
-        let differs = |slot: &&Slot| slot.discounted != self.is_discounted(slot);
+        let differs = |slot: &&Slot| slot.is_discounted() != self.is_discounted(slot);
         let names: Vec<SlotName> =
-            self.slots.values().filter(differs).map(|slot| slot.name.clone()).collect();
+            self.slots.values().filter(differs).map(|slot| slot.name().clone()).collect();
         for name in names {
             self.review_charge(&name, now);
         }
@@ -44,11 +44,11 @@ impl Pool {
     }
 
     fn set_discount(&mut self, name: &SlotName, discounted: bool, now: Time) {
-        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.discounted != discounted) else {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.is_discounted() != discounted) else {
             return;
         };
-        slot.discounted = discounted;
-        let claim = slot.claim.clone();
+        slot.set_discounted(discounted);
+        let claim = slot.claim().clone();
         if discounted {
             self.discharge(&claim, now);
         } else {

@@ -7,16 +7,12 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::drain::{Drain, Draining};
-use super::event::Forced;
 use super::ids::{JobUid, MachineName, PolicyName, SlotName};
 use super::job::{Job, Matchable};
-use super::leaving::Granted;
 use super::machine::{Machine, Offer};
 use super::machine_slot::MachineSlot;
 use super::marks::Change;
 use super::slot::{Activation, Record, Removal, Slot, State, Unclaimed};
-use super::stuck::Stuck;
-use super::time::Time;
 use super::waits::Waits;
 
 /// What the next step of a claimed slot depends on, of all that an edit may change.
@@ -25,19 +21,11 @@ struct SlotFace {
     activation: Activation,
     record: Record,
     removal: Option<Removal>,
-    deletion: (Option<Time>, Option<Granted>, Forced),
-    stuck: Option<Stuck>,
 }
 
 impl SlotFace {
     fn of(slot: &Slot) -> Self {
-        Self {
-            activation: slot.activation.clone(),
-            record: slot.record,
-            removal: slot.removal.clone(),
-            deletion: (slot.running.doomed, slot.running.granted, slot.running.forced),
-            stuck: slot.running.stuck.clone(),
-        }
+        Self { activation: slot.activation().clone(), record: slot.record(), removal: slot.removal() }
     }
 }
 
@@ -78,9 +66,9 @@ impl Pool {
     /// Changes a claimed slot. Where its claim, record or pod is another then, the slot is looked at.
     pub fn edit_slot<T>(&mut self, name: &SlotName, edit: impl FnOnce(&mut Slot) -> T) -> Option<T> {
         let slot = self.slots.get_mut(name)?;
-        let (before, latched) = (SlotFace::of(slot), slot.latched.clone());
+        let (before, latched) = (SlotFace::of(slot), slot.latched().to_vec());
         let result = edit(slot);
-        let (step, latched) = (SlotFace::of(slot) != before, slot.latched != latched);
+        let (step, latched) = (SlotFace::of(slot) != before, slot.latched() != latched);
         if step {
             self.changed(Change::Slot(name));
         }
@@ -103,8 +91,8 @@ impl Pool {
         };
         let seen = machine.sensed.is_some() || !self.startd(machine).slot_attrs.is_empty();
         let passing = self.slots.get(name).is_some_and(|slot| {
-            matches!(slot.state, State::Matched | State::Owner | State::Backfill(_))
-                || matches!(slot.activation, Activation::Assigned | Activation::Requested)
+            matches!(slot.state(), State::Matched | State::Owner | State::Backfill(_))
+                || (slot.is_assigned() || slot.is_requested())
         });
         self.changed(Change::Rests { slot: name, seen, passing });
     }
@@ -147,11 +135,11 @@ impl Pool {
         edit: impl FnOnce(&mut MachineSlot) -> T,
     ) -> Option<T> {
         let slot = self.machines.get_mut(&name.machine)?.standing.get_mut(&name.slot)?;
-        let before = (slot.state, slot.latched.clone());
+        let before = (slot.state(), slot.latched.clone());
         let result = edit(slot);
         let (state, latched, document) =
-            (slot.state != before.0, slot.latched != before.1, slot.document(&name.machine));
-        let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
+            (slot.state() != before.0, slot.latched != before.1, slot.document(&name.machine));
+        let idle = slot.state() == State::Unclaimed(Unclaimed::Idle);
         if state {
             self.changed(Change::MachineSlot { document: &document, idle });
         }

@@ -16,12 +16,12 @@ use super::ids::{
 };
 use super::job::{End, JobSpec, Problem};
 use super::job_defaults::JobDefaults;
-use super::leaving::{HoldReason, Recorded};
+use super::leaving::HoldReason;
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
-use super::slot::{Claim, Slot};
+use super::slot::{Claim, Recorded, Slot};
 use super::stuck::Obstacle;
 use super::submitter::Accounts;
 use super::time::Time;
@@ -276,10 +276,10 @@ impl PodFacts {
     pub(super) fn of_nothing(pod: PodRef, slot: &Slot) -> Self {
         Self {
             pod,
-            machine: Some(slot.name.machine.clone()),
-            job: slot.claim.job.uid.clone(),
-            proc: slot.claim.proc,
-            claim: slot.claim.id.clone(),
+            machine: Some(slot.name().machine.clone()),
+            job: slot.claim().last.job.uid.clone(),
+            proc: slot.claim().last.proc,
+            claim: slot.claim().id.clone(),
             running: false,
             started: None,
             end: None,

@@ -54,11 +54,11 @@ impl Pool {
         let gathering = self.gatherings.remove(id)?;
         for name in &gathering.slots {
             if let Some(slot) = self.slots.get_mut(name) {
-                slot.preempting = None;
+                slot.is_awaited_no_longer(|_| true);
                 self.changed(Change::Waits(name));
             }
         }
-        if let Some(cluster) = self.jobs.get_mut(&gathering.claim.job.uid) {
+        if let Some(cluster) = self.jobs.get_mut(&gathering.claim.last.job.uid) {
             cluster.waits_for.remove(id);
         }
         self.count_gathered(&gathering.parent);
@@ -70,7 +70,7 @@ impl Pool {
     pub(super) fn part_gone(&mut self, name: &SlotName, id: &ClaimId) {
         let Some(gathering) = self.gatherings.get_mut(id) else { return };
         gathering.slots.remove(name);
-        let (parent, job) = (gathering.parent.clone(), gathering.claim.job.uid.clone());
+        let (parent, job) = (gathering.parent.clone(), gathering.claim.last.job.uid.clone());
         if let Some(slots) = self.jobs.get_mut(&job).and_then(|cluster| cluster.waits_for.get_mut(id)) {
             slots.remove(name);
         }
@@ -96,7 +96,7 @@ impl Pool {
                 .slots
                 .iter()
                 .filter_map(|name| self.slots.get(name))
-                .for_each(|slot| left.add(&slot.resources));
+                .for_each(|slot| left.add(slot.resources()));
             others.for_each(|other| left.subtract(&self.own_part(other)));
             gathering.resources.fits_in(&left)
         };
@@ -109,7 +109,7 @@ impl Pool {
     fn own_part(&self, gathering: &Gathering) -> Resources {
         let mut own = gathering.resources.clone();
         let there = gathering.slots.iter().filter_map(|name| self.slots.get(name));
-        there.for_each(|slot| own.subtract(&slot.resources));
+        there.for_each(|slot| own.subtract(slot.resources()));
         own.floor_at_zero()
     }
 

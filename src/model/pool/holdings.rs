@@ -105,8 +105,8 @@ impl Holdings {
 
 /// What a slot counts for.
 fn counted(slot: &Slot) -> Wants {
-    let now = slot.claim.limits.or_more(&slot.carried_limits);
-    slot.preempting.as_ref().map_or(now.clone(), |next| now.and(&next.claim.limits))
+    let now = slot.claim().limits.or_more(slot.carried_limits());
+    slot.preemptor().map_or(now.clone(), |next| now.and(&next.claim.limits))
 }
 
 impl Pool {
@@ -129,15 +129,14 @@ impl Pool {
     /// until the object says so too.
     pub fn take_limits(&mut self, name: &SlotName, limits: Wants) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        slot.carried_limits = slot.carried_limits.or_more(&slot.claim.limits);
-        slot.claim.limits = limits;
+        slot.take_limits(limits);
         self.count_limits(name);
     }
 
     /// A claim took the place of this one: what that held counts until the slot's object says so.
     pub(super) fn carry(&mut self, name: &SlotName, before: &Claim) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        slot.carried_limits = slot.carried_limits.or_more(&before.limits);
+        slot.carry_limits(&before.limits);
         self.holdings.carried.entry(name.clone()).or_default().push(before.clone());
         self.count_limits(name);
     }
@@ -145,7 +144,7 @@ impl Pool {
     /// A slot's object says what its claim is.
     pub(super) fn claim_written(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        slot.carried_limits = Wants::default();
+        slot.limits_are_written();
         if self.holdings.carried.remove(name).is_some() {
             self.changed(Change::LimitFreed);
         }

@@ -1,13 +1,10 @@
-//! What a slot keeps of the job that runs in it and of how that job is sent away.
+//! Why a claim ends, how its job is sent away, and who takes the slot.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::event::{Forced, PodFacts};
-use super::ids::PodUid;
-use super::job::End;
 use super::slot::Claim;
-use super::stuck::{Obstacle, Stuck};
 use super::time::Time;
 
 /// How much longer than its deletion says a pod may run: the kubelet gives each container two seconds at least, and the clocks of
@@ -80,118 +77,14 @@ impl Granted {
     }
 }
 
-/// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation. What of it a new
-/// leader has to know is [`Recorded`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Running {
-    /// When its containers started, once they have: `JobStart`.
-    pub started: Option<Time>,
-    /// How long it was suspended, without the present time: of `TotalJobSuspendTime`.
-    pub suspended: Duration,
-    /// Since when it is suspended.
-    pub suspended_since: Option<Time>,
-    /// `MachineMaxVacateTime` as it was at activation, in seconds: later changes do not concern the job.
-    pub pledged_vacate: i64,
-    /// The job's own `MaxJobRetirementTime` as it was at activation, in seconds: for `RetirementTimeRemaining`.
-    pub own_retirement: Option<i64>,
-    /// How long it might run in all, and how long vacate, in seconds, as machine and job said at activation: for what a drain
-    /// would cost.
-    pub pledged: (i64, i64),
-    /// The lease of the claim, as the pod carries it: the agent of its node goes by that.
-    pub lease: Option<Duration>,
-    /// When its pod was first seen to be deleted.
-    pub doomed: Option<Time>,
-    /// How long the deletions of its pod let it run.
-    pub granted: Option<Granted>,
-    /// How its program was seen to end before anybody had asked its pod to go. The kubelet says in a moment whether the
-    /// kubelet itself ended the program.
-    pub ended: Option<End>,
-    /// Whether its pod was taken off its kubelet.
-    pub forced: Forced,
-    /// Whether the operator has asked for that: the pod is deleted without waiting for its kubelet.
-    pub asked_by_force: bool,
-    /// Whether somebody has said on its pod why it is disrupted.
-    pub disrupted: bool,
-    /// Its pod cannot start.
-    pub stuck: Option<Stuck>,
-    /// The generation of the job that its pod was made of, where this leader made it.
-    pub generation: Option<i64>,
-}
-
-impl Running {
-    /// Whether the job was edited since its pod was made, as far as this leader knows.
-    pub fn is_of_before(&self, generation: i64) -> bool {
-        self.generation.is_some_and(|made_of| made_of != generation)
-    }
-
-    /// Takes note of what the pod shows of its deletion. Whether that is news.
-    pub(super) fn note_deletion(&mut self, facts: &PodFacts, now: Time) -> bool {
-        let before = (self.doomed, self.granted, self.forced);
-        if facts.deleting {
-            self.doomed.get_or_insert(now);
-        }
-        self.granted = Granted::seen(self.granted, facts, now);
-        self.forced = facts.forced;
-        self.disrupted |= facts.disrupted;
-        before != (self.doomed, self.granted, self.forced)
-    }
-
-    /// Takes note of what keeps the pod from starting, or that nothing does any more. Whether that is news.
-    pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, runs: bool, now: Time) -> bool {
-        let before = self.stuck.take();
-        let hopeless = |stuck: &Option<Stuck>| stuck.as_ref().map(|stuck| stuck.obstacle.hopeless);
-        let was = hopeless(&before);
-        self.stuck = match (obstacle, before) {
-            (Some(obstacle), Some(stuck)) => Some(Stuck { obstacle, ..stuck }),
-            (Some(obstacle), None) => Some(Stuck { obstacle, since: now, given_up: false }),
-            // Of a pod that is deleted the kubelet says no longer what it waits for.
-            (None, before) => before.filter(|stuck| stuck.given_up && !runs),
-        };
-        was != hopeless(&self.stuck)
-    }
-
-    /// How long the job has been suspended: `TotalJobSuspendTime`.
-    pub fn suspend_time(&self, now: Time) -> Duration {
-        self.suspended + self.suspended_since.map_or(Duration::ZERO, |since| now.since(since))
-    }
-
-    /// How long the job has run, suspensions left out: `TotalJobRunTime`.
-    pub fn run_time(&self, now: Time) -> Duration {
-        let all = self.started.map_or(Duration::ZERO, |started| now.since(started));
-        all.saturating_sub(self.suspend_time(now))
-    }
-}
-
-/// What the API server has of a job that runs: in the status of its Slot, written when that changes activity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    /// Its pod.
-    pub pod: PodUid,
-    /// As in [`Running`].
-    pub pledged_vacate: i64,
-    /// As in [`Running`].
-    pub suspended: Duration,
-    /// As in [`Running`].
-    pub suspended_since: Option<Time>,
-}
-
-impl Running {
-    /// Goes on from what an earlier leader recorded of the job. It stood still until now: nobody else lets it go on.
-    pub fn resume(&mut self, recorded: &Recorded, now: Time) {
-        self.pledged_vacate = recorded.pledged_vacate;
-        let since = recorded.suspended_since.map_or(Duration::ZERO, |since| now.since(since));
-        self.suspended = recorded.suspended + since;
-    }
-}
-
 /// Why a claim is being ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// `PREEMPT` became true. It never unretires, whatever `PREEMPT` says later.
+    /// `PREEMPT` became true. Such a claim never unretires, whatever `PREEMPT` says later.
     Preempt,
-    /// A better claim waits: retirement ends when that is withdrawn.
+    /// A better claim waits. Retirement ends when that claim is withdrawn.
     BetterClaim,
-    /// The machine is being drained: retirement ends when that is canceled.
+    /// The machine is being drained. Retirement ends when the drain is canceled.
     Draining,
     /// The machine is gone.
     MachineGone,
@@ -206,7 +99,23 @@ impl Cause {
     }
 }
 
-/// A claim that is being ended, once it is in Preempting.
+/// A claim in retirement, and what follows: the eviction of its job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retirement {
+    /// Why the claim is being ended.
+    pub cause: Cause,
+    /// How the job is sent away, once the slot is in Preempting.
+    pub eviction: Option<Eviction>,
+}
+
+impl Retirement {
+    /// A retirement that begins.
+    pub const fn new(cause: Cause) -> Self {
+        Self { cause, eviction: None }
+    }
+}
+
+/// How the job of a claim in Preempting is sent away.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eviction {
     /// When vacating ends and killing begins: the job's grace.
@@ -219,6 +128,13 @@ pub struct Eviction {
     pub agent_asked: bool,
     /// `WANT_HOLD`: what becomes of the proc.
     pub hold: Option<HoldReason>,
+}
+
+impl Eviction {
+    /// An eviction that leaves the job until then to vacate.
+    pub const fn until(until: Time, hold: Option<HoldReason>) -> Self {
+        Self { until, killed: None, by_agent: false, agent_asked: false, hold }
+    }
 }
 
 /// A proc that is held: it does not run until it is released.
@@ -272,18 +188,5 @@ mod tests {
         assert_eq!((killed, killed.shown(secs(1), at(116))), (seen, seen));
         // Somebody else's deletion granted more than the operator's.
         assert_eq!(asked.shown(secs(30), at(102)).gone_by(), Some(at(137)));
-    }
-
-    #[test]
-    fn time_in_suspension_is_no_run_time() {
-        let at = Time::from_secs;
-        let mut job = Running { started: Some(at(100)), ..Running::default() };
-        assert_eq!(Running::default().run_time(at(1_000)), Duration::ZERO, "it has not started");
-        assert_eq!(job.run_time(at(160)), Duration::from_mins(1));
-        job.suspended_since = Some(at(160));
-        assert_eq!((job.run_time(at(200)).as_secs(), job.suspend_time(at(200)).as_secs()), (60, 40));
-        (job.suspended, job.suspended_since) = (Duration::from_secs(40), None);
-        assert_eq!((job.run_time(at(230)).as_secs(), job.suspend_time(at(230)).as_secs()), (90, 40));
-        assert_eq!(job.run_time(at(90)), Duration::ZERO, "a clock that went back");
     }
 }

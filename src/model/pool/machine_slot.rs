@@ -10,7 +10,7 @@ use super::ids::{MachineName, SlotName};
 use super::machine::Load;
 use super::made::MadeSlotAd;
 use super::resources::Resources;
-use super::slot::{LastTransition, Latched, Slot, State};
+use super::slot::{LastTransition, Latched, Phase, Slot, State};
 use super::slot_types::Kind as SlotKind;
 use super::time::Time;
 
@@ -44,18 +44,11 @@ pub struct MachineSlot {
     pub dynamic: BTreeSet<u32>,
     /// A static slot's claim is on it: its state is that of the claimed slot.
     pub claimed: bool,
-    /// Its state while it is not claimed. A partitionable slot is never claimed itself.
-    pub state: State,
-    /// When it entered that state.
-    pub entered_state: Time,
-    /// When it entered the activity.
-    pub entered_activity: Time,
+    phase: Phase,
     /// Its part of the machine's load.
     pub load: Load,
     /// What its latches gave, in their order.
     pub latched: Vec<Latched>,
-    /// Its last transition.
-    pub last: Option<LastTransition>,
     /// Ads that were made of it.
     pub(super) ads: Option<MadeSlotAd>,
 }
@@ -72,12 +65,9 @@ impl MachineSlot {
             kept: None,
             dynamic: BTreeSet::new(),
             claimed: false,
-            state: State::Owner,
-            entered_state: now,
-            entered_activity: now,
+            phase: Phase::starting(State::Owner, now),
             load: Load::default(),
             latched: Vec::new(),
-            last: None,
             ads: None,
         }
     }
@@ -91,6 +81,26 @@ impl MachineSlot {
     /// Its name.
     pub fn name(&self, machine: &MachineName) -> SlotName {
         SlotName { machine: machine.clone(), slot: self.id, dynamic: None }
+    }
+
+    /// State and activity while the slot is not claimed, and since when. A partitionable slot is never claimed itself.
+    pub const fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// State and activity while the slot is not claimed.
+    pub const fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// Enters a state and activity by a transition.
+    pub fn enter(&mut self, to: State, taken: LastTransition) {
+        self.phase.enter(to, taken);
+    }
+
+    /// The slot is in a state since then, without a transition.
+    pub fn recall(&mut self, state: State, since: Time) {
+        self.phase = Phase::starting(state, since);
     }
 
     /// Its object.
@@ -147,9 +157,7 @@ impl MachineSlot {
     /// Its claim is over: it goes on where the claimed slot stood.
     pub(super) fn let_go(&mut self, slot: &Slot, now: Time) {
         self.claimed = false;
-        self.last.clone_from(&slot.last);
-        self.state = State::Owner;
-        (self.entered_state, self.entered_activity) = (now, now);
+        self.phase = Phase::starting(State::Owner, now).by(slot.phase().last().cloned());
     }
 
     /// Takes the type and size of a share. A static slot keeps what its claim holds. True if it is another type or size.

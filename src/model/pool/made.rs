@@ -98,9 +98,9 @@ impl MachineSlot {
                 && made.machine.is_same(machine)
                 && made.dynamic == self.dynamic.len()
                 && made.slots == slots
-                && made.state == self.state
-                && made.entered_state == self.entered_state
-                && made.entered_activity == self.entered_activity
+                && made.state == self.state()
+                && made.entered_state == self.phase().entered_state()
+                && made.entered_activity == self.phase().entered_activity()
                 && made.load == self.load
                 && made.latched == self.latched
                 && made.total == self.total
@@ -128,9 +128,9 @@ impl MachineSlot {
             expected,
             dynamic: self.dynamic.len(),
             slots,
-            state: self.state,
-            entered_state: self.entered_state,
-            entered_activity: self.entered_activity,
+            state: self.state(),
+            entered_state: self.phase().entered_state(),
+            entered_activity: self.phase().entered_activity(),
             load: self.load,
             latched: self.latched.clone(),
             ad,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ids::{ClaimId, GroupName, JobUid, MachineName, PolicyName, SlotName, SubmitterName};
-use super::slot::Slot;
+use super::slot::{Claim, Slot};
 use super::slot_types::Kind as SlotKind;
 use super::{Document, Pool};
 
@@ -95,8 +95,8 @@ pub(super) enum Change<'a> {
     Carved(&'a Slot),
     /// A claimed slot is gone, and its resources are back.
     Returned(&'a Slot),
-    /// A claimed slot's claim was replaced: the slot with the claim before, and as it is.
-    Replaced(&'a Slot, &'a Slot),
+    /// A claimed slot's claim took the place of this one.
+    Replaced(&'a Claim, &'a Slot),
     /// A claimed slot has taken its steps and rests, after transitions; `passing` if its next step is a matter of moments.
     Rests {
         /// The slot.
@@ -275,19 +275,19 @@ impl Pool {
                 self.marks.drain_costs.insert(name.machine.clone());
             }
             Change::Carved(slot) => {
-                self.show_claim(slot);
-                self.marks.slots.insert(slot.name.clone());
+                self.show_claim(slot.name(), slot.claim());
+                self.marks.slots.insert(slot.name().clone());
             }
             Change::Returned(slot) => {
-                self.show_claim(slot);
-                self.marks.machines.insert(slot.name.machine.clone());
-                self.marks.drain_costs.insert(slot.name.machine.clone());
+                self.show_claim(slot.name(), slot.claim());
+                self.marks.machines.insert(slot.name().machine.clone());
+                self.marks.drain_costs.insert(slot.name().machine.clone());
                 self.marks.cycle = true;
             }
             Change::Replaced(before, after) => {
-                self.show_claim(before);
-                self.show_claim(after);
-                self.marks.slots.insert(after.name.clone());
+                self.show_claim(after.name(), before);
+                self.show_claim(after.name(), after.claim());
+                self.marks.slots.insert(after.name().clone());
                 self.marks.cycle = true;
             }
             Change::Rests { slot, seen, passing } => {
@@ -456,11 +456,11 @@ impl Pool {
     }
 
     /// All objects that a claim on a slot shows in are written again.
-    fn show_claim(&mut self, slot: &Slot) {
-        self.marks.statuses.insert(Document::of_holder(&slot.name));
-        self.marks.statuses.insert(Document::Submitter(slot.claim.submitter.clone()));
-        self.marks.statuses.insert(Document::Job(slot.claim.job.uid.clone()));
-        let machine = self.machines.get(&slot.name.machine);
+    fn show_claim(&mut self, slot: &SlotName, claim: &Claim) {
+        self.marks.statuses.insert(Document::of_holder(slot));
+        self.marks.statuses.insert(Document::Submitter(claim.submitter.clone()));
+        self.marks.statuses.insert(Document::Job(claim.last.job.uid.clone()));
+        let machine = self.machines.get(&slot.machine);
         // What is left of the machine is left for all that may still carve of it, such as pods.
         let carvers = machine.into_iter().flat_map(|machine| {
             let partitionable = machine.slots().filter(|slot| slot.kind == SlotKind::Partitionable);
@@ -472,7 +472,7 @@ impl Pool {
             // quotas of groups that have nothing to do with this claim.
             self.show_groups();
         } else {
-            self.show_groups_around(slot.claim.group.as_ref());
+            self.show_groups_around(claim.group.as_ref());
         }
     }
 

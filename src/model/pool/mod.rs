@@ -58,6 +58,7 @@ mod time;
 mod trace;
 pub mod units;
 mod unseen;
+mod untracking;
 mod waits;
 mod zone;
 
@@ -94,7 +95,7 @@ pub use job::{
     Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
 };
 pub use job_defaults::JobDefaults;
-pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Recorded, Running};
+pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
     System, Taint,
@@ -108,8 +109,8 @@ pub use policy::{
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, NODE_RESOURCES, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
-    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, LastTransition, Latched, Preempting, Record,
-    Release, Removal, Shown, Slot, State, Unclaimed, pod_name,
+    Activation, Assignment, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, LastTransition, Latched, Phase,
+    Preempting, Record, Recorded, Removal, Running, Shown, Slot, State, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
@@ -121,6 +122,7 @@ pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
+pub use untracking::Release;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
@@ -306,8 +308,8 @@ impl Pool {
     /// Asks for a look at a slot at this time, and at no other: one alarm for each, so that however often a slot is looked
     /// at it does not have more and more of them.
     pub fn set_alarm(&mut self, name: &SlotName, at: Option<Time>) {
-        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.alarm != at) else { return };
-        if let Some(before) = std::mem::replace(&mut slot.alarm, at) {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.alarm() != at) else { return };
+        if let Some(before) = slot.set_alarm(at) {
             self.alarms.remove(&(before, name.clone()));
         }
         self.alarms.extend(at.map(|at| (at, name.clone())));
@@ -340,7 +342,7 @@ impl Pool {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();
             if let Some(slot) = self.slots.get_mut(&name) {
-                slot.alarm = slot.alarm.filter(|at| *at > now);
+                slot.set_alarm(slot.alarm().filter(|at| *at > now));
             }
             self.changed(Change::Slot(&name));
         }
@@ -454,27 +456,6 @@ impl Pool {
         if let (Some(trace), Some(slot)) = (&mut self.trace, self.slots.get(name)) {
             trace.extend(Noted::of_claimed(slot, from));
         }
-    }
-
-    /// Whether a pod went before its tracking finalizer was taken off: then nothing is left to take off. Asking forgets it.
-    pub fn has_vanished(&mut self, pod: &PodUid) -> bool {
-        self.vanished.remove(pod)
-    }
-
-    /// Keeps in mind that the tracking finalizer of a pod is being taken off, and whether the pod is deleted with it.
-    pub fn untracking(&mut self, pod: PodRef, delete: bool) {
-        self.released.insert(pod.uid.clone(), Release { pod, delete, again: false });
-    }
-
-    /// Pods whose tracking finalizer has to be taken off again, since the call failed; whether each is deleted with it.
-    pub fn untrack_again(&mut self) -> Vec<(PodRef, bool)> {
-        let again = self.released.values_mut().filter(|release| release.again);
-        again
-            .map(|release| {
-                release.again = false;
-                (release.pod.clone(), release.delete)
-            })
-            .collect()
     }
 
     /// A pod without a claim is being deleted.

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use super::ids::{JobUid, SlotName, SubmitterName};
 use super::marks::Change;
 use super::policy::NegotiatorConfig;
-use super::slot::Claim;
+use super::slot::{Claim, Slot};
 use super::time::Time;
 use super::{CycleFigures, Given, Pool};
 
@@ -264,7 +264,7 @@ impl Pool {
     /// Slots and slot weight that the claims hold, by who is charged and with which negotiator.
     fn held(&self) -> BTreeMap<SubmitterName, BTreeMap<NegotiatorId, (u64, f64)>> {
         let mut held: BTreeMap<_, BTreeMap<_, (u64, f64)>> = BTreeMap::new();
-        for claim in self.slots.values().filter(|slot| !slot.discounted).map(|slot| &slot.claim) {
+        for claim in self.slots.values().filter(|slot| !slot.is_discounted()).map(Slot::claim) {
             let of_submitter = held.entry(claim.submitter.clone()).or_default();
             let sum = of_submitter.entry(self.answering(&claim.negotiator)).or_default();
             *sum = (sum.0 + 1, sum.1 + claim.weight);

@@ -24,18 +24,18 @@ pub struct Noted {
 impl Noted {
     /// What a claimed slot just did.
     pub fn of_claimed(slot: &Slot, from: State) -> Option<Self> {
-        let taken = slot.last.clone()?;
-        let proc = Some(proc(&slot.claim));
-        Some(Self { slot: slot.name.clone(), from, to: slot.state, taken, proc })
+        let taken = slot.phase().last().cloned()?;
+        let proc = Some(proc(slot.claim()));
+        Some(Self { slot: slot.name().clone(), from, to: slot.state(), taken, proc })
     }
 
     /// What a slot of this machine just did that nobody has claimed.
     pub fn of_standing(slot: &MachineSlot, machine: &MachineName, from: State) -> Option<Self> {
-        let taken = slot.last.clone()?;
-        Some(Self { slot: slot.name(machine), from, to: slot.state, taken, proc: None })
+        let taken = slot.phase().last().cloned()?;
+        Some(Self { slot: slot.name(machine), from, to: slot.state(), taken, proc: None })
     }
 }
 
 fn proc(claim: &Claim) -> (Arc<str>, u32) {
-    (Arc::clone(&claim.job.name), claim.proc)
+    (Arc::clone(&claim.last.job.name), claim.last.proc)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Pool;
 use super::event::PodFacts;
 use super::ids::{PodRef, PodUid, SlotName};
-use super::slot::Activation;
+use super::slot::Slot;
 use super::time::Time;
 
 /// How long a watch may take to show a pod, before the pod is asked for.
@@ -59,9 +59,7 @@ impl Pool {
     }
 
     fn runs_in(&self, slot: &SlotName, uid: &PodUid) -> bool {
-        self.slots
-            .get(slot)
-            .is_some_and(|slot| matches!(&slot.activation, Activation::Active { pod, .. } if pod.uid == *uid))
+        self.slots.get(slot).and_then(Slot::active).is_some_and(|running| running.pod.uid == *uid)
     }
 
     /// A pod that no watch has shown is not there: it was deleted before one could.

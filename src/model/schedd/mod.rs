@@ -1,6 +1,7 @@
 //! The schedd's part: what a submission becomes, the order of procs, claims and their activation.
 
 mod analysis;
+mod caps;
 mod claims;
 mod clauses;
 mod demands;
@@ -11,15 +12,15 @@ mod limits;
 mod nearest;
 pub mod policy;
 mod submit;
+mod terms;
 pub mod why;
 
 pub use analysis::{Explained, Offers};
-pub use claims::{
-    Matched, Quotas, assign, claim_match, find_work, group_usage, lacks_pods, may_start, set_aside,
-    still_within_caps, waits, within_caps, within_caps_in_place_of,
-};
+pub use caps::{Place, Quotas, group_usage};
+pub use claims::{assign, claim_match, find_work, lacks_pods, may_start, set_aside, waits};
 pub use demands::GpuDemands;
 pub use jobs::{group_problem, is_like, review_job};
 pub use nearest::{Lack, lacks};
 pub use submit::{MOST_PROCS, Submission, submit};
 pub use submit::{bad_expression, is_attribute_name};
+pub use terms::{Matched, Refusal, check, check_again};

@@ -96,7 +96,7 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
             template(machine, slot, &config).is_some_and(|template| work.is_of(&slot.name(name), template));
         of && work.lives() && !work.facts.deleting
     };
-    let fresh = machine.slots().filter(|slot| slot.last.is_none() && !slot.claimed);
+    let fresh = machine.slots().filter(|slot| slot.phase().last().is_none() && !slot.claimed);
     let found: Vec<(u32, Time)> = fresh
         .filter_map(|slot| {
             let work = pool.backfill().on(name).find(|work| own(slot, work))?;
@@ -106,9 +106,8 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
     for (id, since) in found {
         let slot = SlotName { machine: name.clone(), slot: id, dynamic: None };
         pool.edit_machine_slot(&slot, |slot| {
-            if slot.state == State::Owner {
-                slot.state = State::Backfill(Backfill::Idle);
-                (slot.entered_state, slot.entered_activity) = (since, since);
+            if slot.state() == State::Owner {
+                slot.recall(State::Backfill(Backfill::Idle), since);
             }
         });
     }
@@ -191,7 +190,7 @@ fn has_to_go(
     now: Time,
 ) -> bool {
     let Some(slot) = work.facts.slot.and_then(|id| machine.standing.get(&id)) else { return true };
-    let fills = matches!(slot.state, State::Backfill(Backfill::Idle | Backfill::Busy));
+    let fills = matches!(slot.state(), State::Backfill(Backfill::Idle | Backfill::Busy));
     slot.claimed
         || !fills
         || is_outdated(machine, slot, config, &slot.name(&machine.facts.name), work)
@@ -209,7 +208,7 @@ fn make(
     effects: &mut Vec<Effect>,
 ) {
     let Some(machine) = pool.machines().get(name) else { return };
-    let waits = |slot: &&MachineSlot| slot.state == State::Backfill(Backfill::Idle) && !slot.claimed;
+    let waits = |slot: &&MachineSlot| slot.state() == State::Backfill(Backfill::Idle) && !slot.claimed;
     let idle: Vec<u32> = machine.slots().filter(waits).map(|slot| slot.id).collect();
     for id in idle {
         if let Some(plan) = plan(pool, name, id, config, offer, now) {

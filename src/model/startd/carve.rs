@@ -121,13 +121,13 @@ pub fn part_of(
     job: &Ad,
     env: &Env,
 ) -> Option<Resources> {
-    if slot.name.dynamic.is_none() {
-        return Some(slot.resources.clone());
+    if slot.name().dynamic.is_none() {
+        return Some(slot.resources().clone());
     }
     if !has_all_kinds(machine, request) {
         return None;
     }
-    let mut room = room(machine, &slot.resources);
+    let mut room = room(machine, slot.resources());
     // Of a resource that the slot has none of, the job finds 0: it would otherwise not be asked whether it wants any.
     for name in machine.total.by_classad_name().into_keys() {
         room.amounts.custom.entry(name).or_insert(0);
@@ -139,7 +139,7 @@ pub fn part_of(
         Some(seen) => carve_as_requested(&seen.ok()?, ad, &room, env).ok(),
         None => config.requests.fitting(job, ad, &room, env),
     };
-    resources(machine, taken?).filter(|part| part.fits_in(&slot.resources))
+    resources(machine, taken?).filter(|part| part.fits_in(slot.resources()))
 }
 
 /// Whether the machine counts each resource that the job asks for. The job's own Requirements ask for that too: a match that

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::ad::constant;
 use super::view::seconds;
-use crate::pool::{Activation, Expected, Machine, MachineName, Pool, Slot, Time};
+use crate::pool::{Expected, Machine, MachineName, Pool, Running, Time};
 use classad::Expr;
 
 /// Works out anew what draining a machine would cost.
@@ -18,8 +18,7 @@ pub fn expect_costs(pool: &mut Pool, name: &MachineName, now: Time) {
     let jobs: Vec<Job> = machine
         .claimed_slots()
         .filter_map(|slot| pool.slots().get(&slot))
-        .filter(|slot| matches!(slot.activation, Activation::Active { .. }))
-        .map(|slot| Job::of(slot, now))
+        .filter_map(|slot| Some(Job::of(slot.active()?, slot.resources().cpus, now)))
         .collect();
     let expected = if jobs.is_empty() { nothing(machine, now) } else { of_jobs(&jobs) };
     if *machine.expected != *expected {
@@ -43,14 +42,13 @@ enum Ran {
 }
 
 impl Job {
-    fn of(slot: &Slot, now: Time) -> Self {
-        let job = &slot.running;
+    fn of(job: &Running, cpus: i64, now: Time) -> Self {
         let ran = match (job.started, job.suspended_since) {
             (Some(started), None) => Ran::Since(started.secs().saturating_add(seconds(job.suspended))),
             (_, Some(since)) => Ran::For(seconds(job.run_time(since))),
             (None, None) => Ran::For(seconds(job.run_time(now))),
         };
-        Self { cpus: slot.resources.cpus, ran, granted: job.pledged }
+        Self { cpus, ran, granted: job.pledged }
     }
 
     /// How long it has run, with so many seconds more.

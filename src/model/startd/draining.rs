@@ -10,8 +10,8 @@ use super::policy::{Answers, Asker};
 use super::retirement::Terms;
 use super::view::{seconds, span};
 use crate::pool::{
-    Activation, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining, Machine,
-    MachineName, MachineSlot, Pool, Problem, State, Time, UnclaimedTime,
+    Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining, Machine, MachineName,
+    MachineSlot, Pool, Problem, State, Time, UnclaimedTime,
 };
 use classad::{Env, Value};
 
@@ -176,7 +176,7 @@ fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result
     let standing = standing.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
     let claimed = machine.claimed_slots().filter_map(|name| {
         let slot = pool.slots().get(&name)?;
-        let job = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
         Some((name, claimed_slot_ad(machine, &config, slot, job.map(|spec| &spec.ad), &env)))
     });
     for (slot, ad) in standing.chain(claimed) {
@@ -200,7 +200,7 @@ fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     let (since, fills_in) = (draining.since, draining.start.is_some());
-    let there_before = |slot| pool.slots().get(&slot).is_some_and(|slot| slot.claim.since <= since);
+    let there_before = |slot| pool.slots().get(&slot).is_some_and(|slot| slot.claim().since <= since);
     let until_done = machine.claimed_slots().any(there_before);
     if let DrainedFor::Request(request) = draining.why.clone() {
         pool.drain_goes_on(&request, machine.claimed_slots().count(), draining.cost());
@@ -224,18 +224,15 @@ pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
     }
     let config = pool.startd(machine);
     let original = machine.claimed_slots().filter_map(|slot| pool.slots().get(&slot));
-    let deadlines = original
-        .filter(|slot| {
-            slot.claim.since <= draining.since && matches!(slot.activation, Activation::Active { .. })
-        })
-        .filter_map(|slot| {
-            let job = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
-            let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
-            let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
-            let left = terms.remaining(seconds(slot.running.run_time(now)));
-            // In whole seconds from when the job started, so that the time that passes does not move it.
-            (left > 0).then(|| now + span(left))
-        });
+    let deadlines = original.filter(|slot| slot.claim().since <= draining.since).filter_map(|slot| {
+        let running = slot.active()?;
+        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
+        let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
+        let left = terms.remaining(seconds(running.run_time(now)));
+        // In whole seconds from when the job started, so that the time that passes does not move it.
+        (left > 0).then(|| now + span(left))
+    });
     let deadline = deadlines.max();
     let before = draining.deadline;
     let same = match (before, deadline) {
@@ -258,7 +255,7 @@ const SAME: std::time::Duration = std::time::Duration::from_secs(1);
 pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     let Some(machine) = pool.machines().get(name) else { return false };
     let Some(draining) = machine.draining.clone() else { return false };
-    let drained = |slot: &MachineSlot| slot.state == State::Drained(Drained::Idle);
+    let drained = |slot: &MachineSlot| slot.state() == State::Drained(Drained::Idle);
     if machine.is_held() || !machine.slots().all(drained) {
         return false;
     }

@@ -12,7 +12,7 @@ use super::transitions::{
     VACATING_TO_CLAIMED, VACATING_TO_KILLING, VACATING_TO_OWNER,
 };
 use super::view::{Change, Chore, Grace, Off, Pace, Step, View};
-use crate::pool::{Activation, Fence, Forced, KUBELET_SLACK, Record, Remains, Removal, Slot};
+use crate::pool::{Activation, Fence, Forced, KUBELET_SLACK, Record, Remains, Removal, Running, Slot};
 
 /// Why a claim ends of whose machine nothing was heard for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
@@ -21,9 +21,9 @@ pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing w
 const MATCH_FAILED: [u8; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
 
 pub(super) fn owner(slot: &Slot) -> Step {
-    match slot.record {
+    match slot.record() {
         // A match that failed before its claim was written left nothing behind.
-        Record::Due if slot.last.as_ref().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
+        Record::Due if slot.phase().last().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
             Step::Do(Chore::ReturnSlot)
         }
         Record::Deleting => Step::Rest,
@@ -35,8 +35,8 @@ pub(super) fn owner(slot: &Slot) -> Step {
 
 /// The job is gone: who has the slot now.
 fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'static Transition) -> Step {
-    let gone = slot.removal == Some(Removal::MachineGone) || !view.offered || view.draining.is_some();
-    let awaited = slot.preempting.as_ref().is_some_and(|next| !next.part);
+    let gone = slot.removal() == Some(Removal::MachineGone) || !view.offered || view.draining.is_some();
+    let awaited = slot.preemptor().is_some_and(|next| !next.part);
     if awaited && !gone && view.holds(Question::StartNext) {
         return Step::Take(to_claimed, "the claim that waited takes the slot", Change::Succeed);
     }
@@ -45,20 +45,18 @@ fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'s
 
 /// What a pod that leaves needs done, whichever way it leaves.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
-    match &slot.activation {
+    match slot.activation() {
         Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
-        Activation::Ended { deleting, remains, .. } => Some(ended(slot, view, *deleting, *remains)),
-        Activation::Requested => Some(Step::Rest),
+        Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),
+        Activation::Requested { .. } => Some(Step::Rest),
         // A pod that was made after all and runs on a machine that is back ends as any other.
-        Activation::Active { deleting, .. }
-            if slot.removal == Some(Removal::MachineGone) && view.off != Off::No =>
-        {
-            Some(of_pod_on_a_machine_that_is_off(slot, *deleting, view))
+        Activation::Active(pod) if slot.removal() == Some(Removal::MachineGone) && view.off != Off::No => {
+            Some(of_pod_on_a_machine_that_is_off(pod, view))
         }
-        Activation::Active { .. } if is_over_unsaid(slot, view) => Some(Step::Do(Chore::LosePod)),
+        Activation::Active(pod) if is_over_unsaid(pod, view) => Some(Step::Do(Chore::LosePod)),
         // A job that stands still cannot shut down.
-        Activation::Active { .. } => {
-            let still = slot.frozen.unwrap_or(view.stands_still);
+        Activation::Active(pod) => {
+            let still = pod.frozen.unwrap_or(view.stands_still);
             still.then_some(Step::Do(Chore::Suspend(false)))
         }
         Activation::Vacant => None,
@@ -67,19 +65,19 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
 
 /// What a pod whose proc has ended needs done: other containers that run on are ended once the proc's end is recorded, and
 /// the pod is let go once nothing of it is left.
-pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) -> Step {
+pub(super) fn ended(pod: &Running, view: &View, remains: Remains) -> Step {
     let gone = match view.off {
-        Off::No => is_over_unsaid(slot, view) || view.fence == Fence::Held,
-        Off::NodeGone => slot.running.granted.is_some_and(|granted| granted.is_gone(view.now)),
+        Off::No => is_over_unsaid(pod, view) || view.fence == Fence::Held,
+        Off::NodeGone => pod.granted.is_some_and(|granted| granted.is_gone(view.now)),
         Off::OutOfService => true,
     };
     match remains {
         _ if !view.settled => Step::Rest,
         Remains::Nothing => Step::Do(Chore::UntrackPod),
         // As a pod whose proc runs: nobody else takes the pod off a machine that is off.
-        _ if gone && view.off != Off::No && slot.running.forced == Forced::No => by_force(slot),
+        _ if gone && view.off != Off::No && pod.forced == Forced::No => by_force(pod),
         _ if gone => Step::Do(Chore::UntrackPod),
-        _ if deleting => Step::Rest,
+        _ if pod.deleting => Step::Rest,
         Remains::Ending if view.off == Off::No => Step::Rest,
         Remains::Others | Remains::Ending => Step::Do(Chore::DeletePod(Grace::Others)),
     }
@@ -87,31 +85,31 @@ pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) 
 
 /// Whether a pod is over though its kubelet, which is at work, will say nothing of it any more: the pod was deleted by force
 /// before a container was seen to run.
-pub(super) fn is_over_unsaid(slot: &Slot, view: &View) -> bool {
-    slot.running.forced == Forced::Idle && view.off == Off::No && view.lease_ends.is_none()
+pub(super) fn is_over_unsaid(pod: &Running, view: &View) -> bool {
+    pod.forced == Forced::Idle && view.off == Off::No && view.lease_ends.is_none()
 }
 
 /// What is to be done about a pod whose machine is off: nobody confirms its end. Where only the Node was deleted, a kubelet
 /// may be there all the same and lets the pod run for as long as it was granted.
-fn of_pod_on_a_machine_that_is_off(slot: &Slot, deleting: bool, view: &View) -> Step {
+fn of_pod_on_a_machine_that_is_off(pod: &Running, view: &View) -> Step {
     if view.off == Off::NodeGone {
-        if !deleting {
+        if !pod.deleting {
             return Step::Do(Chore::KillPod);
         }
-        if !slot.running.granted.is_some_and(|granted| granted.is_gone(view.now)) {
+        if !pod.granted.is_some_and(|granted| granted.is_gone(view.now)) {
             return Step::Rest;
         }
     }
-    if slot.running.forced == Forced::No { by_force(slot) } else { Step::Do(Chore::LosePod) }
+    if pod.forced == Forced::No { by_force(pod) } else { Step::Do(Chore::LosePod) }
 }
 
 /// Takes a pod off its kubelet, once.
-fn by_force(slot: &Slot) -> Step {
-    if slot.running.asked_by_force { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) }
+fn by_force(pod: &Running) -> Step {
+    if pod.asked_by_force { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) }
 }
 
 pub(super) fn vacating(slot: &Slot, view: &View) -> Step {
-    if slot.activation == Activation::Vacant {
+    if slot.is_vacant() {
         return over(slot, view, &VACATING_TO_OWNER, &VACATING_TO_CLAIMED);
     }
     if let Some(step) = of_pod(slot, view) {
@@ -126,17 +124,17 @@ pub(super) fn vacating(slot: &Slot, view: &View) -> Step {
     if view.holds(Question::Kill) {
         return Step::Take(&VACATING_TO_KILLING, "KILL is true", Change::None);
     }
-    if slot.eviction.as_ref().is_none_or(|eviction| eviction.until <= view.now) {
+    if slot.eviction().is_none_or(|eviction| eviction.until <= view.now) {
         return Step::Take(&VACATING_TO_KILLING, "the vacating time is over", Change::None);
     }
-    match slot.activation {
-        Activation::Active { deleting: false, .. } => Step::Do(Chore::DeletePod(Grace::Vacating)),
+    match slot.active() {
+        Some(pod) if !pod.deleting => Step::Do(Chore::DeletePod(Grace::Vacating)),
         _ => Step::Rest,
     }
 }
 
 pub(super) fn killing(slot: &Slot, view: &View) -> Step {
-    if slot.activation == Activation::Vacant {
+    if slot.is_vacant() {
         return over(slot, view, &KILLING_TO_OWNER, &KILLING_TO_CLAIMED);
     }
     if let Some(step) = of_pod(slot, view) {
@@ -145,24 +143,26 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
     if let Some(chore) = of_fenced(slot, view) {
         return Step::Do(chore);
     }
-    let killed = slot.eviction.as_ref().and_then(|eviction| eviction.killed);
-    let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.agent_asked);
-    match (&slot.activation, killed) {
-        (Activation::Active { deleting: false, .. }, _) | (_, None) => Step::Do(Chore::KillPod),
+    let killed = slot.eviction().and_then(|eviction| eviction.killed);
+    let asked = slot.eviction().is_some_and(|eviction| eviction.agent_asked);
+    let deleting = slot.active().is_none_or(|pod| pod.deleting);
+    match killed.filter(|_| deleting) {
+        None => Step::Do(Chore::KillPod),
         // An agent that is cut off hears nothing, and what it promised is waited for.
         _ if is_fenced(view) => Step::Rest,
         _ if kubelet_is_late(slot, view) => Step::Do(Chore::KillByAgent),
-        (_, Some(at)) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
+        Some(at) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
             Step::Do(Chore::AskAgentToKill)
         }
-        _ => Step::Rest,
+        Some(_) => Step::Rest,
     }
 }
 
 /// Whether the kubelet, which had begun to end the pod, lets it run for long yet, and an agent is there that can kill it.
 fn kubelet_is_late(slot: &Slot, view: &View) -> bool {
-    let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.by_agent);
-    let late = slot.running.granted.is_some_and(|granted| granted.ends_by() > view.now + KUBELET_SLACK);
+    let asked = slot.eviction().is_some_and(|eviction| eviction.by_agent);
+    let granted = slot.running().and_then(|pod| pod.granted);
+    let late = granted.is_some_and(|granted| granted.ends_by() > view.now + KUBELET_SLACK);
     late && view.agent && !asked
 }
 
@@ -173,18 +173,13 @@ fn is_fenced(view: &View) -> bool {
 
 /// What is to be done about a pod that its node's agent has ended by now, if it kept its promise: nobody else confirms that.
 fn of_fenced(slot: &Slot, view: &View) -> Option<Chore> {
-    if !matches!(slot.activation, Activation::Active { deleting: true, .. }) {
-        return None;
-    }
+    let pod = slot.active().filter(|pod| pod.deleting)?;
     match view.fence {
         Fence::Due => Some(Chore::ReadAgentLease),
-        Fence::Held => {
-            let asked = slot.running.asked_by_force;
-            match slot.running.forced {
-                Forced::No => (!asked).then_some(Chore::DeletePod(Grace::Force)),
-                Forced::Idle | Forced::Running => Some(Chore::LosePod),
-            }
-        }
+        Fence::Held => match pod.forced {
+            Forced::No => (!pod.asked_by_force).then_some(Chore::DeletePod(Grace::Force)),
+            Forced::Idle | Forced::Running => Some(Chore::LosePod),
+        },
         Fence::None | Fence::At(_) | Fence::Asked => None,
     }
 }

@@ -44,7 +44,7 @@ fn divide_load(pool: &mut Pool, name: &MachineName) {
         slots(pool, machine).map(|(name, slot)| (name, bearer(machine, &slot))).unzip();
     let loads = divide(&bearers, sensed.owner_load, report.pool_load);
     for (slot, load) in names.into_iter().zip(loads) {
-        if pool.edit_slot(&slot, |claimed| claimed.load = load).is_none() {
+        if pool.edit_slot(&slot, |claimed| claimed.set_load(load)).is_none() {
             pool.edit_machine_slot(&slot, |unclaimed| unclaimed.load = load);
         }
     }
@@ -52,8 +52,8 @@ fn divide_load(pool: &mut Pool, name: &MachineName) {
 
 fn bearer(machine: &Machine, slot: &Either) -> Bearer {
     let (state, cpus) = match slot {
-        Either::MachineSlot(slot) => (slot.state, cpus(&machine.available_in(slot))),
-        Either::Claimed(slot) => (slot.state, cpus(&slot.resources)),
+        Either::MachineSlot(slot) => (slot.state(), cpus(&machine.available_in(slot))),
+        Either::Claimed(slot) => (slot.state(), cpus(slot.resources())),
     };
     let turn = match state {
         State::Owner => Turn::Owner,
@@ -79,7 +79,7 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
             let latches = &machine.slot_config(&config, name.slot).latches;
             let before = match &slot {
                 Either::MachineSlot(slot) => &slot.latched,
-                Either::Claimed(slot) => &slot.latched,
+                Either::Claimed(slot) => slot.latched(),
             };
             if latches.is_empty() && before.is_empty() {
                 return None;
@@ -89,7 +89,7 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
         })
         .collect();
     for (slot, gives) in changed {
-        if pool.edit_slot(&slot, |claimed| claimed.latched.clone_from(&gives)).is_none() {
+        if pool.edit_slot(&slot, |claimed| claimed.set_latched(gives.clone())).is_none() {
             pool.edit_machine_slot(&slot, |unclaimed| unclaimed.latched = gives);
         }
     }

@@ -22,10 +22,10 @@ use crate::pool::{
 
 /// The next step of a slot.
 pub fn next(slot: &Slot, view: &View) -> Step {
-    if slot.preempting.is_some() && !view.next_wanted {
+    if slot.preemptor().is_some() && !view.next_wanted {
         return Step::Do(Chore::StopWaiting);
     }
-    match slot.state {
+    match slot.state() {
         State::Matched => matched(slot, view),
         State::Claimed(Claimed::Idle) => claimed_idle(slot, view),
         State::Claimed(Claimed::Busy) => busy(slot, view),
@@ -42,7 +42,7 @@ pub fn next(slot: &Slot, view: &View) -> Step {
 
 /// Why a match comes to nothing, if it does.
 fn why_match_fails(slot: &Slot, view: &View) -> Option<&'static str> {
-    if slot.activation == Activation::Vacant || slot.removal.is_some() || !view.wanted {
+    if slot.is_vacant() || slot.removal().is_some() || !view.wanted {
         Some("the job is no longer there to claim it")
     } else if !view.offered {
         Some("the machine offers nothing new")
@@ -56,9 +56,9 @@ fn why_match_fails(slot: &Slot, view: &View) -> Option<&'static str> {
 /// A slot that was matched while it did backfill work: that ends first. Whoever waits for it waits no longer than for any
 /// match, and the slot goes to nobody before what it holds is free.
 fn backfill(slot: &Slot, view: &View) -> Step {
-    let late = view.now.since(slot.claim.since) >= view.policy.match_timeout;
+    let late = view.now.since(slot.claim().since) >= view.policy.match_timeout;
     let over = late || why_match_fails(slot, view).is_some();
-    if over && slot.activation == Activation::Assigned {
+    if over && slot.is_assigned() {
         return Step::Do(Chore::Withdraw);
     }
     let around = Surroundings {
@@ -67,7 +67,7 @@ fn backfill(slot: &Slot, view: &View) -> Step {
         wanted: Wanted::Matched,
         ..Surroundings::default()
     };
-    standing(slot.state, &around).map_or(Step::Rest, |(transition, why)| {
+    standing(slot.state(), &around).map_or(Step::Rest, |(transition, why)| {
         let why = if transition.to == State::Owner { "the match came to nothing" } else { why };
         Step::Take(transition, why, Change::None)
     })
@@ -78,9 +78,9 @@ fn matched(slot: &Slot, view: &View) -> Step {
     if let Some(why) = why_match_fails(slot, view) {
         return fail(why);
     }
-    match slot.record {
+    match slot.record() {
         Record::Written => Step::Take(&MATCHED_TO_CLAIMED, "the claim is written", Change::None),
-        _ if view.now.since(slot.entered_state) >= view.policy.match_timeout => {
+        _ if view.now.since(slot.phase().entered_state()) >= view.policy.match_timeout => {
             fail("MATCH_TIMEOUT passed before the claim was written")
         }
         Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
@@ -90,11 +90,11 @@ fn matched(slot: &Slot, view: &View) -> Step {
 
 fn claimed_idle(slot: &Slot, view: &View) -> Step {
     let ends = why_idle_ends(slot, view);
-    match &slot.activation {
-        Activation::Assigned if ends.is_some() || slot.removal.is_some() || !view.wanted => {
+    match slot.activation() {
+        Activation::Assigned if ends.is_some() || slot.removal().is_some() || !view.wanted => {
             Step::Do(Chore::Withdraw)
         }
-        Activation::Assigned => match slot.record {
+        Activation::Assigned => match slot.record() {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
             // What was begun before the claim was known to be there, by an earlier leader, ends first.
@@ -102,8 +102,8 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Record::Written if view.earlier_pod && view.now < earlier_pod_goes_by(slot) => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
-        Activation::Requested => Step::Rest,
-        Activation::Active { .. } | Activation::Ended { .. } => Step::Take(
+        Activation::Requested { .. } => Step::Rest,
+        Activation::Active(_) | Activation::Ended(..) => Step::Take(
             &CLAIMED_IDLE_TO_BUSY,
             "the claim is activated: the pod exists",
             Change::Activate {
@@ -123,14 +123,14 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
 /// Until when a claim waits for an earlier pod of its proc. Somebody else's finalizer may keep that pod for ever: then the API
 /// server refuses the next pod, and the proc is tried again after a pause.
 pub(super) fn earlier_pod_goes_by(slot: &Slot) -> Time {
-    slot.entered_activity + Duration::from_secs(30)
+    slot.phase().entered_activity() + Duration::from_secs(30)
 }
 
 /// Why a claim with no job is given up, if it is. `CLAIM_WORKLIFE` is the schedd's to look at when it finds work for it.
 fn why_idle_ends(slot: &Slot, view: &View) -> Option<&'static str> {
-    if slot.removal == Some(Removal::MachineGone) || !view.offered {
+    if slot.removal() == Some(Removal::MachineGone) || !view.offered {
         Some("the machine offers nothing new")
-    } else if slot.preempting.is_some() {
+    } else if slot.preemptor().is_some() {
         Some("a better claim waits")
     } else if view.draining.is_some() {
         Some("the machine is being drained")
@@ -144,17 +144,15 @@ fn why_idle_ends(slot: &Slot, view: &View) -> Option<&'static str> {
 /// Work for the API server under a running pod, whatever the activity: the claim was edited or deleted by somebody, or the
 /// agent has to be told.
 fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
-    match slot.record {
+    match slot.record() {
         Record::Due => return Some(Chore::WriteClaim),
         Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Some(Chore::WriteClaim),
         Record::Refused { .. } | Record::Writing | Record::Written | Record::Deleting => {}
     }
-    if !matches!(slot.activation, Activation::Active { .. }) || slot.removal == Some(Removal::MachineGone) {
-        return None;
-    }
-    let differs = match slot.frozen {
+    let running = slot.active().filter(|_| slot.removal() != Some(Removal::MachineGone))?;
+    let differs = match running.frozen {
         Some(asked) => asked != still,
-        // An earlier leader may have asked for it.
+        // An earlier leader may have asked the agent to suspend the job.
         None => still || view.stands_still,
     };
     differs.then_some(Chore::Suspend(still))
@@ -168,15 +166,15 @@ fn gives_up(view: &View) -> bool {
 /// What becomes of a pod that has ended, of one whose job was removed, or of one that cannot start: the same in each activity
 /// with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
-    match &slot.activation {
-        Activation::Ended { deleting, remains, .. } => Some(ended(slot, view, *deleting, *remains)),
-        Activation::Requested => Some(Step::Rest),
-        Activation::Active { .. } if is_over_unsaid(slot, view) => Some(Step::Do(Chore::LosePod)),
-        Activation::Active { deleting, .. } if slot.removal == Some(Removal::JobRemoved) => {
-            Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })
+    match slot.activation() {
+        Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),
+        Activation::Requested { .. } => Some(Step::Rest),
+        Activation::Active(pod) if is_over_unsaid(pod, view) => Some(Step::Do(Chore::LosePod)),
+        Activation::Active(pod) if slot.removal() == Some(Removal::JobRemoved) => {
+            Some(if pod.deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })
         }
-        Activation::Active { deleting: false, .. } if gives_up(view) => Some(Step::Do(Chore::GiveUp)),
-        Activation::Vacant | Activation::Assigned | Activation::Active { .. } => None,
+        Activation::Active(pod) if !pod.deleting && gives_up(view) => Some(Step::Do(Chore::GiveUp)),
+        Activation::Vacant | Activation::Assigned | Activation::Active(_) => None,
     }
 }
 
@@ -198,7 +196,7 @@ fn retires_for(cause: Cause) -> &'static str {
 fn asked_to_leave(slot: &Slot, view: &View) -> Option<Cause> {
     if view.draining.is_some() {
         Some(Cause::Draining)
-    } else if slot.preempting.is_some() {
+    } else if slot.preemptor().is_some() {
         Some(Cause::BetterClaim)
     } else {
         None
@@ -207,17 +205,17 @@ fn asked_to_leave(slot: &Slot, view: &View) -> Option<Cause> {
 
 /// A pod that is being deleted is to shut down.
 fn may_stand_still(slot: &Slot) -> bool {
-    matches!(slot.activation, Activation::Active { deleting: false, .. })
+    slot.active().is_some_and(|pod| !pod.deleting)
 }
 
 fn busy(slot: &Slot, view: &View) -> Step {
     if let Some(chore) = upkeep(slot, view, false) {
         return Step::Do(chore);
     }
-    if slot.activation == Activation::Vacant {
+    if slot.is_vacant() {
         return Step::Take(&BUSY_TO_IDLE, "the job has ended", Change::Settle);
     }
-    if let (Some(cause), Activation::Active { .. }) = (view.lost(slot), &slot.activation) {
+    if let Some(cause) = view.lost(slot).filter(|_| slot.active().is_some()) {
         return retire(&BUSY_TO_RETIRING, cause);
     }
     if let Some(step) = of_pod(slot, view) {
@@ -240,18 +238,18 @@ fn busy(slot: &Slot, view: &View) -> Step {
 }
 
 fn suspended(slot: &Slot, view: &View) -> Step {
-    let resume = |why| match slot.retirement {
+    let resume = |why| match slot.retires_for() {
         Some(cause) => Step::Take(&SUSPENDED_TO_RETIRING, why, Change::Retire(cause)),
         None => Step::Take(&SUSPENDED_TO_BUSY, why, Change::None),
     };
     // The manual has no arrow for a job that ends while it is suspended: its slot passes through Busy.
-    if !matches!(slot.activation, Activation::Active { .. }) {
+    if slot.active().is_none() {
         return resume("the suspended job has ended");
     }
     if let Some(cause) = view.lost(slot) {
         return retire(&SUSPENDED_TO_RETIRING, cause);
     }
-    if slot.removal == Some(Removal::JobRemoved) {
+    if slot.removal() == Some(Removal::JobRemoved) {
         return resume("the job was removed");
     }
     if gives_up(view) {
@@ -266,16 +264,16 @@ fn suspended(slot: &Slot, view: &View) -> Step {
     if let Some(chore) = upkeep(slot, view, true) {
         return Step::Do(chore);
     }
-    if let Some(cause) = slot.retirement.filter(|_| view.retirement_is_over(slot)) {
+    if let Some(cause) = slot.retires_for().filter(|_| view.retirement_is_over(slot)) {
         let (kill, eviction) = view.eviction(slot, cause);
         let transition = if kill { &SUSPENDED_TO_KILLING } else { &SUSPENDED_TO_VACATING };
-        return Step::Take(transition, "retirement is over", Change::Evict(eviction));
+        return Step::Take(transition, "retirement is over", Change::Evict(cause, eviction));
     }
     let asks = view.may_ask(slot);
-    if asks && slot.retirement != Some(Cause::Preempt) && view.holds(Question::Preempt) {
+    if asks && slot.retires_for() != Some(Cause::Preempt) && view.holds(Question::Preempt) {
         return retire(&SUSPENDED_TO_RETIRING, Cause::Preempt);
     }
-    if let Some(cause) = asked_to_leave(slot, view).filter(|_| slot.retirement.is_none()) {
+    if let Some(cause) = asked_to_leave(slot, view).filter(|_| slot.retires_for().is_none()) {
         return retire(&SUSPENDED_TO_RETIRING, cause);
     }
     if asks && view.holds(Question::Continue) {
@@ -286,7 +284,7 @@ fn suspended(slot: &Slot, view: &View) -> Step {
 
 fn retiring(slot: &Slot, view: &View) -> Step {
     let lost = view.lost(slot);
-    let cause = lost.or(slot.retirement).unwrap_or(Cause::Preempt);
+    let cause = lost.or(slot.retires_for()).unwrap_or(Cause::Preempt);
     // One that is suspended again at once does not go on for a moment.
     let stays_still =
         || may_stand_still(slot) && view.holds(Question::WantSuspend) && view.holds(Question::Suspend);
@@ -298,12 +296,12 @@ fn retiring(slot: &Slot, view: &View) -> Step {
     let evict = |why| {
         let (kill, eviction) = view.eviction(slot, cause);
         let transition = if kill { &RETIRING_TO_KILLING } else { &RETIRING_TO_VACATING };
-        Step::Take(transition, why, Change::Evict(eviction))
+        Step::Take(transition, why, Change::Evict(cause, eviction))
     };
-    if slot.activation == Activation::Vacant {
+    if slot.is_vacant() {
         return Step::Take(&RETIRING_TO_VACATING, "the job has ended in retirement", Change::None);
     }
-    if let (Some(cause), Activation::Active { .. }) = (lost, &slot.activation) {
+    if let Some(cause) = lost.filter(|_| slot.active().is_some()) {
         return evict(match cause {
             Cause::LeaseExpired => LEASE_EXPIRED,
             _ => "the machine is gone: retirement is over",

@@ -93,49 +93,40 @@ transitions! {
     UNCLAIMED_TO_DRAINED = 37: UNCLAIMED_IDLE => DRAINED_RETIRING, "draining of the machine is initiated";
 }
 
-/// The fields of a slot that a transition changes. Machine slots and claimed slots both have them.
-pub struct Phase<'a> {
-    state: &'a mut State,
-    entered_state: &'a mut Time,
-    entered_activity: &'a mut Time,
-    last: &'a mut Option<LastTransition>,
+/// A slot that takes transitions: a machine slot or a claimed slot.
+pub trait Transits {
+    /// The state and activity.
+    fn state(&self) -> State;
+    /// Enters a state and activity by a transition.
+    fn enter(&mut self, to: State, taken: LastTransition);
 }
 
-macro_rules! has_phase {
-    ($($slot:ty),*) => {
-        $(impl<'a> From<&'a mut $slot> for Phase<'a> {
-            fn from(slot: &'a mut $slot) -> Self {
-                Self {
-                    state: &mut slot.state,
-                    entered_state: &mut slot.entered_state,
-                    entered_activity: &mut slot.entered_activity,
-                    last: &mut slot.last,
-                }
-            }
-        })*
-    };
+impl Transits for Slot {
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn enter(&mut self, to: State, taken: LastTransition) {
+        self.enter(to, taken);
+    }
 }
 
-has_phase!(Slot, MachineSlot);
+impl Transits for MachineSlot {
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn enter(&mut self, to: State, taken: LastTransition) {
+        self.enter(to, taken);
+    }
+}
 
 /// Takes a transition. Returns false and changes nothing if the slot is not in the state and activity where the transition starts.
-pub fn take<'a>(
-    slot: impl Into<Phase<'a>>,
-    transition: &Transition,
-    why: impl Into<Arc<str>>,
-    now: Time,
-) -> bool {
-    let phase = slot.into();
-    if *phase.state != transition.from {
+pub fn take(slot: &mut impl Transits, transition: &Transition, why: impl Into<Arc<str>>, now: Time) -> bool {
+    if slot.state() != transition.from {
         return false;
     }
-    // A change of state is also a change of activity; a change of activity within a state leaves the time of the state as it is.
-    if phase.state.state() != transition.to.state() {
-        *phase.entered_state = now;
-    }
-    *phase.entered_activity = now;
-    *phase.state = transition.to;
-    *phase.last = Some(LastTransition { number: transition.number, why: why.into(), at: now });
+    slot.enter(transition.to, LastTransition { number: transition.number, why: why.into(), at: now });
     true
 }
 

@@ -27,7 +27,7 @@ pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
         // A slot that was claimed meanwhile measures no more.
         let measures = |id: u32| {
             let slot = machine.standing.get(&id).filter(|slot| !slot.claimed);
-            slot.is_some_and(|slot| slot.state == State::Unclaimed(Unclaimed::Benchmarking))
+            slot.is_some_and(|slot| slot.state() == State::Unclaimed(Unclaimed::Benchmarking))
         };
         machine.benchmarking = machine.benchmarking.filter(|(id, _)| measures(*id));
     });
@@ -39,7 +39,7 @@ pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
             .filter(|slot| !slot.claimed)
             .filter_map(|slot| {
                 let (transition, why) =
-                    standing(slot.state, &surroundings(pool, machine, slot, &config, offer, now))?;
+                    standing(slot.state(), &surroundings(pool, machine, slot, &config, offer, now))?;
                 Some((slot.id, transition, why))
             })
             .collect();
@@ -136,9 +136,9 @@ pub(super) fn surroundings(
     };
     let offered = *offer == Offer::Offered;
     // A cordon keeps new pods away, and evicts nobody.
-    let goes_on = *offer == Offer::Cordoned && slot.state == State::Backfill(Backfill::Busy);
-    let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
-    let undecided = matches!(slot.state, State::Owner | State::Unclaimed(_) | State::Backfill(_));
+    let goes_on = *offer == Offer::Cordoned && slot.state() == State::Backfill(Backfill::Busy);
+    let idle = slot.state() == State::Unclaimed(Unclaimed::Idle);
+    let undecided = matches!(slot.state(), State::Owner | State::Unclaimed(_) | State::Backfill(_));
     // Jobs may still start while others leave: then the slot is not drained yet.
     let draining = machine.draining.as_ref().filter(|draining| draining.start.is_none());
     let answered = |asked| {
@@ -151,7 +151,7 @@ pub(super) fn surroundings(
         draining: draining.map(|_| Pace::Graceful),
         all_drained: !machine.is_held()
             && pool.backfill().is_off(&machine.facts.name)
-            && machine.slots().all(|slot| matches!(slot.state, State::Drained(_))),
+            && machine.slots().all(|slot| matches!(slot.state(), State::Drained(_))),
         benchmark: idle
             && offered
             && machine.agent
@@ -171,9 +171,9 @@ pub(super) fn surroundings(
             && fills
             && asks(policy.start_backfill.as_ref(), Question::StartBackfill)
             && !evicted(),
-        evict_backfill: matches!(slot.state, State::Backfill(_)) && (!fills || evicted()),
+        evict_backfill: matches!(slot.state(), State::Backfill(_)) && (!fills || evicted()),
         backfill: pool.backfill().stage(&slot.name(&machine.facts.name)),
-        clear: matches!(slot.state, State::Backfill(_))
+        clear: matches!(slot.state(), State::Backfill(_))
             && backfill::is_in_the_way(pool, machine, slot, config),
         // Matches are taken by the claimed slots that they make.
         wanted: Wanted::No,
@@ -182,7 +182,7 @@ pub(super) fn surroundings(
 
 /// Benchmarks do not follow on benchmarks: a `RUNBENCHMARKS` that is always true would leave no time for jobs.
 fn just_benchmarked(slot: &MachineSlot) -> bool {
-    slot.last.as_ref().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
+    slot.phase().last().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
 }
 
 /// When the policy of the slots of a machine that nobody has claimed has to be looked at again though nothing happens.
@@ -191,7 +191,7 @@ pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Opti
     let of = |slot: &MachineSlot| {
         let policy = &machine.slot_config(config, slot.id).policy;
         let fills = policy.enable_backfill && config.backfill.is_some();
-        if matches!(slot.state, State::Backfill(_)) {
+        if matches!(slot.state(), State::Backfill(_)) {
             let polled = changes(&policy.is_owner) || changes(&policy.evict_backfill);
             return polled.then(|| now + policy.polling_interval);
         }

@@ -5,9 +5,7 @@ use std::time::Duration;
 use super::policy::{Answers, Question};
 use super::retirement::{Terms, is_over, max_vacate_time};
 use super::transitions::Transition;
-use crate::pool::{
-    Activation, BackfillStage, Cause, Eviction, Fence, HoldReason, Policy, Removal, Slot, Time,
-};
+use crate::pool::{BackfillStage, Cause, Eviction, Fence, HoldReason, Policy, Removal, Slot, Time};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +113,8 @@ pub enum Change {
     Retire(Cause),
     /// It is so no longer.
     Unretire,
-    /// The claim is being ended.
-    Evict(Eviction),
+    /// The claim, which is in retirement for this cause, is being ended.
+    Evict(Cause, Eviction),
     /// The claim that waited takes the slot.
     Succeed,
 }
@@ -191,7 +189,7 @@ impl View<'_> {
 
     /// Why a claim ends at once, without retirement and vacating: its machine is gone, or as good as that.
     pub(super) fn lost(&self, slot: &Slot) -> Option<Cause> {
-        if slot.removal == Some(Removal::MachineGone) {
+        if slot.removal() == Some(Removal::MachineGone) {
             Some(Cause::MachineGone)
         } else {
             self.lease_is_over().then_some(Cause::LeaseExpired)
@@ -200,7 +198,7 @@ impl View<'_> {
 
     /// Whether the policy is asked now. What was just entered is not left by it at the same moment.
     pub(super) fn may_ask(&self, slot: &Slot) -> bool {
-        self.now > slot.entered_activity
+        self.now > slot.phase().entered_activity()
     }
 
     /// How long the job may run in all, and how long it may take to vacate, as machine and job say now.
@@ -217,12 +215,16 @@ impl View<'_> {
     /// the drain began, and which `START` lets in meanwhile.
     pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
         let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
-        let ran = seconds(slot.running.run_time(self.now));
+        let ran = seconds(slot.running().map_or(Duration::ZERO, |running| running.run_time(self.now)));
         let own = match self.draining {
             Some(Pace::Quick | Pace::Fast) => 0,
             _ => terms.remaining(ran),
         };
-        let vacate = max_vacate_time(slot.running.pledged_vacate, self.answers.job_vacate(), own);
+        let vacate = max_vacate_time(
+            slot.running().map_or(0, |running| running.pledged_vacate),
+            self.answers.job_vacate(),
+            own,
+        );
         let shared = self.common.filter(|common| {
             let before = ran.saturating_sub(seconds(self.now.since(common.since)));
             self.draining == Some(Pace::Graceful)
@@ -254,7 +256,7 @@ impl View<'_> {
         let until = if kill { self.now } else { self.now + span(vacate) };
         let hold: Option<HoldReason> =
             (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
-        (kill, Eviction { until, killed: None, by_agent: false, agent_asked: false, hold })
+        (kill, Eviction::until(until, hold))
     }
 }
 
@@ -271,48 +273,21 @@ pub(super) fn span(seconds: i64) -> Duration {
 impl Change {
     /// Makes the change. Called with the slot in its new state, by whoever took the transition.
     pub fn make(self, slot: &mut Slot, now: Time) {
-        // Whatever it is that ends a suspension.
-        if let (Some(since), true) = (slot.running.suspended_since, self != Self::Suspend) {
-            slot.running.suspended += now.since(since);
-            slot.running.suspended_since = None;
+        // Whatever the next change is, it ends a suspension.
+        if self != Self::Suspend {
+            slot.continue_job(now);
         }
         match self {
             Self::None => {}
             Self::Activate { pledged_vacate, own_retirement, granted, rank } => {
-                (slot.running.pledged_vacate, slot.rank) = (pledged_vacate, rank);
-                slot.running.pledged = granted;
-                slot.running.own_retirement = own_retirement;
-                if let (Some(recorded), Activation::Active { pod, .. } | Activation::Ended { pod, .. }) =
-                    (slot.recorded.take(), &slot.activation)
-                    && recorded.pod == pod.uid
-                {
-                    slot.running.resume(&recorded, now);
-                }
+                slot.activate(pledged_vacate, own_retirement, granted, rank, now);
             }
-            Self::Settle => settle(slot),
-            Self::Suspend => {
-                slot.running.suspended_since.get_or_insert(now);
-            }
-            Self::Retire(cause) => slot.retirement = Some(cause),
-            Self::Unretire => slot.retirement = None,
-            Self::Evict(eviction) => slot.eviction = Some(eviction),
-            Self::Succeed => {
-                settle(slot);
-                slot.removal = None;
-                slot.spent = false;
-                if let Some(next) = slot.preempting.take() {
-                    // Its work life begins now: it has not worked yet.
-                    slot.claim = crate::pool::Claim { since: now, ..next.claim };
-                    slot.rank = next.rank;
-                    slot.record = crate::pool::Record::Due;
-                }
-            }
+            Self::Settle => slot.settle(),
+            Self::Suspend => slot.suspend(now),
+            Self::Retire(cause) => slot.retire(cause),
+            Self::Unretire => slot.unretire(),
+            Self::Evict(cause, eviction) => slot.evict(cause, eviction),
+            Self::Succeed => slot.succeed(now),
         }
     }
-}
-
-/// Nothing of the job is left.
-fn settle(slot: &mut Slot) {
-    slot.running = crate::pool::Running::default();
-    (slot.frozen, slot.retirement, slot.eviction) = (None, None, None);
 }

@@ -3,36 +3,35 @@
 use super::policy::is_polled;
 use super::step::earlier_pod_goes_by;
 use super::view::{Off, View, span};
-use crate::pool::{Activation, Claimed, Fence, Granted, Preempting, Slot, State, Time};
+use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
 use classad::Ad;
 
 /// The next time at which a slot at rest may have something to do: the end of a span that runs, or the next look at its
 /// policy, if that can change by itself.
 pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
-    let deadline = match slot.state {
-        State::Backfill(_) => Some(slot.claim.since + view.policy.match_timeout),
-        State::Matched => Some(slot.entered_state + view.policy.match_timeout),
+    let deadline = match slot.state() {
+        State::Backfill(_) => Some(slot.claim().since + view.policy.match_timeout),
+        State::Matched => Some(slot.phase().entered_state() + view.policy.match_timeout),
         State::Claimed(Claimed::Retiring) => {
             let (remaining, vacate) = view.terms(slot);
             (remaining > vacate).then(|| view.now + span(remaining - vacate))
         }
-        State::Preempting(Preempting::Vacating) => slot.eviction.as_ref().map(|eviction| eviction.until),
+        State::Preempting(Preempting::Vacating) => slot.eviction().map(|eviction| eviction.until),
         State::Preempting(Preempting::Killing) => slot
-            .eviction
-            .as_ref()
+            .eviction()
             .filter(|eviction| !eviction.agent_asked)
             .and_then(|eviction| Some(eviction.killed? + view.policy.killing_timeout)),
         _ => None,
     };
     let fence = match view.fence {
-        Fence::At(at) if slot.state == State::Preempting(Preempting::Killing) => Some(at),
+        Fence::At(at) if slot.state() == State::Preempting(Preempting::Killing) => Some(at),
         _ => None,
     };
-    let polls = is_polled(view.policy, slot.state, view.agent, job);
+    let polls = is_polled(view.policy, slot.state(), view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
-    let gone = slot.running.granted.and_then(Granted::gone_by).filter(|_| view.off == Off::NodeGone);
+    let gone = slot.running().and_then(|pod| pod.granted?.gone_by()).filter(|_| view.off == Off::NodeGone);
     // What is due now was done now, or waits for something else.
-    let waits = view.earlier_pod && slot.activation == Activation::Assigned;
+    let waits = view.earlier_pod && slot.is_assigned();
     let earlier_pod = waits.then(|| earlier_pod_goes_by(slot));
     let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone, earlier_pod];
     deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()

@@ -9,7 +9,7 @@ use crate::{Arrivals, OwnerActivity, Scenario, Spread};
 use classad::Expr;
 use model::decide::{Decision, conclude, decide};
 use model::negotiator::negotiate;
-use model::pool::{Activation, Event, PodRef, Policy, PolicyFacts, Pool, Selector, SlotConfig, Time};
+use model::pool::{Event, PodRef, Policy, PolicyFacts, Pool, Selector, Slot, SlotConfig, Time};
 
 /// A scenario of one machine and one proc of an hour.
 fn one(agent: bool) -> Scenario {
@@ -56,14 +56,12 @@ fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool
 }
 
 fn running(pool: &Pool) -> Option<PodRef> {
-    pool.slots().values().find_map(|slot| match &slot.activation {
-        Activation::Active { pod, running: true, .. } => Some(pod.clone()),
-        _ => None,
-    })
+    let running = pool.slots().values().filter_map(Slot::active).find(|running| running.runs);
+    running.map(|running| running.pod.clone())
 }
 
 fn ended(pool: &Pool) -> bool {
-    pool.slots().values().any(|slot| matches!(slot.activation, Activation::Ended { .. } | Activation::Vacant))
+    pool.slots().values().any(|slot| slot.has_ended() || slot.is_vacant())
 }
 
 /// A policy that suspends each job after half an hour, for ten hours.

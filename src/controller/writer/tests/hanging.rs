@@ -37,8 +37,8 @@ fn writer(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Writer {
 fn creation(namespace: &str, number: u32) -> Task {
     let job = JobKey { namespace: namespace.into(), name: "sweep".into(), uid: namespace.into() };
     let mut claim = plan().claim;
-    (claim.job, claim.proc) = (job.clone(), number);
-    let plan = PodPlan { proc: claim.proc_id(), job, claim, ..plan() };
+    (claim.last.job, claim.last.proc) = (job.clone(), number);
+    let plan = PodPlan { proc: claim.last.proc_id(), job, claim, ..plan() };
     let template = serde_json::from_value(json!({"spec": {"containers": [{"name": "main"}]}})).unwrap();
     Task::Effect(Box::new(Effect::CreatePod(plan)), Some(Arc::new(template)))
 }

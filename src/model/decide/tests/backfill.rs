@@ -45,7 +45,7 @@ fn numbers(world: &mut World) -> Vec<String> {
 }
 
 fn state(world: &World, slot: u32) -> (&'static str, &'static str) {
-    let state = world.pool.machines()[&"n1".into()].standing[&slot].state;
+    let state = world.pool.machines()[&"n1".into()].standing[&slot].state();
     (state.state(), state.activity())
 }
 
@@ -206,9 +206,9 @@ fn what_stands_in_the_place_of_a_match_that_comes_to_nothing_goes() {
     world.pass(5);
     let (name, resources) = {
         let slot = world.pool.slots().values().next().expect("a match waits");
-        (slot.name.clone(), slot.resources.clone())
+        (slot.name().clone(), slot.resources().clone())
     };
-    let claim = Claim { id: "somebody#1#1".into(), ..world.pool.slots()[&name].claim.clone() };
+    let claim = Claim { id: "somebody#1#1".into(), ..world.pool.slots()[&name].claim().clone() };
     world.slots.insert(name.clone(), (resources.clone(), claim.clone()));
     let made_up = SlotFacts { name: name.clone(), resources, claim: Some(claim), recorded: None };
     world.pool.apply(Event::Slot(made_up), world.now);
@@ -458,7 +458,7 @@ fn transitions_of_a_backfilled_slot_are_those_of_its_slot() {
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(3);
     let name = SlotName { machine: "n1".into(), slot: 1, dynamic: None };
-    assert!(matches!(world.pool.slots()[&name].state, State::Backfill(_)));
+    assert!(matches!(world.pool.slots()[&name].state(), State::Backfill(_)));
     world.remove("sweep");
     world.pass(3);
     assert!(world.pool.slots().contains_key(&name), "its owner has it when the work has ended");

@@ -83,7 +83,7 @@ fn suspend_the_polite(world: &mut World) {
 }
 
 fn suspended(world: &World) -> usize {
-    let activity = |slot: &&crate::pool::Slot| slot.state.activity() == "Suspended";
+    let activity = |slot: &&crate::pool::Slot| slot.state().activity() == "Suspended";
     world.pool.slots().values().filter(activity).count()
 }
 
@@ -154,7 +154,7 @@ fn depth_first_fills_one_node_before_the_next() {
         world.submit("narrow", "alice", 4, |_| ());
         world.pass(60);
         let used: std::collections::BTreeSet<_> =
-            world.pool.slots().values().map(|slot| slot.name.machine.clone()).collect();
+            world.pool.slots().values().map(|slot| slot.name().machine.clone()).collect();
         assert_eq!((world.pool.slots().len(), used.len()), (4, nodes), "{depth_first}");
     }
 }

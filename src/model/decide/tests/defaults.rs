@@ -14,8 +14,9 @@ fn submit(world: &mut World, name: &str, cpus: Option<i64>) {
 
 /// What the slots hold, in the order of their names: CPUs, MiB, KiB.
 fn held(world: &World) -> Vec<(i64, i64, i64)> {
-    let size =
-        |slot: &crate::pool::Slot| (slot.resources.cpus, slot.resources.memory_mib, slot.resources.disk_kib);
+    let size = |slot: &crate::pool::Slot| {
+        (slot.resources().cpus, slot.resources().memory_mib, slot.resources().disk_kib)
+    };
     world.pool.slots().values().map(size).collect()
 }
 

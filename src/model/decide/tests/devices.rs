@@ -92,7 +92,7 @@ fn ads(world: &World) -> BTreeMap<String, Ad> {
         .pool
         .slots()
         .values()
-        .map(|slot| (short(&slot.name), claimed_slot_ad(machine, &config, slot, None, &Env::at(0))));
+        .map(|slot| (short(slot.name()), claimed_slot_ad(machine, &config, slot, None, &Env::at(0))));
     standing.chain(claimed).collect()
 }
 
@@ -259,7 +259,7 @@ fn jobs_that_require_gpus_find_those_of_the_manual_s_slots() {
         .slots
         .iter()
         .map(|(slot, (held, claim))| {
-            format!("{slot} {} {}", claim.job.name, held.devices_of("nvidia.com/gpu").join(","))
+            format!("{slot} {} {}", claim.last.job.name, held.devices_of("nvidia.com/gpu").join(","))
         })
         .collect();
     assert_eq!(
@@ -273,7 +273,7 @@ fn jobs_that_require_gpus_find_those_of_the_manual_s_slots() {
     // 7200 s later the two others have ended, too.
     world.pass(7200);
     let next = SlotName::parse("slot1_1@n1").unwrap();
-    assert_eq!(&*world.slots[&next].1.job.name, "newest-too");
+    assert_eq!(&*world.slots[&next].1.last.job.name, "newest-too");
     assert_eq!(world.slots[&next].0.devices_of("nvidia.com/gpu").join(","), "GPU-3");
 }
 

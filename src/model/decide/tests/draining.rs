@@ -40,7 +40,7 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
 /// State, activity and the number of the transition that led there, of the first slot.
 fn stands(world: &World, node: &str) -> (&'static str, &'static str, u8) {
     let slot = &world.pool.machines()[&node.into()].standing[&1];
-    (slot.state.state(), slot.state.activity(), slot.last.as_ref().map_or(0, |last| last.number))
+    (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
 }
 
 fn phase(world: &World, name: &str) -> String {
@@ -413,7 +413,7 @@ fn what_a_drain_costs_is_counted_in_cpu_seconds() {
         .pool
         .slots()
         .values()
-        .map(|slot| world.now.secs() - slot.running.started.unwrap().secs())
+        .map(|slot| world.now.secs() - slot.running().unwrap().started.unwrap().secs())
         .collect();
     let expected: i64 = ran.iter().sum();
     assert_eq!(says(&world, "ExpectedMachineQuickDrainingBadput"), expected.to_string());

@@ -3,7 +3,7 @@
 use super::governed::negotiate_by;
 use super::world::World;
 use crate::negotiator::Config;
-use crate::pool::{Activation, Capacity, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
+use crate::pool::{Assignment, Capacity, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
 use classad::Expr;
 
 /// A node of eight cores that bob's narrow jobs fill, of one core each, and which alice's jobs may throw out.
@@ -41,9 +41,8 @@ fn governed(world: &mut World, text: &str) {
 
 /// How many pods of a job run.
 fn running(world: &World, job: &str) -> usize {
-    let active =
-        world.pool.slots().values().filter(|slot| matches!(slot.activation, Activation::Active { .. }));
-    active.filter(|slot| &*slot.claim.job.name == job).count()
+    let active = world.pool.slots().values().filter(|slot| slot.active().is_some());
+    active.filter(|slot| &*slot.claim().last.job.name == job).count()
 }
 
 /// The cores that anybody may have.
@@ -53,8 +52,8 @@ fn free(world: &World) -> i64 {
 }
 
 fn slot(world: &World, job: &str) -> Vec<(String, i64)> {
-    let of = world.pool.slots().values().filter(|slot| &*slot.claim.job.name == job);
-    of.map(|slot| (slot.name.to_string(), slot.resources.cpus)).collect()
+    let of = world.pool.slots().values().filter(|slot| &*slot.claim().last.job.name == job);
+    of.map(|slot| (slot.name().to_string(), slot.resources().cpus)).collect()
 }
 
 /// "In this instance a job requiring 2GB of memory will be starved and unable to run": so it is without the knob.
@@ -134,20 +133,20 @@ fn gather(world: &mut World, slots: usize) {
     let wide = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "wide").unwrap();
     let (key, cluster) = (wide.key.clone(), wide.cluster);
     let parent = SlotName { dynamic: None, ..names[0].0.clone() };
+    let present = world.pool.slots()[&names[0].0].claim().clone();
     let claim = Claim {
         id: ClaimId::new(&parent, world.now, 4711),
         submitter: "alice".into(),
         weight: 4.0,
-        job: key,
-        cluster,
-        ..world.pool.slots()[&names[0].0].claim.clone()
+        last: Assignment { job: key, cluster, ..present.last },
+        ..present
     };
     let resources = Resources { cpus: 4, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
     world.pool.gather(claim, parent, resources, &names);
 }
 
 fn states(world: &World, state: State) -> usize {
-    world.pool.slots().values().filter(|slot| slot.state == state).count()
+    world.pool.slots().values().filter(|slot| slot.state() == state).count()
 }
 
 /// Where nobody wants the slots any more, the jobs that are still in retirement go on.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::pool::{Activation, Group, MachineName, Pool, Quota, Record, Resources, SlotName, State};
+use crate::pool::{Group, MachineName, Pool, Quota, Record, Resources, SlotName, State};
 
 /// Holds after each decision.
 pub fn always(pool: &Pool) {
@@ -18,7 +18,7 @@ pub fn always(pool: &Pool) {
 fn carved(pool: &Pool) -> BTreeMap<MachineName, Resources> {
     let mut carved: BTreeMap<MachineName, Resources> = BTreeMap::new();
     for slot in pool.slots().values() {
-        carved.entry(slot.name.machine.clone()).or_default().add(&slot.resources);
+        carved.entry(slot.name().machine.clone()).or_default().add(slot.resources());
     }
     carved
 }
@@ -38,23 +38,23 @@ fn carving(pool: &Pool) {
         }
     }
     for slot in pool.slots().values() {
-        assert!(pool.machines().contains_key(&slot.name.machine), "{} is on no machine", slot.name);
+        assert!(pool.machines().contains_key(&slot.name().machine), "{} is on no machine", slot.name());
         assert!(
-            slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
+            slot.record() == Record::Deleting || !matches!(slot.state(), State::Owner | State::Unclaimed(_)),
             "{} rests in {:?}",
-            slot.name,
-            slot.state
+            slot.name(),
+            slot.state()
         );
-        assert_eq!(pool.slot_of(&slot.claim.id).map(|found| &found.name), Some(&slot.name));
+        assert_eq!(pool.slot_of(&slot.claim().id).map(crate::pool::Slot::name), Some(slot.name()));
     }
 }
 
 fn accounts(pool: &Pool) {
     let mut used: BTreeMap<_, (u64, f64)> = BTreeMap::new();
-    for slot in pool.slots().values().filter(|slot| !slot.discounted) {
-        let with = pool.answering(&slot.claim.negotiator);
-        let sum = used.entry((slot.claim.submitter.clone(), with)).or_default();
-        *sum = (sum.0 + 1, sum.1 + slot.claim.weight);
+    for slot in pool.slots().values().filter(|slot| !slot.is_discounted()) {
+        let with = pool.answering(&slot.claim().negotiator);
+        let sum = used.entry((slot.claim().submitter.clone(), with)).or_default();
+        *sum = (sum.0 + 1, sum.1 + slot.claim().weight);
     }
     for submitter in pool.submitters().values() {
         for (with, account) in submitter.accounts.iter() {
@@ -75,9 +75,9 @@ fn procs(pool: &Pool) {
         for (proc, slot) in &cluster.active {
             assert!(!cluster.idle.contains(*proc) && !cluster.is_done(*proc), "{name}-{proc} is two things");
             let holder = pool.slots().get(slot).filter(|slot| {
-                slot.claim.job.uid == cluster.key.uid
-                    && slot.claim.proc == *proc
-                    && slot.activation != Activation::Vacant
+                slot.claim().last.job.uid == cluster.key.uid
+                    && slot.claim().last.proc == *proc
+                    && !slot.is_vacant()
             });
             assert!(holder.is_some(), "{name}-{proc} is active in {slot}, which does not have it");
         }
@@ -101,22 +101,22 @@ fn procs(pool: &Pool) {
 /// Holds for claims that were just made: they fit their machines, and quotas and ceilings are kept.
 pub fn claims_made(pool: &Pool, before: &BTreeSet<SlotName>) {
     let carved = carved(pool);
-    for slot in pool.slots().values().filter(|slot| !before.contains(&slot.name)) {
-        let machine = pool.machines().get(&slot.name.machine).unwrap();
-        let sum = carved.get(&slot.name.machine).unwrap();
-        let (own, total) = (&slot.resources, &machine.total);
+    for slot in pool.slots().values().filter(|slot| !before.contains(slot.name())) {
+        let machine = pool.machines().get(&slot.name().machine).unwrap();
+        let sum = carved.get(&slot.name().machine).unwrap();
+        let (own, total) = (slot.resources(), &machine.total);
         let fits = (own.cpus == 0 || sum.cpus <= total.cpus)
             && (own.memory_mib == 0 || sum.memory_mib <= total.memory_mib)
             && (own.disk_kib == 0 || sum.disk_kib <= total.disk_kib)
             && own.extended.iter().all(|(name, n)| *n == 0 || sum.amount(name) <= total.amount(name));
-        assert!(fits, "{} is carved from {total}, and all slots hold {sum}", slot.name);
-        caps(pool, &slot.claim.submitter, slot.claim.group.as_ref().map(crate::pool::GroupName::as_str));
+        assert!(fits, "{} is carved from {total}, and all slots hold {sum}", slot.name());
+        caps(pool, &slot.claim().submitter, slot.claim().group.as_ref().map(crate::pool::GroupName::as_str));
     }
 }
 
 fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>) {
     let held = |counts: &dyn Fn(&crate::pool::Claim) -> bool| -> f64 {
-        let claims = pool.slots().values().filter(|slot| !slot.discounted).map(|slot| &slot.claim);
+        let claims = pool.slots().values().filter(|slot| !slot.is_discounted()).map(crate::pool::Slot::claim);
         claims.filter(|claim| counts(claim)).map(|claim| claim.weight).sum()
     };
     if let Some(ceiling) = pool.submitters().get(submitter).and_then(|submitter| submitter.ceiling) {
@@ -146,16 +146,16 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
 pub fn gatherings(pool: &Pool) {
     let mut parts = BTreeSet::new();
     for (id, gathering) in pool.gatherings() {
-        let cluster = pool.jobs().get(&gathering.claim.job.uid);
+        let cluster = pool.jobs().get(&gathering.claim.last.job.uid);
         assert!(cluster.is_none_or(|cluster| cluster.waits_for.get(id) == Some(&gathering.slots)));
         for name in &gathering.slots {
-            let next = pool.slots()[name].preempting.as_ref().unwrap();
+            let next = pool.slots()[name].preemptor().unwrap();
             assert!(next.part && next.claim.id == *id && parts.insert(name), "{name}: {next:?}");
         }
     }
     for slot in pool.slots().values() {
-        let part = slot.preempting.as_ref().is_some_and(|next| next.part);
-        assert_eq!(part, parts.contains(&slot.name), "{}", slot.name);
+        let part = slot.preemptor().is_some_and(|next| next.part);
+        assert_eq!(part, parts.contains(slot.name()), "{}", slot.name());
     }
     for (uid, cluster) in pool.jobs() {
         let known = cluster.waits_for.iter().all(|(id, slots)| {

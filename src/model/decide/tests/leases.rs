@@ -30,7 +30,7 @@ fn listen(world: &mut World, seconds: u64) {
 
 fn stands(world: &World) -> String {
     match world.pool.slots().values().next() {
-        Some(slot) => format!("{}/{}", slot.state.state(), slot.state.activity()),
+        Some(slot) => format!("{}/{}", slot.state().state(), slot.state().activity()),
         None => "none".to_owned(),
     }
 }
@@ -69,7 +69,7 @@ fn a_claim_is_kept_for_its_lease_and_killed_after() {
     assert_eq!(world.numbers, [13, 18]);
     let slot = world.pool.slots().values().next().unwrap();
     assert_eq!(
-        &*slot.last.as_ref().unwrap().why,
+        &*slot.phase().last().unwrap().why,
         "the claim's lease has expired: nothing was heard of the node"
     );
     assert_eq!(world.graces, [Some(1)]);

@@ -81,11 +81,11 @@ fn nobody_since(world: &mut World, since: Time) {
 
 /// The slot's job, state and activity; a slot that nobody has claimed has no job.
 fn stands(world: &World, slot: u32) -> String {
-    let claimed = world.pool.slots().values().find(|claimed| claimed.name.slot == slot);
+    let claimed = world.pool.slots().values().find(|claimed| claimed.name().slot == slot);
     let shown = |state: State| format!("{}/{}", state.state(), state.activity());
     match claimed {
-        Some(slot) => format!("{} {}", slot.claim.job.name, shown(slot.state)),
-        None => shown(world.pool.machines()[&"n1".into()].standing[&slot].state),
+        Some(slot) => format!("{} {}", slot.claim().last.job.name, shown(slot.state())),
+        None => shown(world.pool.machines()[&"n1".into()].standing[&slot].state()),
     }
 }
 

@@ -22,7 +22,7 @@ fn pool_weight(world: &World) -> f64 {
 
 /// Who has which slot.
 fn claims(world: &World) -> Vec<(String, String)> {
-    let claim = |slot: &crate::pool::Slot| (slot.name.to_string(), slot.claim.job.name.to_string());
+    let claim = |slot: &crate::pool::Slot| (slot.name().to_string(), slot.claim().last.job.name.to_string());
     world.pool.slots().values().map(claim).collect()
 }
 
@@ -95,7 +95,7 @@ fn a_group_above_its_quota_preempts_within_itself() {
         world.group("g", 4.0);
         world.submit("urgent", "bob", 1, |job| job.group = Some(group.into()));
         world.pass(100);
-        let taken = world.pool.slots().values().filter(|slot| slot.claim.job.name == "urgent".into());
+        let taken = world.pool.slots().values().filter(|slot| slot.claim().last.job.name == "urgent".into());
         assert_eq!(taken.count(), preempted, "{group}");
     }
 }
@@ -118,7 +118,7 @@ fn a_proc_preempts_one_job_and_no_more() {
         world.pass(10);
         world.submit("urgent", "bob", 1, |_| ());
         world.pass(300);
-        let waiting = world.pool.slots().values().filter(|slot| slot.preempting.is_some()).count();
+        let waiting = world.pool.slots().values().filter(|slot| slot.preemptor().is_some()).count();
         assert_eq!(waiting, preempted, "{requirements}");
     }
 }

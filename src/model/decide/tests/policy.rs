@@ -3,8 +3,8 @@
 use super::world::World;
 use crate::kit;
 use crate::pool::{
-    Benchmarks, Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Sensed, SlotName,
-    StartdConfig,
+    Assignment, Benchmarks, Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Sensed,
+    SlotName, StartdConfig,
 };
 use crate::startd::config;
 
@@ -55,7 +55,7 @@ pub(super) fn world(text: &str) -> World {
 
 pub(super) fn stands(world: &World) -> String {
     match world.pool.slots().values().next() {
-        Some(slot) => format!("{}/{}", slot.state.state(), slot.state.activity()),
+        Some(slot) => format!("{}/{}", slot.state().state(), slot.state().activity()),
         None => "none".to_owned(),
     }
 }
@@ -81,13 +81,13 @@ fn a_job_is_suspended_while_its_owner_is_there_for_a_moment() {
     world.pass(6);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Suspended", vec![14]));
     assert_eq!(world.still.len(), 1, "the agent was asked");
-    let ran = world.pool.slots().values().next().unwrap().running.run_time(world.now);
+    let ran = world.pool.slots().values().next().unwrap().running().unwrap().run_time(world.now);
     world.pass(60);
     report(&mut world, false);
     world.pass(6);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![15]));
     assert!(world.still.is_empty());
-    let later = world.pool.slots().values().next().unwrap().running.run_time(world.now);
+    let later = world.pool.slots().values().next().unwrap().running().unwrap().run_time(world.now);
     assert!(later.as_secs() <= ran.as_secs() + 6, "time in suspension is no run time");
 }
 
@@ -176,9 +176,8 @@ fn better_claim(world: &mut World, rank: f64) -> bool {
     let claim = Claim {
         id: ClaimId::new(&name, world.now, 4711),
         submitter: "bob".into(),
-        job: bob.key.clone(),
-        cluster: bob.cluster,
-        ..slot.claim.clone()
+        last: Assignment { job: bob.key.clone(), cluster: bob.cluster, ..slot.claim().last.clone() },
+        ..slot.claim().clone()
     };
     crate::startd::offer_claim(&mut world.pool, &name, Preemptor { claim, rank, part: false })
 }
@@ -199,7 +198,7 @@ fn a_better_claim_waits_for_the_job_and_takes_its_slot() {
     world.pass(100);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![18, 23, 11]));
     let slot = world.pool.slots().values().next().unwrap();
-    assert_eq!(slot.claim.submitter.as_str(), "bob");
+    assert_eq!(slot.claim().submitter.as_str(), "bob");
     let used = |name: &str| {
         world.pool.submitters().values().find(|s| s.name.as_str() == name).unwrap().accounts.resources_used()
     };
@@ -221,7 +220,7 @@ fn a_claim_does_not_wait_for_a_slot_that_nobody_will_have() {
         leaves(&mut world);
         world.set_node(world.machines["n1"].clone());
         world.pass(2);
-        assert!(world.pool.slots().values().all(|slot| slot.preempting.is_none()));
+        assert!(world.pool.slots().values().all(|slot| slot.preemptor().is_none()));
         let urgent = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
         assert_eq!(urgent.unmatched(world.now), 1, "it may be matched elsewhere");
     }
@@ -281,7 +280,7 @@ fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
     };
     let mut world = world(&text(60));
     let ran = |world: &World| {
-        let running = &world.pool.slots().values().next().unwrap().running;
+        let running = world.pool.slots().values().next().unwrap().running().unwrap();
         (running.run_time(world.now).as_secs(), running.pledged_vacate)
     };
     let lead = |world: &mut World, at_it| {
@@ -337,7 +336,7 @@ fn is_owner_keeps_a_slot_its_owners() {
     world.node("n1", 1, 0);
     report(&mut world, true);
     world.settle();
-    let state = |world: &World| world.pool.machines().values().next().unwrap().standing[&1].state.state();
+    let state = |world: &World| world.pool.machines().values().next().unwrap().standing[&1].state().state();
     assert_eq!(state(&world), "Owner");
     let sensed =
         Sensed { keyboard: LastInput::At(world.now), console: LastInput::At(world.now), owner_load: 0.0 };
@@ -356,12 +355,12 @@ fn the_negotiator_preempts_by_startd_rank() {
     world.submit("urgent", "bob", 1, |_| {});
     world.pass(120);
     let slot = world.pool.slots().values().next().unwrap();
-    assert_eq!(slot.claim.submitter.as_str(), "bob");
+    assert_eq!(slot.claim().submitter.as_str(), "bob");
     assert_eq!(numbers(&mut world)[..4], [13, 18, 23, 11]);
     // What a job of alice's would have to beat now, it does not.
     world.submit("late", "alice", 1, |_| {});
     world.pass(600);
-    assert_eq!(world.pool.slots().values().next().unwrap().claim.submitter.as_str(), "bob");
+    assert_eq!(world.pool.slots().values().next().unwrap().claim().submitter.as_str(), "bob");
 }
 
 /// A ceiling that others have reached while a claim waited bars it.
@@ -373,5 +372,5 @@ fn a_claim_that_waited_is_held_against_the_ceiling_again() {
     assert!(better_claim(&mut world, 10.0));
     world.pool.edit_submitter("bob", |bob| bob.ceiling = Some(0.0));
     world.pass(200);
-    assert!(world.pool.slots().values().all(|slot| slot.claim.submitter.as_str() != "bob"));
+    assert!(world.pool.slots().values().all(|slot| slot.claim().submitter.as_str() != "bob"));
 }

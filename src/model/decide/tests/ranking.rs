@@ -10,7 +10,7 @@ use crate::{decide, negotiator};
 const PREFERS_ALICE: &str = "RANK = (TARGET.Owner == \"alice\") * 10 + 1\n";
 
 fn current_rank(world: &World) -> f64 {
-    world.pool.slots().values().next().unwrap().rank
+    world.pool.slots().values().next().unwrap().rank()
 }
 
 /// "If the resource has been claimed but no job is running, the current job ClassAd is the one that was used when claiming".
@@ -29,7 +29,7 @@ fn a_claim_has_its_rank_as_soon_as_it_is_made() {
     let outcome = negotiator::negotiate(&negotiation.cycle);
     decide::conclude(&mut world.pool, &negotiation, &outcome, world.now);
     let slot = world.pool.slots().values().next().unwrap();
-    assert_eq!((slot.state, &slot.activation), (State::Matched, &Activation::Assigned));
+    assert_eq!((slot.state(), slot.activation()), (State::Matched, &Activation::Assigned));
     assert_eq!(current_rank(&world).to_bits(), 11.0_f64.to_bits());
 }
 
@@ -47,7 +47,7 @@ fn a_claim_that_is_found_has_its_rank_when_its_pod_is_made() {
     world.submit("other", "bob", 1, |_| {});
     world.pass(60);
     assert_eq!(current_rank(&world).to_bits(), 11.0_f64.to_bits(), "{}", stands(&world));
-    assert_eq!(world.pool.slots().values().next().unwrap().claim.submitter.as_str(), "alice");
+    assert_eq!(world.pool.slots().values().next().unwrap().claim().submitter.as_str(), "alice");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_claim_that_takes_over_brings_its_rank() {
     let mut world = world("RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMachineMaxVacateTime = 10\n");
     world.submit("urgent", "bob", 1, |_| {});
     world.pass(120);
-    assert_eq!(world.pool.slots().values().next().unwrap().claim.submitter.as_str(), "bob");
+    assert_eq!(world.pool.slots().values().next().unwrap().claim().submitter.as_str(), "bob");
     assert_eq!(current_rank(&world).to_bits(), 10.0_f64.to_bits());
 }
 

@@ -40,7 +40,7 @@ fn a_job_that_runs_too_long_is_vacated_by_preempt_if() {
 #[test]
 fn a_slot_shows_what_it_is_told_to_of_its_running_job() {
     let world = world("STARTD_JOB_ATTRS = JobCurrentStartDate JobState JobStatus\n");
-    let started = world.pool.slots().values().next().unwrap().running.started.unwrap().secs();
+    let started = world.pool.slots().values().next().unwrap().running().unwrap().started.unwrap().secs();
     assert_eq!(of_slot(&world, "JobCurrentStartDate"), Value::from(started));
     assert_eq!(of_slot(&world, "JobState"), Value::from("Running"));
     assert_eq!(of_slot(&world, "JobStatus"), Value::from(2));

@@ -18,7 +18,7 @@ fn report(world: &mut World, edit: impl FnOnce(&mut ReportFacts)) {
 
 fn state(world: &World) -> (&'static str, &'static str, u8) {
     let slot = &world.pool.machines()[&"n1".into()].standing[&1];
-    (slot.state.state(), slot.state.activity(), slot.last.as_ref().map_or(0, |last| last.number))
+    (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
 }
 
 /// A load of the machine's first slot.

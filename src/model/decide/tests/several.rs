@@ -75,8 +75,8 @@ fn submit_on(world: &mut World, name: &str, owner: &str, count: i64, machine: &s
 fn claims(world: &World) -> BTreeMap<(String, String, String), usize> {
     let mut claims = BTreeMap::new();
     for slot in world.pool.slots().values() {
-        let negotiator = slot.claim.negotiator.name().map(ToString::to_string).unwrap_or_default();
-        let key = (slot.name.machine.to_string(), negotiator, slot.claim.submitter.to_string());
+        let negotiator = slot.claim().negotiator.name().map(ToString::to_string).unwrap_or_default();
+        let key = (slot.name().machine.to_string(), negotiator, slot.claim().submitter.to_string());
         *claims.entry(key).or_default() += 1;
     }
     claims
@@ -193,7 +193,7 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     world.submit("more", "alice", 1, |_| ());
     world.pass(60);
     assert_eq!(world.pool.at_work()[0].id, id("a"));
-    assert!(world.pool.slots().values().all(|slot| slot.claim.negotiator == id("a")));
+    assert!(world.pool.slots().values().all(|slot| slot.claim().negotiator == id("a")));
 }
 
 /// Found by chaos: what one used that no longer works was off nobody's quota.
@@ -452,8 +452,8 @@ proptest! {
             let having: Vec<NegotiatorId> = (0..takes.len()).map(|index| id(&format!("neg{index}")))
                 .filter(|id| world.pool.sharing().has(id, &slot)).collect();
             prop_assert_eq!(having, owner.clone().into_iter().collect::<Vec<_>>());
-            for claimed in world.pool.slots().values().filter(|slot| slot.name.machine.as_str() == *node) {
-                prop_assert_eq!(Some(&claimed.claim.negotiator), owner.as_ref());
+            for claimed in world.pool.slots().values().filter(|slot| slot.name().machine.as_str() == *node) {
+                prop_assert_eq!(Some(&claimed.claim().negotiator), owner.as_ref());
             }
             for first in 0..takes.len() {
                 for second in first + 1..takes.len() {

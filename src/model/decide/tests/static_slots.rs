@@ -17,7 +17,7 @@ fn slots(world: &World, node: &str) -> Vec<String> {
     let machine = &world.pool.machines()[&node.into()];
     let shown = |slot: &crate::pool::MachineSlot| {
         let claimed = if slot.claimed { " claimed" } else { "" };
-        format!("slot{} {} {}{claimed}", slot.id, slot.total.cpus, slot.state.state())
+        format!("slot{} {} {}{claimed}", slot.id, slot.total.cpus, slot.state().state())
     };
     machine.slots().map(shown).collect()
 }

@@ -236,14 +236,14 @@ fn a_group_with_autoregroup_has_what_nobody_else_wants() {
     for _ in 0..30 {
         world.pass(1);
         most = most.max(group_usage(&world.pool, &"physics".into()));
-        let of_physics = |slot: &&crate::pool::Slot| slot.claim.regrouped;
+        let of_physics = |slot: &&crate::pool::Slot| slot.claim().regrouped;
         regrouped = regrouped.max(world.pool.slots().values().filter(of_physics).count());
         assert!(group_usage(&world.pool, &"biology".into()) <= 2.0);
     }
     assert!((most - 6.0).abs() < 1e-9, "{most}");
     assert!(regrouped >= 4, "what is beyond the quota was negotiated with those of no group: {regrouped}");
-    let slot = world.pool.slots().values().find(|slot| slot.claim.regrouped).unwrap();
-    let ad = crate::startd::published_ad(&world.pool, &slot.name, world.now).unwrap();
+    let slot = world.pool.slots().values().find(|slot| slot.claim().regrouped).unwrap();
+    let ad = crate::startd::published_ad(&world.pool, slot.name(), world.now).unwrap();
     let said = |name: &str| ad.eval_attr(name, None, &classad::Env::at(0));
     assert_eq!((said("RemoteAutoregroup"), said("RemoteNegotiatingGroup")), (true.into(), "<none>".into()));
     assert_eq!(said("RemoteGroup"), "physics".into());
@@ -259,7 +259,7 @@ fn jobs_of_no_group_get_what_the_groups_leave() {
     world.submit("scan", "bob", 100, |s| s.group = Some("physics".to_owned()));
     world.pass(1);
     let ungrouped = |world: &World| -> f64 {
-        let claims = world.pool.slots().values().map(|slot| &slot.claim);
+        let claims = world.pool.slots().values().map(crate::pool::Slot::claim);
         claims.filter(|claim| claim.group.is_none()).map(|claim| claim.weight).sum()
     };
     for _ in 0..30 {
@@ -322,7 +322,7 @@ fn what_runs_under_an_edited_claim_has_what_the_claim_holds() {
         world.submit("fold", "alice", 4, |job| job.request.cpus = 3);
         world.pass(5);
         let id = world.slots.values().next().unwrap().1.id.clone();
-        world.slots.values_mut().next().unwrap().1.proc = proc;
+        world.slots.values_mut().next().unwrap().1.last.proc = proc;
         let requests = Capacity { milli_cpu: 3000, ..Capacity::default() };
         world.pods.values_mut().for_each(|pod| pod.facts.requests = requests.clone());
         world.obeys = false;

@@ -9,9 +9,9 @@ use crate::decide::{self, Decision};
 use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Activation, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle,
-    Outcome, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, Renewal, Request, Resources,
-    SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
+    Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
+    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, Renewal, Request, Resources, SlotFacts,
+    SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -340,12 +340,12 @@ impl World {
     /// As `controller/kinds/slot.rs` does.
     fn record(&mut self, name: &SlotName) {
         let Some(slot) = self.pool.slots().get(name) else { return };
-        let Activation::Active { pod, .. } = &slot.activation else { return };
+        let Some(running) = slot.active() else { return };
         let recorded = Recorded {
-            pod: pod.uid.clone(),
-            pledged_vacate: slot.running.pledged_vacate,
-            suspended: slot.running.suspended,
-            suspended_since: slot.running.suspended_since,
+            pod: running.pod.uid.clone(),
+            pledged_vacate: running.pledged_vacate,
+            suspended: running.suspended,
+            suspended_since: running.suspended_since,
         };
         self.recorded.insert(name.clone(), recorded);
     }
@@ -354,7 +354,7 @@ impl World {
         match effect {
             Effect::WriteSlot { slot, resources, claim, .. } => {
                 self.slots.insert(slot.clone(), (resources, claim.clone()));
-                let done = Outcome::SlotWritten { slot, proc: claim.proc_id(), claim: claim.id };
+                let done = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
                 self.pool.apply(Event::Outcome(done), self.now);
             }
             Effect::DeleteSlot { slot, claim: of, .. } => {

@@ -43,8 +43,8 @@ impl World {
         invariants::always(&self.pool);
         for (name, machine) in self.pool.machines() {
             let mut carved = Resources::default();
-            for slot in self.pool.slots().values().filter(|slot| slot.name.machine == *name) {
-                carved.add(&slot.resources);
+            for slot in self.pool.slots().values().filter(|slot| slot.name().machine == *name) {
+                carved.add(slot.resources());
             }
             assert_eq!(
                 (carved.cpus, carved.memory_mib),
@@ -73,10 +73,11 @@ impl World {
         }
         for slot in self.pool.slots().values() {
             assert!(
-                slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
+                slot.record() == Record::Deleting
+                    || !matches!(slot.state(), State::Owner | State::Unclaimed(_)),
                 "{}: {:?}",
-                slot.name,
-                slot.state
+                slot.name(),
+                slot.state()
             );
         }
     }

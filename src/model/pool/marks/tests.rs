@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::pool::{
-    Capacity, Claim, ClaimId, Event, Group, JobKey, MachineFacts, NegotiatorId, Quota, Resources, Slot,
-    SlotName, State, System, Time,
+    Assignment, Capacity, Claim, ClaimId, Event, Group, JobKey, MachineFacts, NegotiatorId, Phase, Quota,
+    Resources, Slot, SlotName, State, System, Time,
 };
 
 fn machine(name: &str) -> Event {
@@ -35,11 +35,18 @@ fn slot(name: &str) -> Slot {
         weight: 1.0,
         limits: crate::pool::limits::Wants::default(),
         since: Time::default(),
-        job: JobKey { namespace: "alice".into(), name: "pi".into(), uid: "u-pi".into() },
-        cluster: 1,
-        proc: 0,
+        last: Assignment {
+            job: JobKey { namespace: "alice".into(), name: "pi".into(), uid: "u-pi".into() },
+            cluster: 1,
+            proc: 0,
+        },
     };
-    Slot::new(name, Resources { cpus: 1, ..Resources::default() }, claim, State::Matched, Time::default())
+    Slot::new(
+        name,
+        Resources { cpus: 1, ..Resources::default() },
+        claim,
+        Phase::starting(State::Matched, Time::default()),
+    )
 }
 
 fn group(object: &str, name: &str) -> Group {
@@ -65,7 +72,7 @@ fn pool() -> Pool {
         pool.apply(Event::Group(group(object, name)), Time::default());
     }
     let claimed = slot("slot1_1@n1");
-    pool.slots.insert(claimed.name.clone(), claimed);
+    pool.slots.insert(claimed.name().clone(), claimed);
     pool.submitter_mut(&"alice".into(), Time::default());
     pool.marks = Marks::default();
     pool
@@ -147,7 +154,7 @@ fn each_change_marks_what_follows() {
         ("Started", Change::Started(&name)),
         ("Carved", Change::Carved(&claimed)),
         ("Returned", Change::Returned(&claimed)),
-        ("Replaced", Change::Replaced(&claimed, &claimed)),
+        ("Replaced", Change::Replaced(claimed.claim(), &claimed)),
         ("Rests", Change::Rests { slot: &name, seen: false, passing: false }),
         ("Rests, seen", Change::Rests { slot: &name, seen: true, passing: true }),
         ("SlotObject", Change::SlotObject(&name)),
@@ -201,9 +208,9 @@ fn each_change_marks_what_follows() {
 fn edits_mark_what_they_change_and_nothing_else() {
     let name = SlotName::parse("slot1_1@n1").unwrap();
     let mut pool = pool();
-    pool.edit_slot(&name, |slot| slot.rank = 7.0);
+    pool.edit_slot(&name, |slot| slot.set_rank(7.0));
     assert_eq!(pool.next_slot(), None, "RANK is no step's business");
-    pool.edit_slot(&name, |slot| slot.activation = crate::pool::Activation::Assigned);
+    pool.edit_slot(&name, Slot::assign_again);
     assert_eq!(pool.next_slot(), Some(name.clone()));
     pool.edit_machine(&"n1".into(), |machine| machine.utc_offset = 3600);
     assert_eq!((pool.offers(), pool.take_statuses()), (0, BTreeSet::new()));

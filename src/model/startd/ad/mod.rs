@@ -13,8 +13,8 @@ mod rollup;
 use std::sync::{Arc, LazyLock};
 
 use crate::pool::{
-    Claim, Latched, Load, Machine, MachineSlot, Pool, Resources, Slot, SlotKind, SlotName, StartdConfig,
-    State, Time, Unclaimed,
+    Claim, Latched, Load, Machine, MachineSlot, Phase, Pool, Resources, Slot, SlotKind, SlotName,
+    StartdConfig, State, Time, Unclaimed,
 };
 use classad::{Ad, Env, Expr, Value};
 use condor_config::knobs::default_of;
@@ -138,7 +138,7 @@ fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &MachineSlot, config: &
     let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load, &slot.latched);
     set_name(&mut ad, &slot.name(&machine.facts.name));
     set_type(&mut ad, slot);
-    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    set_state(&mut ad, slot.state(), slot.phase());
     match slot.kind {
         SlotKind::Partitionable => {
             ad.set("PartitionableSlot", true);
@@ -171,7 +171,7 @@ pub(super) fn carved_slot_ad(ad: &Ad, machine: &Machine, slot: &MachineSlot, res
     set_resources_of(&mut ad, "TotalSlot", machine, resources);
     devices::set_assigned(&mut ad, machine, resources);
     set_available(&mut ad, machine, resources);
-    set_state(&mut ad, State::Unclaimed(Unclaimed::Idle), slot.entered_state, slot.entered_activity);
+    set_state(&mut ad, State::Unclaimed(Unclaimed::Idle), slot.phase());
     ad
 }
 
@@ -190,36 +190,37 @@ pub fn claimed_slot_ad(
     job: Option<&Ad>,
     env: &Env,
 ) -> Ad {
-    let policy = &machine.slot_config(config, slot.name.slot).policy;
+    let policy = &machine.slot_config(config, slot.name().slot).policy;
     let granted = policy.max_job_retirement_time.as_ref();
     let looks_at_it = !config.job_attrs.is_empty() || granted.is_some_and(|expr| expr.as_literal().is_none());
-    let running = job.filter(|_| looks_at_it).map(|job| running_job_ad(job, &slot.running));
+    let running = job.filter(|_| looks_at_it).map(|job| running_job_ad(job, slot.running()));
     let job = running.as_ref().or(job);
-    let (shared, latched) = (machine_ad(machine), &slot.latched);
-    let mut ad = slot_ad(shared, machine, config, slot.name.slot, &slot.resources, slot.load, latched);
+    let (shared, latched) = (machine_ad(machine), slot.latched());
+    let own = slot.name();
+    let mut ad = slot_ad(shared, machine, config, own.slot, slot.resources(), slot.load(), latched);
     for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
         if let Some(expr) = job.and_then(|job| job.get(name)) {
             ad.insert(name.as_str(), expr.clone());
         }
     }
     set_excess(&mut ad, machine);
-    set_name(&mut ad, &slot.name);
-    if let Some(standing) = machine.standing.get(&slot.name.slot) {
+    set_name(&mut ad, own);
+    if let Some(standing) = machine.standing.get(&own.slot) {
         set_type(&mut ad, standing);
     }
-    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
-    if slot.name.dynamic.is_some() {
-        set_dynamic(&mut ad, slot.name.slot);
+    set_state(&mut ad, slot.state(), slot.phase());
+    if own.dynamic.is_some() {
+        set_dynamic(&mut ad, own.slot);
     } else {
         ad.set("SlotType", "Static");
     }
-    if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
+    if matches!(slot.state(), State::Matched | State::Backfill(_) | State::Preempting(_)) {
         // The manual: "the machine lies about its START expression while in this state". The slot takes no other match.
         ad.insert("Requirements", FALSE.clone());
     }
-    set_claim(&mut ad, &slot.claim);
+    set_claim(&mut ad, slot.claim());
     if let Some(draining) = &machine.draining {
-        ad.set("AcceptedWhileDraining", slot.claim.since > draining.since);
+        ad.set("AcceptedWhileDraining", slot.claim().since > draining.since);
     }
     super::policy::publish(&mut ad, policy, slot, job, env);
     ad
@@ -249,7 +250,7 @@ pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
 
 /// Sets which submitter claimed the slot, and for which job.
 fn set_claim(ad: &mut Ad, claim: &Claim) {
-    let (submitter, namespace) = (claim.submitter.as_str(), &*claim.job.namespace);
+    let (submitter, namespace) = (claim.submitter.as_str(), &*claim.last.job.namespace);
     let owner = match &claim.group {
         Some(group) => submitter.strip_prefix(group.as_str()).and_then(|rest| rest.strip_prefix('.')),
         None => None,
@@ -268,8 +269,8 @@ fn set_claim(ad: &mut Ad, claim: &Claim) {
     }
     // A namespace stands for a schedd: it is a queue of its own.
     ad.set("RemoteScheddName", namespace);
-    ad.set("JobId", &*claim.job_id());
-    ad.set("GlobalJobId", &*format!("{namespace}#{}#{}", claim.job_id(), claim.job.uid.as_str()));
+    ad.set("JobId", &*claim.last.job_id());
+    ad.set("GlobalJobId", &*format!("{namespace}#{}#{}", claim.last.job_id(), claim.last.job.uid.as_str()));
 }
 
 /// Sets `TotalExcess<R>`: how much the claimed slots have beyond what the node has for the pool, because pods outside the pool came
@@ -302,11 +303,12 @@ fn set_name(ad: &mut Ad, name: &SlotName) {
     }
 }
 
-fn set_state(ad: &mut Ad, state: State, entered_state: Time, entered_activity: Time) {
+/// Sets a state and activity, and since when `phase` says the slot is in them.
+fn set_state(ad: &mut Ad, state: State, phase: &Phase) {
     ad.set("State", state.state());
     ad.set("Activity", state.activity());
-    ad.set("EnteredCurrentState", entered_state.secs());
-    ad.set("EnteredCurrentActivity", entered_activity.secs());
+    ad.set("EnteredCurrentState", phase.entered_state().secs());
+    ad.set("EnteredCurrentActivity", phase.entered_activity().secs());
 }
 
 /// Sets the amounts of all resources. A resource that the machine has and the slot lacks is 0.

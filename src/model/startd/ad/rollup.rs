@@ -32,7 +32,7 @@ pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &MachineSlo
     let children: Vec<Ad> = slot
         .claimed_slots(&machine.facts.name)
         .filter_map(|name| pool.slots().get(&name))
-        .map(|child| claimed_slot_ad(machine, &config, child, job_of(pool, &child.name), &env))
+        .map(|child| claimed_slot_ad(machine, &config, child, job_of(pool, child.name()), &env))
         .collect();
     let list = |attribute: &str| {
         let values = children.iter().map(|child| child.eval_attr(attribute, None, &env));
@@ -50,6 +50,6 @@ pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &MachineSlo
 
 /// The ad of the job that a slot is claimed for.
 pub(super) fn job_of<'a>(pool: &'a Pool, slot: &SlotName) -> Option<&'a Ad> {
-    let cluster = pool.jobs().get(&pool.slots().get(slot)?.claim.job.uid)?;
+    let cluster = pool.jobs().get(&pool.slots().get(slot)?.claim().last.job.uid)?;
     cluster.spec.as_ref().map(|spec| &spec.ad)
 }

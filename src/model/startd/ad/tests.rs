@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::kit;
-use crate::pool::{Benchmarks, Capacity, JobKey, LastInput, ReportFacts, Sensed, SlotConfig, System};
+use crate::pool::{
+    Activation, Assignment, Benchmarks, Capacity, JobKey, LastInput, PodRef, ReportFacts, Running, Sensed,
+    SlotConfig, System,
+};
 use classad::{Env, symmetric_match};
 
 fn machine() -> Machine {
@@ -70,8 +73,8 @@ fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         |machine| {
             machine.standing.get_mut(&1).unwrap().dynamic.insert(1);
         },
-        |machine| machine.standing.get_mut(&1).unwrap().state = State::Owner,
-        |machine| machine.standing.get_mut(&1).unwrap().entered_state = Time::from_secs(3_000),
+        |machine| machine.standing.get_mut(&1).unwrap().recall(State::Owner, Time::default()),
+        |machine| machine.standing.get_mut(&1).unwrap().recall(State::Owner, Time::from_secs(3_000)),
         |machine| machine.standing.get_mut(&1).unwrap().total.cpus = 5,
         |machine| machine.facts.allocatable.milli_cpu = 9_000,
         Machine::recount,
@@ -165,15 +168,19 @@ fn a_claimed_slot_says_whose_it_is() {
         weight: 1.0,
         limits: crate::pool::limits::Wants::default(),
         since: Time::from_secs(1),
-        job: JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() },
-        cluster: 152,
-        proc: 3,
+        last: Assignment {
+            job: JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() },
+            cluster: 152,
+            proc: 3,
+        },
     };
     let name = SlotName { machine: "node1".into(), slot: 1, dynamic: Some(2) };
     let busy = State::Claimed(crate::pool::Claimed::Busy);
-    let mut slot =
-        Slot::new(name, Resources { cpus: 1, ..Resources::default() }, claim, busy, Time::from_secs(1));
-    slot.running.started = Some(Time::from_secs(5));
+    let resources = Resources { cpus: 1, ..Resources::default() };
+    let mut slot = Slot::new(name, resources, claim, Phase::starting(busy, Time::from_secs(1)));
+    let pod = PodRef { namespace: "lab".into(), name: "pi-3".into(), uid: "p".into() };
+    let started = Some(Time::from_secs(5));
+    slot.set_activation(Activation::Active(Box::new(Running { started, ..Running::that_runs(pod) })));
     let config = StartdConfig { uid_domain: Some("lab.org".into()), ..StartdConfig::default() };
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
     for line in [

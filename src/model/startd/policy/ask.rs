@@ -55,7 +55,7 @@ impl<'a> Asker<'a> {
         Self {
             machine,
             config,
-            policy: &machine.slot_config(config, slot.name.slot).policy,
+            policy: &machine.slot_config(config, slot.name().slot).policy,
             slot,
             queued: job,
             job: OnceCell::new(),
@@ -79,7 +79,7 @@ impl<'a> Asker<'a> {
 
     /// The job's ad with the attributes that HTCondor's schedd and starter set while the job runs.
     fn job(&self) -> Option<&Ad> {
-        self.job.get_or_init(|| self.queued.map(|job| running_job_ad(job, &self.slot.running))).as_ref()
+        self.job.get_or_init(|| self.queued.map(|job| running_job_ad(job, self.slot.running()))).as_ref()
     }
 
     fn value(&self, expr: &Expr, about: About) -> Value {
@@ -167,7 +167,7 @@ pub(in crate::startd) fn integer(value: &Value) -> Option<i64> {
 pub fn rank(pool: &Pool, name: &SlotName, now: Time) -> f64 {
     let slot = pool.slots().get(name);
     let Some((slot, machine)) = slot.zip(pool.machines().get(&name.machine)) else { return 0.0 };
-    let job = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
     Asker::new(machine, &pool.startd(machine), slot, job.map(|spec| &spec.ad), None, now).rank()
 }
 
@@ -237,8 +237,8 @@ mod tests {
 
     use super::*;
     use crate::kit;
-    use crate::pool::{Capacity, Claimed, Resources, SlotConfig, State};
-    use crate::startd::tests::scene::claim;
+    use crate::pool::{Capacity, Claimed, Phase, Resources, SlotConfig, State};
+    use crate::startd::tests::scene::{active, claim};
 
     fn machine() -> Machine {
         Machine::new(kit::machine("n1", 4, 8), Capacity::default(), Time::from_secs(0))
@@ -249,9 +249,11 @@ mod tests {
         let config: StartdConfig = SlotConfig { policy, ..SlotConfig::default() }.into();
         let name = crate::pool::SlotName { machine: "n1".into(), slot: 1, dynamic: Some(1) };
         let state = State::Claimed(Claimed::Busy);
-        let mut slot = Slot::new(name, Resources::default(), claim("alice"), state, Time::from_secs(900));
-        slot.running.started = Some(Time::from_secs(900));
-        slot.running.own_retirement = Some(250);
+        let phase = Phase::starting(state, Time::from_secs(900));
+        let mut slot = Slot::new(name, Resources::default(), claim("alice"), phase);
+        slot.set_activation(active());
+        slot.running_mut().started = Some(Time::from_secs(900));
+        slot.running_mut().own_retirement = Some(250);
         let (machine, job) = (machine(), Ad::parse_new(job).unwrap());
         ask(&Asker::new(&machine, &config, &slot, Some(&job), None, Time::from_secs(1000)))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::scene::{STARTED, Scene, active};
 use crate::pool::{
-    Activation, Cause, Claimed, Eviction, HoldReason, Preempting, Record, Removal, State, Time,
+    Activation, Cause, Claimed, Eviction, HoldReason, Preempting, Preemptor, Record, Removal, State, Time,
 };
 use crate::startd::policy::{Answer, Question};
 use crate::startd::{Chore, Grace, Off, Pace, Step, wake};
@@ -24,57 +24,50 @@ const VACATING: State = State::Preempting(Preempting::Vacating);
 const KILLING: State = State::Preempting(Preempting::Killing);
 
 fn matched() -> Scene {
-    Scene::of(MATCHED).with(|s| (s.slot.activation, s.slot.record) = (Activation::Assigned, Record::Due))
+    Scene::of(MATCHED).with(|s| {
+        s.slot.set_activation(Activation::Assigned);
+        s.slot.set_record(Record::Due);
+    })
 }
 
 fn suspended() -> Scene {
     Scene::of(SUSPENDED).says(Question::Continue, Answer::False).with(|s| {
-        s.slot.frozen = Some(true);
-        s.slot.running.suspended_since = Some(s.slot.entered_activity);
+        s.slot.running_mut().frozen = Some(true);
+        s.slot.running_mut().suspended_since = Some(s.slot.phase().entered_activity());
     })
 }
 
 /// A job that retires with so much time.
 fn retiring(cause: Cause, granted: i64) -> Scene {
     Scene::of(RETIRING).with(|s| {
-        s.slot.retirement = Some(cause);
+        s.slot.retire(cause);
         s.says.retirement = Some(granted);
-        s.slot.running.pledged_vacate = 60;
+        s.slot.running_mut().pledged_vacate = 60;
     })
 }
 
 /// A claim that is being ended, with so much time to vacate.
 pub(super) fn leaving(state: State, seconds: u64) -> Scene {
     Scene::of(state).with(|s| {
-        s.slot.retirement = Some(Cause::Preempt);
-        s.slot.eviction = Some(Eviction {
-            until: s.now + Duration::from_secs(seconds),
-            killed: (state == KILLING).then_some(s.now),
-            by_agent: false,
-            agent_asked: false,
-            hold: None,
-        });
-        s.slot.activation = Activation::Active {
-            pod: match active() {
-                Activation::Active { pod, .. } => pod,
-                _ => unreachable!(),
-            },
-            running: true,
-            deleting: true,
-        };
+        s.slot.retire(Cause::Preempt);
+        s.slot.evict(Cause::Preempt, Eviction::until(s.now + Duration::from_secs(seconds), None));
+        if state == KILLING {
+            s.slot.kill(s.now);
+        }
+        s.slot.mark_deleting(true);
     })
 }
 
 fn gone(scene: Scene) -> Scene {
-    scene.with(|s| s.slot.activation = Activation::Vacant)
+    scene.with(|s| s.slot.pod_is_over())
 }
 
 #[test]
 fn transition_8_a_match_that_is_not_claimed_in_time_is_given_up() {
-    assert_eq!(matched().with(|s| s.slot.record = Record::Writing).takes(), NONE);
+    assert_eq!(matched().with(|s| s.slot.set_record(Record::Writing)).takes(), NONE);
     let late = |s: &mut Scene| {
-        s.slot.record = Record::Writing;
-        s.now = s.slot.entered_state + s.policy.match_timeout;
+        s.slot.set_record(Record::Writing);
+        s.now = s.slot.phase().entered_state() + s.policy.match_timeout;
     };
     assert_eq!(matched().with(late).takes(), [8]);
     assert_eq!(matched().with(|s| s.policy.match_timeout = Duration::from_mins(10)).with(late).takes(), [8]);
@@ -82,7 +75,7 @@ fn transition_8_a_match_that_is_not_claimed_in_time_is_given_up() {
         (|s| s.wanted = false) as fn(&mut Scene),
         |s| s.offered = false,
         |s| s.draining = Some(Pace::Graceful),
-        |s| s.slot.removal = Some(Removal::JobRemoved),
+        |s| s.slot.set_removal(Some(Removal::JobRemoved)),
     ] {
         assert_eq!(matched().with(fails).takes(), [8]);
     }
@@ -91,7 +84,7 @@ fn transition_8_a_match_that_is_not_claimed_in_time_is_given_up() {
 #[test]
 fn transition_9_a_match_becomes_a_claim_once_that_is_written() {
     let mut scene = matched();
-    scene.slot.activation = Activation::Assigned;
+    scene.slot.set_activation(Activation::Assigned);
     scene.drive();
     assert_eq!(scene.done, [Chore::WriteClaim, Chore::CreatePod]);
     assert_eq!(scene.taken, [9, 11], "and with the pod it is activated");
@@ -102,7 +95,7 @@ fn transition_10_a_claim_without_a_job_is_given_up() {
     let idle = || Scene::of(IDLE).with(|s| s.more_work = true);
     for (why, leaves) in [
         ("the machine offers nothing", (|s| s.offered = false) as fn(&mut Scene)),
-        ("the machine is gone", |s| s.slot.removal = Some(Removal::MachineGone)),
+        ("the machine is gone", |s| s.slot.set_removal(Some(Removal::MachineGone))),
         ("it is drained", |s| s.draining = Some(Pace::Graceful)),
         ("the owner is there", |s| {
             s.says.answers.insert(Question::IsOwner, Answer::True);
@@ -120,18 +113,18 @@ fn transition_10_a_claim_without_a_job_is_given_up() {
 #[test]
 fn transition_11_an_activation_pledges_what_holds_for_the_job_as_long_as_it_runs() {
     let mut scene = Scene::of(IDLE).with(|s| {
-        s.slot.activation = active();
+        s.slot.set_activation(active());
         s.says.machine_vacate = 45;
         s.says.job_retirement = Some(30);
         s.says.rank = 2.5;
     });
     scene.drive();
     assert_eq!(scene.taken, [11]);
-    let job = &scene.slot.running;
-    assert_eq!((job.pledged_vacate, job.own_retirement, scene.slot.rank), (45, Some(30), 2.5));
+    let job = scene.slot.running().unwrap();
+    assert_eq!((job.pledged_vacate, job.own_retirement, scene.slot.rank()), (45, Some(30), 2.5));
     scene.says.machine_vacate = 1;
     scene.wait(60).drive();
-    assert_eq!(scene.slot.running.pledged_vacate, 45);
+    assert_eq!(scene.slot.running().unwrap().pledged_vacate, 45);
 }
 
 #[test]
@@ -140,7 +133,7 @@ fn transition_12_a_job_that_ends_leaves_the_claim() {
     scene.pod_ends().drive();
     assert_eq!(scene.taken, [12, 11], "and the claim is used again");
     assert_eq!(scene.done, [Chore::UntrackPod, Chore::FindWork, Chore::CreatePod]);
-    assert_eq!(scene.slot.running.started, None, "for another job");
+    assert_eq!(scene.slot.running().unwrap().started, None, "for another job");
     let mut scene = Scene::of(BUSY).with(|s| s.settled = false);
     assert_eq!(scene.pod_ends().step(), Step::Rest, "not before its end is recorded");
 }
@@ -165,7 +158,7 @@ fn transition_13_a_better_claim_and_a_drain_have_the_job_retire() {
     let busy = || Scene::of(BUSY).with(|s| s.says.retirement = Some(86_400));
     let cause = |mut scene: Scene| {
         scene.drive();
-        (scene.taken, scene.slot.retirement)
+        (scene.taken.clone(), scene.slot.retires_for())
     };
     assert_eq!(cause(busy().claimed_by("bob", 0.0)), (vec![13], Some(Cause::BetterClaim)));
     let drained = busy().with(|s| s.draining = Some(Pace::Graceful));
@@ -185,7 +178,7 @@ fn transition_14_a_job_is_suspended_where_both_expressions_are_true() {
         assert_eq!(busy().says(Question::WantSuspend, answer).takes(), NONE);
     }
     assert_eq!(busy().with(|s| s.agent = false).takes(), NONE, "nobody could");
-    let entered = busy().with(|s| s.now = s.slot.entered_activity);
+    let entered = busy().with(|s| s.now = s.slot.phase().entered_activity());
     assert_eq!(entered.takes(), NONE, "what was just entered is not left at the same moment");
 }
 
@@ -204,7 +197,7 @@ fn transition_15_a_suspended_job_that_ends_or_must_end_passes_through_busy() {
     let mut scene = suspended();
     scene.pod_ends().drive();
     assert_eq!(scene.taken[..2], [15, 12]);
-    let removed = suspended().with(|s| s.slot.removal = Some(Removal::JobRemoved));
+    let removed = suspended().with(|s| s.slot.set_removal(Some(Removal::JobRemoved)));
     let mut scene = removed;
     scene.drive();
     assert_eq!(scene.taken, [15]);
@@ -218,7 +211,7 @@ fn transition_16_preempt_ends_a_suspension() {
     assert_eq!(scene().true_of(Question::Preempt).takes(), [16]);
     assert_eq!(scene().claimed_by("bob", 1.0).takes(), [16]);
     assert_eq!(scene().with(|s| s.draining = Some(Pace::Graceful)).takes(), [16]);
-    let retires = scene().true_of(Question::Continue).with(|s| s.slot.retirement = Some(Cause::Preempt));
+    let retires = scene().true_of(Question::Continue).with(|s| s.slot.retire(Cause::Preempt));
     assert_eq!(retires.takes(), [16], "one that continues in retirement goes on with that");
 }
 
@@ -226,7 +219,7 @@ fn transition_16_preempt_ends_a_suspension() {
 fn transition_17_retirement_may_end_in_suspension() {
     let scene = |granted| {
         suspended().with(|s| {
-            s.slot.retirement = Some(Cause::Preempt);
+            s.slot.retire(Cause::Preempt);
             s.says.retirement = Some(granted);
         })
     };
@@ -234,7 +227,7 @@ fn transition_17_retirement_may_end_in_suspension() {
     assert_eq!(scene(0).takes(), [17]);
     let mut scene = scene(0).says(Question::WantVacate, Answer::False);
     scene.drive();
-    assert_eq!((scene.taken.as_slice(), scene.slot.state), (&[17][..], KILLING));
+    assert_eq!((scene.taken.as_slice(), scene.slot.state()), (&[17][..], KILLING));
 }
 
 #[test]
@@ -248,7 +241,7 @@ fn transition_18_retirement_ends_when_the_job_has_had_its_time_or_is_over() {
     scene.wait(1).drive();
     assert_eq!(scene.taken, [18]);
     assert_eq!(scene.done, [Chore::DeletePod(Grace::Vacating)]);
-    assert_eq!(scene.slot.eviction.as_ref().unwrap().until, Time::from_secs(STARTED + 3600));
+    assert_eq!(scene.slot.eviction().unwrap().until, Time::from_secs(STARTED + 3600));
     let mut over = retiring(Cause::Preempt, 3600);
     over.pod_ends().drive();
     assert_eq!(over.taken, [18, 22]);
@@ -257,7 +250,7 @@ fn transition_18_retirement_ends_when_the_job_has_had_its_time_or_is_over() {
 #[test]
 fn transition_18_suspension_does_not_count_against_the_job() {
     let mut scene = retiring(Cause::Preempt, 100);
-    scene.slot.running.suspended = Duration::from_secs(1000);
+    scene.slot.running_mut().suspended = Duration::from_secs(1000);
     scene.now = Time::from_secs(STARTED + 1030);
     assert_eq!(scene.clone().takes(), NONE, "it ran for 30 s");
     scene.now = Time::from_secs(STARTED + 1040);
@@ -273,7 +266,7 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
         }
         scene.drive();
         assert_eq!(scene.taken, [18]);
-        scene.slot.state
+        scene.slot.state()
     };
     assert_eq!(ends(Cause::Preempt, Answer::True, None), VACATING);
     assert_eq!(ends(Cause::Preempt, Answer::False, None), KILLING);
@@ -300,11 +293,12 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
 #[test]
 fn transition_18_a_machine_that_is_off_waits_for_nothing() {
     let mut scene = Scene::of(BUSY).with(|s| {
-        (s.slot.removal, s.off) = (Some(Removal::MachineGone), Off::OutOfService);
+        s.slot.must_go(Removal::MachineGone);
+        s.off = Off::OutOfService;
         s.says.retirement = Some(86_400);
     });
     scene.drive();
-    assert_eq!((scene.taken.as_slice(), scene.slot.state), (&[13, 18][..], KILLING));
+    assert_eq!((scene.taken.as_slice(), scene.slot.state()), (&[13, 18][..], KILLING));
     assert_eq!(scene.done, [Chore::DeletePod(Grace::Force)]);
     scene.pod_ends().drive();
     assert_eq!(scene.taken, [13, 18, 25]);
@@ -312,7 +306,7 @@ fn transition_18_a_machine_that_is_off_waits_for_nothing() {
 
 #[test]
 fn transition_18_a_machine_that_is_back_confirms_the_end_of_what_runs_there() {
-    let mut back = Scene::of(BUSY).with(|s| s.slot.removal = Some(Removal::MachineGone));
+    let mut back = Scene::of(BUSY).with(|s| s.slot.set_removal(Some(Removal::MachineGone)));
     back.drive();
     assert_eq!(back.done, [Chore::KillPod]);
 }
@@ -396,7 +390,8 @@ fn transition_22_a_vacated_slot_is_its_owners() {
 fn transitions_22_and_25_a_slot_that_makes_room_is_its_owners() {
     for (activity, number) in [(VACATING, 22), (KILLING, 25)] {
         let scene = gone(leaving(activity, 60)).claimed_by("bob", 1.0).with(|scene| {
-            scene.slot.preempting.as_mut().unwrap().part = true;
+            let next = scene.slot.preemptor().cloned().map(|next| Preemptor { part: true, ..next });
+            scene.slot.set_preemptor(next);
         });
         assert_eq!(scene.takes(), [number]);
     }
@@ -409,9 +404,9 @@ fn transition_23_a_claim_that_waited_takes_a_vacated_slot() {
         assert!(matches!(scene.step(), Step::Take(transition, ..) if transition.number == 23), "{answer:?}");
         scene.more_work = true;
         scene.drive();
-        assert_eq!(scene.slot.claim.submitter.as_str(), "bob");
-        assert_eq!((scene.slot.preempting, scene.slot.eviction, scene.slot.retirement), (None, None, None));
-        assert_eq!(scene.slot.claim.since, scene.now, "its work life begins now");
+        assert_eq!(scene.slot.claim().submitter.as_str(), "bob");
+        assert_eq!((scene.slot.preemptor(), scene.slot.retirement()), (None, None));
+        assert_eq!(scene.slot.claim().since, scene.now, "its work life begins now");
     }
 }
 
@@ -434,7 +429,7 @@ fn after_killing_timeout_the_agent_is_asked_once_and_the_slot_still_waits() {
     assert_eq!(scene.wait(29).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::AskAgentToKill]);
     assert_eq!(scene.wait(3600).drive().done, NOTHING, "its end is not confirmed");
-    assert_eq!(scene.slot.state, KILLING);
+    assert_eq!(scene.slot.state(), KILLING);
     let mut patient = leaving(KILLING, 0).with(|s| s.policy.killing_timeout = Duration::from_mins(5));
     assert_eq!(patient.wait(299).drive().done, NOTHING);
     assert_eq!(patient.wait(1).drive().done, [Chore::AskAgentToKill]);
@@ -443,7 +438,7 @@ fn after_killing_timeout_the_agent_is_asked_once_and_the_slot_still_waits() {
 #[test]
 fn a_job_that_stands_still_is_let_go_on_before_it_is_told_to_go() {
     let mut scene = suspended().with(|s| {
-        s.slot.retirement = Some(Cause::Preempt);
+        s.slot.retire(Cause::Preempt);
         s.says.retirement = Some(0);
     });
     scene.drive();
@@ -459,7 +454,7 @@ fn what_an_earlier_leader_suspended_goes_on() {
 #[test]
 fn a_pod_that_cannot_start_is_given_up_in_time_wherever_it_is() {
     for scene in [Scene::of(BUSY), suspended(), retiring(Cause::BetterClaim, 86_400)] {
-        let state = scene.slot.state;
+        let state = scene.slot.state();
         let mut scene = scene.with(|s| s.starts_by = Some(s.now + Duration::from_mins(5)));
         scene.drive();
         assert!(!scene.done.contains(&Chore::GiveUp), "{state:?}");
@@ -479,7 +474,7 @@ fn want_hold_is_looked_at_where_preempt_was_the_cause() {
     let what_becomes = |cause, pace| {
         let mut scene = retiring(cause, 0).true_of(Question::WantHold).with(|s| s.draining = pace);
         scene.drive();
-        scene.slot.eviction.unwrap().hold
+        scene.slot.eviction().unwrap().hold.clone()
     };
     let hold = HoldReason { code: 21, subcode: 7, reason: "the owner is back".into() };
     assert_eq!(what_becomes(Cause::Preempt, None), Some(hold));
@@ -487,7 +482,7 @@ fn want_hold_is_looked_at_where_preempt_was_the_cause() {
     for answer in [Answer::False, Answer::Undefined, Answer::Error] {
         let mut scene = retiring(Cause::Preempt, 0).says(Question::WantHold, answer);
         scene.drive();
-        assert_eq!(scene.slot.eviction.unwrap().hold, None, "WANT_HOLD is {answer:?}");
+        assert_eq!(scene.slot.eviction().unwrap().hold, None, "WANT_HOLD is {answer:?}");
     }
 }
 
@@ -497,7 +492,7 @@ fn the_jobs_own_terms_shorten_retirement_and_may_lengthen_vacating() {
     let mut scene = retiring(Cause::Preempt, 1000).with(|s| s.says.job_vacate = Some(500));
     scene.drive().wait(1000 - 500 - 10).drive();
     assert_eq!(scene.taken, [18]);
-    assert_eq!(scene.slot.eviction.as_ref().unwrap().until, scene.now + Duration::from_secs(500));
+    assert_eq!(scene.slot.eviction().unwrap().until, scene.now + Duration::from_secs(500));
     let short = retiring(Cause::Preempt, 1000).with(|s| s.says.job_retirement = Some(60));
     assert_eq!(short.takes(), [18]);
     // MAXJOBRETIREMENTTIME that is no integer is none.
@@ -517,11 +512,11 @@ fn a_claim_whose_lease_expires_is_killed_at_once_wherever_it_stands() {
         ("suspended", suspended(), vec![16, 18]),
         ("retiring", retiring(Cause::Draining, 86_400), vec![18]),
         ("vacating", leaving(VACATING, 600), vec![21]),
-        ("its job was removed", busy().with(|s| s.slot.removal = Some(Removal::JobRemoved)), vec![13, 18]),
+        ("its job was removed", busy().with(|s| s.slot.set_removal(Some(Removal::JobRemoved))), vec![13, 18]),
     ] {
         let mut scene = expired(scene);
         scene.drive();
-        assert_eq!((scene.taken, scene.slot.state), (takes, KILLING), "{name}");
+        assert_eq!((scene.taken, scene.slot.state()), (takes, KILLING), "{name}");
         assert!(scene.done.contains(&Chore::KillPod), "{name}: {:?}", scene.done);
     }
     let in_time = busy().with(|s| s.lease_ends = Some(s.now + Duration::from_secs(1)));
@@ -529,7 +524,7 @@ fn a_claim_whose_lease_expires_is_killed_at_once_wherever_it_stands() {
     let kept = expired(busy()).says(Question::WantHold, Answer::True).with(|s| {
         s.drive();
     });
-    assert_eq!(kept.slot.eviction.unwrap().hold, None, "nobody's policy ended it");
+    assert_eq!(kept.slot.eviction().unwrap().hold, None, "nobody's policy ended it");
 }
 
 #[test]

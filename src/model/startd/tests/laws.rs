@@ -76,7 +76,7 @@ fn happen(scene: &mut Scene, happening: &Happening) {
             scene.wait(u64::from(*seconds));
         }
         Happening::PodEnds => {
-            if matches!(scene.slot.activation, Activation::Active { .. }) {
+            if scene.slot.active().is_some() {
                 scene.pod_ends();
             }
         }
@@ -89,26 +89,29 @@ fn happen(scene: &mut Scene, happening: &Happening) {
         Happening::Offered(offered) => scene.offered = *offered,
         Happening::Wanted(wanted) => scene.wanted = *wanted,
         Happening::Drains(pace) => scene.draining = *pace,
-        Happening::Removed => scene.slot.removal = Some(Removal::JobRemoved),
+        Happening::Removed => scene.slot.must_go(Removal::JobRemoved),
         Happening::Gone => {
-            (scene.slot.removal, scene.off) = (Some(Removal::MachineGone), Off::NodeGone);
+            scene.slot.must_go(Removal::MachineGone);
+            scene.off = Off::NodeGone;
             call_fails(scene);
         }
         Happening::BetterClaim(waits, part) => {
             let next = Preemptor { claim: claim("bob"), rank: 1.0, part: *part };
-            scene.slot.preempting = waits.then(|| Box::new(next));
+            scene.slot.set_preemptor(waits.then_some(next));
         }
         Happening::NextWanted(wanted) => scene.next_wanted = *wanted,
-        Happening::Forgotten => scene.slot.frozen = None,
+        Happening::Forgotten => {
+            if scene.slot.running().is_some() {
+                scene.slot.running_mut().frozen = None;
+            }
+        }
         Happening::CallFails => call_fails(scene),
         Happening::Settled(settled) => scene.settled = *settled,
     }
 }
 
 fn call_fails(scene: &mut Scene) {
-    if let Activation::Active { deleting, .. } = &mut scene.slot.activation {
-        *deleting = false;
-    }
+    scene.slot.mark_deleting(false);
 }
 
 fn start() -> impl Strategy<Value = State> {
@@ -130,7 +133,7 @@ fn drive(scene: &mut Scene) {
 
 /// Whether what is left of a claim is given up.
 fn is_over(scene: &Scene) -> bool {
-    scene.slot.record == Record::Deleting
+    scene.slot.record() == Record::Deleting
 }
 
 proptest! {
@@ -148,17 +151,17 @@ proptest! {
                 break;
             }
             drive(&mut scene);
-            let busy = !matches!(scene.slot.activation, Activation::Vacant | Activation::Assigned);
+            let busy = !matches!(scene.slot.activation(), Activation::Vacant | Activation::Assigned);
             prop_assert!(
-                !busy || matches!(scene.slot.state, State::Claimed(_) | State::Preempting(_)),
+                !busy || matches!(scene.slot.state(), State::Claimed(_) | State::Preempting(_)),
                 "a pod holds its slot until its end is confirmed: {:?}", scene.slot
             );
             prop_assert!(
-                scene.slot.running.suspended_since.is_none()
-                    || scene.slot.state == State::Claimed(Claimed::Suspended)
+                scene.slot.running().is_none_or(|running| running.suspended_since.is_none())
+                    || scene.slot.state() == State::Claimed(Claimed::Suspended)
             );
             prop_assert!(
-                scene.slot.eviction.is_none() || matches!(scene.slot.state, State::Preempting(_) | State::Owner)
+                scene.slot.eviction().is_none() || matches!(scene.slot.state(), State::Preempting(_) | State::Owner)
             );
         }
     }
@@ -184,14 +187,14 @@ proptest! {
             if is_over(&scene) {
                 return Ok(());
             }
-            let asked = matches!(scene.slot.activation, Activation::Active { deleting: true, .. });
-            prop_assert!(asked || scene.slot.activation != Activation::Vacant, "{:?}", scene.slot);
+            let asked = scene.slot.active().is_some_and(|pod| pod.deleting);
+            prop_assert!(asked || !scene.slot.is_vacant(), "{:?}", scene.slot);
             if asked {
                 scene.pod_ends();
                 drive(&mut scene);
             }
         }
-        prop_assert!(is_over(&scene), "{:?}", scene.slot.state);
+        prop_assert!(is_over(&scene), "{:?}", scene.slot.state());
     }
 
     #[test]
@@ -206,8 +209,8 @@ proptest! {
                 break;
             }
             drive(&mut scene);
-            let now = scene.slot.state == State::Preempting(Preempting::Killing);
-            prop_assert!(!killing || now || !matches!(scene.slot.state, State::Preempting(_)));
+            let now = scene.slot.state() == State::Preempting(Preempting::Killing);
+            prop_assert!(!killing || now || !matches!(scene.slot.state(), State::Preempting(_)));
             killing = now;
         }
     }

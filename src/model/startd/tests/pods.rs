@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::claimed::leaving;
-use super::scene::{Scene, active};
+use super::scene::Scene;
 use crate::pool::{Activation, Claimed, Forced, Granted, Preempting, Remains, Removal, State};
 use crate::startd::{Chore, Grace, Off, Pace, Step};
 
@@ -15,22 +15,26 @@ const KILLING: State = State::Preempting(Preempting::Killing);
 /// The operator asks to delete the pod with a grace of so many seconds.
 fn ask(scene: &mut Scene, seconds: u64) {
     let grace = Duration::from_secs(seconds);
-    scene.slot.running.granted = Some(Granted::by_deletion(scene.slot.running.granted, grace, scene.now));
+    scene.slot.running_mut().granted =
+        Some(Granted::by_deletion(scene.slot.running().unwrap().granted, grace, scene.now));
 }
 
 /// The pod was deleted just now with a grace of so many seconds.
 fn grant(scene: &mut Scene, seconds: u64) {
     ask(scene, seconds);
     let now = scene.now;
-    scene.slot.running.granted =
-        scene.slot.running.granted.map(|granted| granted.shown(Duration::from_secs(seconds), now));
+    let running = scene.slot.running_mut();
+    running.granted = running.granted.map(|granted| granted.shown(Duration::from_secs(seconds), now));
 }
 
 /// A kubelet whose Node was deleted goes on with what it was told: the slot waits until that is over, though nobody will
 /// confirm it.
 #[test]
 fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
-    let gone = |s: &mut Scene| (s.slot.removal, s.off) = (Some(Removal::MachineGone), Off::NodeGone);
+    let gone = |s: &mut Scene| {
+        s.slot.must_go(Removal::MachineGone);
+        s.off = Off::NodeGone;
+    };
     // A pod that nobody had deleted is killed first.
     let mut scene = Scene::of(BUSY).with(gone);
     scene.drive();
@@ -38,17 +42,16 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     grant(&mut scene, 1);
     assert_eq!(scene.wait(5).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::DeletePod(Grace::Force)]);
-    scene.slot.running.forced = Forced::Running;
+    scene.slot.running_mut().forced = Forced::Running;
     assert_eq!(scene.wait(0).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
     assert_eq!(scene.taken, [25]);
     // A pod that was vacating has the rest of its vacating time.
     let mut scene = leaving(VACATING, 60).with(gone);
-    scene.slot.activation = being_deleted();
     grant(&mut scene, 60);
     assert_eq!(scene.drive().done, NOTHING);
     // A shorter deletion by somebody else does not change what the kubelet does.
     grant(&mut scene, 1);
-    scene.slot.running.forced = Forced::Running;
+    scene.slot.running_mut().forced = Forced::Running;
     assert_eq!(scene.wait(64).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
 }
@@ -56,7 +59,10 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
 /// A call may hang in a webhook of the namespace and be made again: the kubelet is told of the deletion when it takes effect.
 #[test]
 fn transition_18_what_a_pod_was_granted_counts_from_when_it_is_deleted() {
-    let gone = |s: &mut Scene| (s.slot.removal, s.off) = (Some(Removal::MachineGone), Off::NodeGone);
+    let gone = |s: &mut Scene| {
+        s.slot.must_go(Removal::MachineGone);
+        s.off = Off::NodeGone;
+    };
     let mut scene = Scene::of(BUSY).with(gone);
     scene.drive();
     ask(&mut scene, 1);
@@ -64,13 +70,6 @@ fn transition_18_what_a_pod_was_granted_counts_from_when_it_is_deleted() {
     grant(&mut scene, 1);
     assert_eq!(scene.wait(5).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::DeletePod(Grace::Force)]);
-}
-
-fn being_deleted() -> Activation {
-    match active() {
-        Activation::Active { pod, running, .. } => Activation::Active { pod, running, deleting: true },
-        other => other,
-    }
 }
 
 #[test]
@@ -85,7 +84,6 @@ fn a_fast_drain_kills_what_vacates() {
 fn an_agent_kills_at_once_what_the_kubelet_lets_run_for_long() {
     let killing = |granted: u64| {
         leaving(KILLING, 0).with(|s| {
-            s.slot.activation = being_deleted();
             grant(s, granted);
         })
     };
@@ -100,8 +98,9 @@ fn an_agent_kills_at_once_what_the_kubelet_lets_run_for_long() {
 fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
     let ended = |remains, deleting| {
         Scene::of(BUSY).with(|s| {
-            if let Activation::Active { pod, .. } = active() {
-                s.slot.activation = Activation::Ended { pod, deleting, remains };
+            s.slot.mark_deleting(deleting);
+            if let Activation::Active(running) = s.slot.activation().clone() {
+                s.slot.set_activation(Activation::Ended(running, remains));
             }
         })
     };
@@ -119,8 +118,11 @@ fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
     let off = |off| ended(Remains::Others, true).with(move |s| s.off = off);
     let force = Step::Do(Chore::DeletePod(Grace::Force));
     assert_eq!(off(Off::OutOfService).step(), force);
-    assert_eq!(off(Off::OutOfService).with(|s| s.slot.running.asked_by_force = true).step(), Step::Rest);
-    let forced = |s: &mut Scene| s.slot.running.forced = Forced::Running;
+    assert_eq!(
+        off(Off::OutOfService).with(|s| s.slot.running_mut().asked_by_force = true).step(),
+        Step::Rest
+    );
+    let forced = |s: &mut Scene| s.slot.running_mut().forced = Forced::Running;
     assert_eq!(off(Off::OutOfService).with(forced).step(), Step::Do(Chore::UntrackPod));
     assert_eq!(off(Off::NodeGone).step(), Step::Rest, "a kubelet may be there all the same");
     assert_eq!(off(Off::NodeGone).with(|s| grant(s, 0)).wait(5).step(), force);
@@ -132,7 +134,8 @@ fn a_pod_that_was_forced_is_waited_for_where_a_container_ran() {
     let forced = |forced, off, silent: bool| {
         Scene::of(BUSY)
             .with(|s| {
-                (s.slot.activation, s.slot.running.forced, s.off) = (being_deleted(), forced, off);
+                s.slot.mark_deleting(true);
+                (s.slot.running_mut().forced, s.off) = (forced, off);
                 s.lease_ends = silent.then_some(s.now + Duration::from_mins(1));
             })
             .step()

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, BackfillStage, Claim, ClaimId, Fence, HoldReason, JobKey, PodRef, Policy, Preemptor, Record,
-    Remains, Resources, STARTD_HELD_JOB, Slot, SlotName, State, Time,
+    Activation, Assignment, BackfillStage, Claim, ClaimId, Fence, HoldReason, JobKey, Phase, PodRef, Policy,
+    Preemptor, Record, Resources, Running, STARTD_HELD_JOB, Slot, SlotName, State, Time,
 };
 use crate::startd::policy::{Answer, Answers, Question};
 use crate::startd::{Chore, Common, Grace, Off, Pace, Step, TRANSITIONS, View, next, take};
@@ -93,7 +93,8 @@ fn pod() -> PodRef {
 }
 
 pub fn active() -> Activation {
-    Activation::Active { pod: pod(), running: true, deleting: false }
+    let started = Some(Time::from_secs(STARTED));
+    Activation::Active(Box::new(Running { started, pledged_vacate: 600, ..Running::that_runs(pod()) }))
 }
 
 pub fn claim(submitter: &str) -> Claim {
@@ -107,9 +108,11 @@ pub fn claim(submitter: &str) -> Claim {
         weight: 1.0,
         limits: crate::pool::limits::Wants::default(),
         since: Time::from_secs(900),
-        job: JobKey { uid: "uid".into(), namespace: "default".into(), name: "job".into() },
-        cluster: 1,
-        proc: 0,
+        last: Assignment {
+            job: JobKey { uid: "uid".into(), namespace: "default".into(), name: "job".into() },
+            cluster: 1,
+            proc: 0,
+        },
     }
 }
 
@@ -121,14 +124,13 @@ impl Scene {
     /// A slot in a state, with a pod that runs where the state has a job, ten seconds after it was entered.
     pub fn of(state: State) -> Self {
         let at = Time::from_secs(STARTED);
-        let mut slot = Slot::new(name(), Resources::default(), claim("alice"), state, at);
-        slot.record = Record::Written;
-        slot.running.started = Some(at);
-        slot.running.pledged_vacate = 600;
-        slot.activation = match state {
+        let phase = Phase::starting(state, at);
+        let mut slot = Slot::new(name(), Resources::default(), claim("alice"), phase);
+        slot.set_record(Record::Written);
+        slot.set_activation(match state {
             State::Claimed(crate::pool::Claimed::Idle) | State::Owner => Activation::Vacant,
             _ => active(),
-        };
+        });
         Self {
             slot,
             says: Says { machine_vacate: 600, ..Says::default() },
@@ -173,7 +175,7 @@ impl Scene {
     /// A claim waits for the slot.
     pub fn claimed_by(self, submitter: &str, rank: f64) -> Self {
         self.with(|scene| {
-            scene.slot.preempting = Some(Box::new(Preemptor { claim: claim(submitter), rank, part: false }));
+            scene.slot.set_preemptor(Some(Preemptor { claim: claim(submitter), rank, part: false }));
         })
     }
 
@@ -217,7 +219,7 @@ impl Scene {
                 Step::Do(chore) => {
                     self.perform(&chore);
                     self.done.push(chore);
-                    if self.slot.record == Record::Deleting {
+                    if self.slot.record() == Record::Deleting {
                         return self;
                     }
                 }
@@ -241,51 +243,40 @@ impl Scene {
 
     /// The pod ends, and its end is confirmed.
     pub fn pod_ends(&mut self) -> &mut Self {
-        self.slot.activation = Activation::Ended { pod: pod(), deleting: true, remains: Remains::Nothing };
+        self.slot.end(&pod());
         self
     }
 
     fn perform(&mut self, chore: &Chore) {
         let slot = &mut self.slot;
         match chore {
-            Chore::WriteClaim => slot.record = Record::Written,
-            Chore::CreatePod => slot.activation = active(),
-            Chore::Withdraw | Chore::UntrackPod => slot.activation = Activation::Vacant,
-            Chore::DeletePod(grace) => {
-                delete(&mut slot.activation);
-                slot.running.asked_by_force |= *grace == Grace::Force;
+            Chore::WriteClaim => slot.claim_is_written(),
+            Chore::CreatePod => slot.set_activation(Activation::Active(Box::new(Running::that_runs(pod())))),
+            Chore::Withdraw | Chore::UntrackPod => slot.pod_is_over(),
+            Chore::DeletePod(Grace::Force) => {
+                slot.delete_pod_by_force(self.now);
             }
-            Chore::GiveUp => delete(&mut slot.activation),
+            Chore::DeletePod(_) | Chore::GiveUp => slot.mark_deleting(true),
             Chore::ReadAgentLease => self.fence = Fence::Asked,
             Chore::KillPod => {
-                delete(&mut slot.activation);
-                let eviction = slot.eviction.as_mut().expect("it is being evicted");
-                eviction.killed.get_or_insert(self.now);
+                assert!(slot.eviction().is_some(), "it is being evicted");
+                slot.mark_deleting(true);
+                slot.kill(self.now);
             }
-            Chore::KillByAgent => {
-                slot.eviction.as_mut().expect("it is being evicted").by_agent = true;
+            Chore::KillByAgent => slot.kill_by_agent(),
+            Chore::LosePod => slot.end(&pod()),
+            Chore::AskAgentToKill => slot.killing_takes_too_long(),
+            Chore::Suspend(still) => {
+                slot.ask_to_freeze(*still);
             }
-            Chore::LosePod => {
-                slot.activation = Activation::Ended { pod: pod(), deleting: true, remains: Remains::Nothing };
-            }
-            Chore::AskAgentToKill => {
-                slot.eviction.as_mut().expect("it is being evicted").agent_asked = true;
-            }
-            Chore::Suspend(still) => slot.frozen = Some(*still),
-            Chore::Condemn => slot.retirement = Some(crate::pool::Cause::Preempt),
-            Chore::StopWaiting => slot.preempting = None,
-            Chore::FindWork if self.more_work => slot.activation = Activation::Assigned,
+            Chore::Condemn => slot.retire(crate::pool::Cause::Preempt),
+            Chore::StopWaiting => slot.set_preemptor(None),
+            Chore::FindWork if self.more_work => slot.set_activation(Activation::Assigned),
             Chore::FindWork => {
-                take(&mut *slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
+                take(slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
                 self.taken.push(10);
             }
-            Chore::DeleteClaim | Chore::ReturnSlot => slot.record = Record::Deleting,
+            Chore::DeleteClaim | Chore::ReturnSlot => slot.deletion_begins(),
         }
-    }
-}
-
-fn delete(activation: &mut Activation) {
-    if let Activation::Active { deleting, .. } = activation {
-        *deleting = true;
     }
 }

@@ -1,0 +1,233 @@
+//! How far the proc of a claim has come in its slot, and the pod that runs the proc.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::pool::event::{Forced, PodFacts, Remains};
+use crate::pool::ids::{PodRef, PodUid};
+use crate::pool::job::End;
+use crate::pool::leaving::Granted;
+use crate::pool::stuck::{Obstacle, Stuck};
+use crate::pool::time::Time;
+
+/// How far the proc of a claim has come in its slot.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Activation {
+    /// The claim has no proc to run.
+    Vacant,
+    /// The claim's proc has no pod yet. The operator creates the pod once the claim is written.
+    Assigned,
+    /// The pod's creation is under way.
+    Requested {
+        /// The generation of the job that the pod is made of.
+        generation: Option<i64>,
+    },
+    /// The pod exists, and the proc has not ended.
+    Active(Box<Running>),
+    /// The proc has ended. The tracking finalizer keeps the pod until the end is recorded and nothing of the pod is left.
+    Ended(Box<Running>, Remains),
+}
+
+impl Activation {
+    /// The pod; none before the pod is known, and after nothing of the pod is left.
+    pub fn running(&self) -> Option<&Running> {
+        match self {
+            Self::Active(running) | Self::Ended(running, _) => Some(running),
+            Self::Vacant | Self::Assigned | Self::Requested { .. } => None,
+        }
+    }
+
+    /// The pod of a proc that has not ended.
+    pub fn active(&self) -> Option<&Running> {
+        match self {
+            Self::Active(running) => Some(running),
+            _ => None,
+        }
+    }
+
+    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
+        match self {
+            Self::Active(running) | Self::Ended(running, _) => Some(running),
+            Self::Vacant | Self::Assigned | Self::Requested { .. } => None,
+        }
+    }
+
+    /// The pod with this reference, taken out of the activation: with what is known of the pod, if the activation has it.
+    pub(super) fn take_pod(&mut self, pod: &PodRef) -> Box<Running> {
+        match std::mem::replace(self, Self::Vacant) {
+            Self::Active(running) | Self::Ended(running, _) if running.pod == *pod => running,
+            Self::Requested { generation } => Box::new(Running { generation, ..Running::of(pod.clone()) }),
+            _ => Box::new(Running::of(pod.clone())),
+        }
+    }
+}
+
+/// The pod of a claim's proc, and what time and policy ask about the job that runs in the pod. A new leader finds on the pod and
+/// in [`Recorded`] what must not be forgotten.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Running {
+    /// The pod.
+    pub pod: PodRef,
+    /// Whether the pod's containers have started.
+    pub runs: bool,
+    /// Whether the pod is being deleted, or the operator has asked for that.
+    pub deleting: bool,
+    /// When the containers started, once they have: `JobStart`.
+    pub started: Option<Time>,
+    /// How long the job was suspended, without the present suspension: part of `TotalJobSuspendTime`.
+    pub suspended: Duration,
+    /// Since when the job is suspended.
+    pub suspended_since: Option<Time>,
+    /// Whether the agent was last asked to suspend the job, or to continue it. None where this leader has not asked: an earlier
+    /// leader may have.
+    pub frozen: Option<bool>,
+    /// `MachineMaxVacateTime` at activation, in seconds: later changes do not concern the job.
+    pub pledged_vacate: i64,
+    /// The job's own `MaxJobRetirementTime` at activation, in seconds: for `RetirementTimeRemaining`.
+    pub own_retirement: Option<i64>,
+    /// How long the job may run in all, and how long it may vacate, in seconds, as machine and job said at activation: for what
+    /// a drain would cost.
+    pub pledged: (i64, i64),
+    /// The lease of the claim, as the pod carries it. The agent of the pod's node enforces this lease.
+    pub lease: Option<Duration>,
+    /// When the pod was first seen to be deleted.
+    pub doomed: Option<Time>,
+    /// How long the deletions of the pod let it run.
+    pub granted: Option<Granted>,
+    /// How the program was seen to end before anybody had asked the pod to go. The kubelet says in a moment whether the
+    /// kubelet itself ended the program.
+    pub ended: Option<End>,
+    /// Whether the pod was taken off its kubelet.
+    pub forced: Forced,
+    /// Whether the operator has asked to delete the pod by force, which takes the pod off its kubelet.
+    pub asked_by_force: bool,
+    /// Whether somebody has said on the pod why it is disrupted.
+    pub disrupted: bool,
+    /// What keeps the pod from starting.
+    pub stuck: Option<Stuck>,
+    /// The generation of the job that the pod was made of, where this leader made the pod.
+    pub generation: Option<i64>,
+}
+
+impl Running {
+    /// A pod of which nothing is known but that it exists.
+    pub(super) fn of(pod: PodRef) -> Self {
+        Self {
+            pod,
+            runs: false,
+            deleting: false,
+            started: None,
+            suspended: Duration::ZERO,
+            suspended_since: None,
+            frozen: None,
+            pledged_vacate: 0,
+            own_retirement: None,
+            pledged: (0, 0),
+            lease: None,
+            doomed: None,
+            granted: None,
+            ended: None,
+            forced: Forced::No,
+            asked_by_force: false,
+            disrupted: false,
+            stuck: None,
+            generation: None,
+        }
+    }
+
+    /// Whether the job was edited since its pod was made, as far as this leader knows.
+    pub fn is_of_before(&self, generation: i64) -> bool {
+        self.generation.is_some_and(|made_of| made_of != generation)
+    }
+
+    /// How long the job has been suspended: `TotalJobSuspendTime`.
+    pub fn suspend_time(&self, now: Time) -> Duration {
+        self.suspended + self.suspended_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// How long the job has run, suspensions left out: `TotalJobRunTime`.
+    pub fn run_time(&self, now: Time) -> Duration {
+        let all = self.started.map_or(Duration::ZERO, |started| now.since(started));
+        all.saturating_sub(self.suspend_time(now))
+    }
+
+    /// Takes note of what the pod shows of its deletion.
+    pub(super) fn note_deletion(&mut self, facts: &PodFacts, now: Time) {
+        if facts.deleting {
+            self.doomed.get_or_insert(now);
+        }
+        self.granted = Granted::seen(self.granted, facts, now);
+        self.forced = facts.forced;
+        self.disrupted |= facts.disrupted;
+    }
+
+    /// Takes note of what keeps the pod from starting, or that nothing does any more.
+    pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, now: Time) {
+        self.stuck = match (obstacle, self.stuck.take()) {
+            (Some(obstacle), Some(stuck)) => Some(Stuck { obstacle, ..stuck }),
+            (Some(obstacle), None) => Some(Stuck { obstacle, since: now, given_up: false }),
+            // The kubelet says no longer what a deleted pod waits for.
+            (None, before) => before.filter(|stuck| stuck.given_up && !self.runs),
+        };
+    }
+
+    /// Goes on from what an earlier leader recorded of the job. The job stood still until now: nobody else continues it.
+    pub(super) fn resume(&mut self, recorded: &Recorded, now: Time) {
+        self.pledged_vacate = recorded.pledged_vacate;
+        let since = recorded.suspended_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.suspended = recorded.suspended + since;
+    }
+
+    /// Ends a suspension.
+    pub(super) fn continues(&mut self, now: Time) {
+        if let Some(since) = self.suspended_since.take() {
+            self.suspended += now.since(since);
+        }
+    }
+
+    /// Takes note that the operator deletes the pod with a grace period of so many seconds; none stands for the pod's own grace
+    /// period, which is read on the pod.
+    pub(super) fn delete(&mut self, grace: Option<u32>, now: Time) -> PodRef {
+        self.deleting = true;
+        // A deletion by force lets nothing run longer.
+        if let Some(grace) = grace.filter(|grace| *grace > 0) {
+            let grace = Duration::from_secs(grace.into());
+            self.granted = Some(Granted::by_deletion(self.granted, grace, now));
+        }
+        self.pod.clone()
+    }
+}
+
+/// What the API server has of a job that runs: in the status of its Slot, written when the slot's activity changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The job's pod.
+    pub pod: PodUid,
+    /// As in [`Running`].
+    pub pledged_vacate: i64,
+    /// As in [`Running`].
+    pub suspended: Duration,
+    /// As in [`Running`].
+    pub suspended_since: Option<Time>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_suspension_is_no_run_time() {
+        let at = Time::from_secs;
+        let pod = PodRef { namespace: "default".into(), name: "job-0".into(), uid: "pod-1".into() };
+        let new = Running::of(pod);
+        assert_eq!(new.run_time(at(1_000)), Duration::ZERO, "it has not started");
+        let mut job = Running { started: Some(at(100)), ..new };
+        assert_eq!(job.run_time(at(160)), Duration::from_mins(1));
+        job.suspended_since = Some(at(160));
+        assert_eq!((job.run_time(at(200)).as_secs(), job.suspend_time(at(200)).as_secs()), (60, 40));
+        job.continues(at(200));
+        assert_eq!((job.run_time(at(230)).as_secs(), job.suspend_time(at(230)).as_secs()), (90, 40));
+        assert_eq!(job.run_time(at(90)), Duration::ZERO, "a clock that went back");
+    }
+}

@@ -1,0 +1,55 @@
+//! Slots as tests need them: in any condition, also in one that takes many happenings to reach.
+
+use super::activation::{Activation, Running};
+use super::record::Record;
+use super::{Removal, Slot};
+use crate::pool::event::Remains;
+use crate::pool::ids::PodRef;
+use crate::pool::leaving::{Preemptor, Retirement};
+
+#[allow(missing_docs, clippy::missing_panics_doc, reason = "setters for tests, named for their fields")]
+impl Slot {
+    pub fn set_activation(&mut self, activation: Activation) {
+        self.activation = activation;
+    }
+
+    pub fn set_record(&mut self, record: Record) {
+        self.record = record;
+    }
+
+    pub fn set_removal(&mut self, removal: Option<Removal>) {
+        self.removal = removal;
+    }
+
+    pub fn retirement(&self) -> Option<&Retirement> {
+        self.retirement.as_ref()
+    }
+
+    pub fn set_preemptor(&mut self, next: Option<Preemptor>) {
+        self.preempting = next.map(Box::new);
+    }
+
+    pub fn running_mut(&mut self) -> &mut Running {
+        self.activation.running_mut().expect("the slot has a pod")
+    }
+
+    /// The pod of a proc that has not ended is being deleted, or is not.
+    pub fn mark_deleting(&mut self, deleting: bool) {
+        if let Activation::Active(running) = &mut self.activation {
+            running.deleting = deleting;
+        }
+    }
+
+    /// The proc ends, and nothing of its pod is left.
+    pub fn end(&mut self, pod: &PodRef) {
+        let running = Running { deleting: true, ..*self.activation.take_pod(pod) };
+        self.activation = Activation::Ended(Box::new(running), Remains::Nothing);
+    }
+}
+
+impl Running {
+    /// A pod whose containers run.
+    pub fn that_runs(pod: PodRef) -> Self {
+        Self { runs: true, ..Self::of(pod) }
+    }
+}

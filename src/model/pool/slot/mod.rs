@@ -1,0 +1,241 @@
+//! Claimed slots: dynamic slots, and static slots for as long as a claim is on them.
+//!
+//! | part | is |
+//! | --- | --- |
+//! | `state` | state and activity, and since when |
+//! | `claim` | who has the slot, and for which proc |
+//! | `record` | whether the API server has the claim |
+//! | `activation` | how far the proc has come, and its pod |
+//! | `happenings` | what happens to a slot: the only way in which a slot changes |
+
+use super::ids::SlotName;
+use super::leaving::{Cause, Eviction, HoldReason, Preemptor, Retirement};
+use super::limits::Wants;
+use super::machine::Load;
+use super::resources::Resources;
+use super::time::Time;
+use classad::Expr;
+
+mod activation;
+mod claim;
+mod happenings;
+#[cfg(test)]
+mod kit;
+mod record;
+mod state;
+
+pub use activation::{Activation, Recorded, Running};
+pub use claim::{Assignment, Claim, pod_name};
+pub use record::{CLAIM_RETRY, Record, Shown};
+pub use state::{Backfill, Claimed, Drained, LastTransition, Phase, Preempting, State, Unclaimed};
+
+pub(super) use happenings::Seen;
+
+/// Why a proc must leave its slot before it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// The job was deleted: `condor_rm`.
+    JobRemoved,
+    /// The node was deleted, or an admin says that it is out of service.
+    MachineGone,
+}
+
+/// The value of a [`Latch`](super::Latch) when the latch was last evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latched {
+    /// The value, a truth as 1 or 0.
+    pub value: Expr,
+    /// Since when the latch has this value.
+    pub since: Time,
+}
+
+/// A claimed slot.
+///
+/// Nobody but the slot's own methods changes a slot. What a fact means depends on where the slot is: the pod and all that is known
+/// of its job are in [`Activation`], the eviction is in the [`Retirement`] that it follows from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    name: SlotName,
+    resources: Resources,
+    load: Load,
+    latched: Vec<Latched>,
+    phase: Phase,
+    claim: Claim,
+    record: Record,
+    shown: Shown,
+    carried_limits: Wants,
+    activation: Activation,
+    removal: Option<Removal>,
+    spent: bool,
+    rank: f64,
+    recorded: Option<Recorded>,
+    retirement: Option<Retirement>,
+    preempting: Option<Box<Preemptor>>,
+    alarm: Option<Time>,
+    discounted: bool,
+}
+
+impl Slot {
+    /// A slot that somebody claims: the claim is not written, and has no proc yet.
+    pub fn new(name: SlotName, resources: Resources, claim: Claim, phase: Phase) -> Self {
+        Self {
+            name,
+            resources,
+            load: Load::default(),
+            latched: Vec::new(),
+            phase,
+            claim,
+            record: Record::Due,
+            shown: Shown::Own,
+            carried_limits: Wants::default(),
+            activation: Activation::Vacant,
+            removal: None,
+            spent: false,
+            rank: 0.0,
+            recorded: None,
+            retirement: None,
+            preempting: None,
+            alarm: None,
+            discounted: false,
+        }
+    }
+
+    /// The slot's name.
+    pub const fn name(&self) -> &SlotName {
+        &self.name
+    }
+
+    /// What was carved for the slot.
+    pub const fn resources(&self) -> &Resources {
+        &self.resources
+    }
+
+    /// The slot's part of the machine's load.
+    pub const fn load(&self) -> Load {
+        self.load
+    }
+
+    /// The values of the policy's latches, in their order.
+    pub fn latched(&self) -> &[Latched] {
+        &self.latched
+    }
+
+    /// State and activity, and since when.
+    pub const fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// State and activity.
+    pub const fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// The claim.
+    pub const fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// Whether the API server has the claim.
+    pub const fn record(&self) -> Record {
+        self.record
+    }
+
+    /// How the object that is seen under the slot's name is related to the claim.
+    pub const fn shown(&self) -> Shown {
+        self.shown
+    }
+
+    /// What the slot's object may still say that the slot holds of limited things, until the present claim is written.
+    pub const fn carried_limits(&self) -> &Wants {
+        &self.carried_limits
+    }
+
+    /// How far the claim's proc has come.
+    pub const fn activation(&self) -> &Activation {
+        &self.activation
+    }
+
+    /// The proc that the claim is for; none while the slot is vacant.
+    pub fn assignment(&self) -> Option<&Assignment> {
+        (self.activation != Activation::Vacant).then_some(&self.claim.last)
+    }
+
+    /// The pod and the job in it; none while there is no pod.
+    pub fn running(&self) -> Option<&Running> {
+        self.activation.running()
+    }
+
+    /// The pod and the job in it, if the proc has not ended.
+    pub fn active(&self) -> Option<&Running> {
+        self.activation.active()
+    }
+
+    /// Whether the claim has no proc to run.
+    pub fn is_vacant(&self) -> bool {
+        self.activation == Activation::Vacant
+    }
+
+    /// Whether the claim's proc has no pod yet, and none was requested.
+    pub fn is_assigned(&self) -> bool {
+        self.activation == Activation::Assigned
+    }
+
+    /// Whether the pod's creation is under way.
+    pub const fn is_requested(&self) -> bool {
+        matches!(self.activation, Activation::Requested { .. })
+    }
+
+    /// Whether the proc has ended, and something of its pod is left.
+    pub const fn has_ended(&self) -> bool {
+        matches!(self.activation, Activation::Ended(..))
+    }
+
+    /// Why the proc must go, if it must.
+    pub const fn removal(&self) -> Option<Removal> {
+        self.removal
+    }
+
+    /// Whether the claim is used no more: the kubelet refused a pod in the slot. A node that refuses every pod is thereby asked
+    /// once a cycle, and not without end.
+    pub const fn is_spent(&self) -> bool {
+        self.spent
+    }
+
+    /// `CurrentRank`: the machine's `RANK` for the claim's job, and between jobs for the last one.
+    pub const fn rank(&self) -> f64 {
+        self.rank
+    }
+
+    /// Why the claim is being ended, if it is.
+    pub fn retires_for(&self) -> Option<Cause> {
+        self.retirement.as_ref().map(|retirement| retirement.cause)
+    }
+
+    /// How the job is being sent away, if it is.
+    pub fn eviction(&self) -> Option<&Eviction> {
+        self.retirement.as_ref()?.eviction.as_ref()
+    }
+
+    /// The claim that waits for this one to end. No object has it: a new leader negotiates it again.
+    pub fn preemptor(&self) -> Option<&Preemptor> {
+        self.preempting.as_deref()
+    }
+
+    /// When the policy is looked at again. A slot has one alarm at a time.
+    pub const fn alarm(&self) -> Option<Time> {
+        self.alarm
+    }
+
+    /// Whether the submitter is not charged for the slot, because the job stands still.
+    pub const fn is_discounted(&self) -> bool {
+        self.discounted
+    }
+
+    /// What the proc is held for once its pod has ended, if it is to be held.
+    pub fn held_for(&self) -> Option<HoldReason> {
+        let evicted = self.eviction().and_then(|eviction| eviction.hold.as_ref());
+        let stuck = self.running().and_then(|running| running.stuck.as_ref());
+        let given_up = stuck.filter(|stuck| stuck.given_up);
+        evicted.or(given_up.map(|stuck| &stuck.obstacle.hold)).cloned()
+    }
+}

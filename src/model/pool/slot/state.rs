@@ -1,0 +1,168 @@
+//! The states and activities of slots, and since when a slot is in them.
+
+use std::sync::Arc;
+
+use crate::pool::time::Time;
+
+/// A slot's state with the activity that it has there: only the pairs of the manual's diagram can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The machine's owner has it.
+    Owner,
+    /// Free for jobs.
+    Unclaimed(Unclaimed),
+    /// Promised to a submitter, the claim not yet made: here, not yet written.
+    Matched,
+    /// Claimed by a submitter.
+    Claimed(Claimed),
+    /// The claim is being ended.
+    Preempting(Preempting),
+    /// Backfill work runs.
+    Backfill(Backfill),
+    /// Drained, or about to be.
+    Drained(Drained),
+}
+
+/// Activities of Unclaimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Unclaimed {
+    Idle,
+    Benchmarking,
+}
+
+/// Activities of Claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Claimed {
+    Idle,
+    Busy,
+    Suspended,
+    Retiring,
+}
+
+/// Activities of Preempting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Preempting {
+    Vacating,
+    Killing,
+}
+
+/// Activities of Backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Backfill {
+    Idle,
+    Busy,
+    Killing,
+}
+
+/// Activities of Drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Drained {
+    Retiring,
+    Idle,
+}
+
+impl State {
+    /// The state's name, as in the ad's `State`.
+    pub const fn state(self) -> &'static str {
+        match self {
+            Self::Owner => "Owner",
+            Self::Unclaimed(_) => "Unclaimed",
+            Self::Matched => "Matched",
+            Self::Claimed(_) => "Claimed",
+            Self::Preempting(_) => "Preempting",
+            Self::Backfill(_) => "Backfill",
+            Self::Drained(_) => "Drained",
+        }
+    }
+
+    /// The activity's name, as in the ad's `Activity`.
+    pub const fn activity(self) -> &'static str {
+        match self {
+            Self::Owner
+            | Self::Matched
+            | Self::Unclaimed(Unclaimed::Idle)
+            | Self::Claimed(Claimed::Idle)
+            | Self::Backfill(Backfill::Idle)
+            | Self::Drained(Drained::Idle) => "Idle",
+            Self::Unclaimed(Unclaimed::Benchmarking) => "Benchmarking",
+            Self::Claimed(Claimed::Busy) | Self::Backfill(Backfill::Busy) => "Busy",
+            Self::Claimed(Claimed::Suspended) => "Suspended",
+            Self::Claimed(Claimed::Retiring) | Self::Drained(Drained::Retiring) => "Retiring",
+            Self::Preempting(Preempting::Vacating) => "Vacating",
+            Self::Preempting(Preempting::Killing) | Self::Backfill(Backfill::Killing) => "Killing",
+        }
+    }
+}
+
+/// The last change of state or activity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastTransition {
+    /// Its number in the manual's diagram.
+    pub number: u8,
+    /// Why, for people.
+    pub why: Arc<str>,
+    /// When.
+    pub at: Time,
+}
+
+/// The state and activity of a slot, since when, and by which transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    state: State,
+    entered_state: Time,
+    entered_activity: Time,
+    last: Option<LastTransition>,
+}
+
+impl Phase {
+    /// The phase of a slot that starts in a state now, without a transition.
+    pub const fn starting(state: State, now: Time) -> Self {
+        Self { state, entered_state: now, entered_activity: now, last: None }
+    }
+
+    /// The same phase, entered by the transition `last`.
+    #[must_use]
+    pub fn by(self, last: Option<LastTransition>) -> Self {
+        Self { last, ..self }
+    }
+
+    /// The state and activity.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// When the slot entered the state: `EnteredCurrentState`.
+    pub const fn entered_state(&self) -> Time {
+        self.entered_state
+    }
+
+    /// When the slot entered the activity: `EnteredCurrentActivity`.
+    pub const fn entered_activity(&self) -> Time {
+        self.entered_activity
+    }
+
+    /// The last transition; none for a slot that has taken none.
+    pub const fn last(&self) -> Option<&LastTransition> {
+        self.last.as_ref()
+    }
+
+    /// Enters a state and activity by a transition. A change of activity within a state leaves the time of the state as it is.
+    pub fn enter(&mut self, to: State, taken: LastTransition) {
+        if self.state.state() != to.state() {
+            self.entered_state = taken.at;
+        }
+        self.entered_activity = taken.at;
+        self.state = to;
+        self.last = Some(taken);
+    }
+
+    /// Sets since when the slot is in its state and activity, as somebody recorded.
+    pub const fn recall(&mut self, state: Time, activity: Time) {
+        (self.entered_state, self.entered_activity) = (state, activity);
+    }
+}

@@ -1,0 +1,39 @@
+//! Pods whose tracking finalizer is being taken off.
+
+use super::Pool;
+use super::ids::{PodRef, PodUid};
+
+/// A pod whose tracking finalizer is being taken off, kept in mind until a watch shows the pod without the finalizer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The pod.
+    pub pod: PodRef,
+    /// Whether the pod is deleted too.
+    pub delete: bool,
+    /// Whether the call failed, so that the call has to be made again.
+    pub again: bool,
+}
+
+impl Pool {
+    /// Whether a pod was deleted before its tracking finalizer was taken off, so that nothing is left to take off. Asking forgets
+    /// the pod.
+    pub fn has_vanished(&mut self, pod: &PodUid) -> bool {
+        self.vanished.remove(pod)
+    }
+
+    /// Keeps in mind that the tracking finalizer of a pod is being taken off, and whether the pod is deleted with it.
+    pub fn untracking(&mut self, pod: PodRef, delete: bool) {
+        self.released.insert(pod.uid.clone(), Release { pod, delete, again: false });
+    }
+
+    /// Pods whose tracking finalizer has to be taken off again, since the call failed; whether each is deleted with it.
+    pub fn untrack_again(&mut self) -> Vec<(PodRef, bool)> {
+        let again = self.released.values_mut().filter(|release| release.again);
+        again
+            .map(|release| {
+                release.again = false;
+                (release.pod.clone(), release.delete)
+            })
+            .collect()
+    }
+}

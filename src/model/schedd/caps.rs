@@ -1,0 +1,222 @@
+//! Ceilings and quotas: how much submitters, owners and groups may hold.
+//!
+//! Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a promise. A ceiling is of all that
+//! the submitter holds, whatever negotiator gave it. An owner's ceiling is of all that the owner's submitters hold, whatever
+//! groups they charge. Quotas are of the negotiator's own slots.
+
+use std::collections::BTreeMap;
+
+use super::terms::Refusal;
+use crate::negotiator::groups::{Allotment, Group, Tree};
+use crate::pool::{Claim, Given, GroupName, NegotiatorId, Pool, Submitter, SubmitterName};
+
+/// What a group may hold.
+#[derive(Clone, Copy, Debug)]
+struct Cap {
+    /// The quota in force of the group and the groups inside it.
+    quota: f64,
+    /// That of the group alone.
+    own_quota: f64,
+    /// The most that its own submitters may hold, surplus included.
+    own: f64,
+    /// The most that they and those of the groups inside it may hold, surplus included.
+    subtree: f64,
+    /// Whether its jobs also compete with those of no group, where no quota binds them.
+    autoregroup: bool,
+}
+
+/// Quotas in force for claims that a negotiator makes: the most slot weight that each group may hold of its slots, with its
+/// parents, and those of no group.
+#[derive(Debug, Default)]
+pub struct Quotas {
+    /// Whose claims.
+    pub negotiator: NegotiatorId,
+    /// Group names in lower case.
+    by_name: BTreeMap<String, Cap>,
+    /// What those of no group may hold; none where there are no groups.
+    ungrouped: Option<f64>,
+}
+
+impl Quotas {
+    /// No quotas, where there are no groups.
+    pub fn none(negotiator: NegotiatorId) -> Self {
+        Self { negotiator, ..Self::default() }
+    }
+
+    /// Works the quotas out from the groups declared and the weight of the negotiator's slots. What its last cycle gave beyond
+    /// them counts where groups accept surplus.
+    pub fn new(
+        negotiator: NegotiatorId,
+        tree: &Tree,
+        pool_weight: f64,
+        oversubscription: bool,
+        given: &Given,
+    ) -> Self {
+        let allotments = tree.assign(pool_weight, oversubscription);
+        let cap = |group: &Group, allotment: &Allotment| {
+            let name = group.name.to_ascii_lowercase();
+            let given = given.groups.get(&name).copied().unwrap_or_default();
+            let surplus = if group.accept_surplus { given.subtree_limit } else { 0.0 };
+            let cap = Cap {
+                quota: allotment.subtree_quota,
+                own_quota: allotment.quota,
+                // What the groups inside it leave a group's own submitters have whether or not it accepts surplus.
+                own: given.limit.max(allotment.quota),
+                subtree: surplus.max(allotment.subtree_quota),
+                autoregroup: group.autoregroup,
+            };
+            (name, cap)
+        };
+        let regroups = tree.groups().iter().any(|group| group.autoregroup);
+        let of_root = given.root.map_or(0.0, |root| root.limit).max(allotments.root.quota);
+        Self {
+            negotiator,
+            by_name: tree.groups().iter().zip(&allotments.groups).map(|(g, a)| cap(g, a)).collect(),
+            ungrouped: (!tree.groups().is_empty() && !regroups).then_some(of_root),
+        }
+    }
+
+    /// The quota in force of a group and the groups inside it, without surplus; none when it is not declared.
+    pub fn of(&self, group: &str) -> Option<f64> {
+        self.cap(group).map(|cap| cap.quota)
+    }
+
+    /// The quota in force of a group's own submitters, without surplus; none when it is not declared.
+    pub fn own(&self, group: &str) -> Option<f64> {
+        self.cap(group).map(|cap| cap.own_quota)
+    }
+
+    fn cap(&self, group: &str) -> Option<&Cap> {
+        self.by_name.get(&group.to_ascii_lowercase())
+    }
+}
+
+/// A claim as caps count it.
+#[derive(Clone, Copy)]
+pub(super) struct Charge<'a> {
+    /// Who is charged.
+    pub(super) submitter: &'a SubmitterName,
+    /// The accounting group that is charged.
+    pub(super) group: Option<&'a GroupName>,
+    /// The claim's weight.
+    pub(super) weight: f64,
+}
+
+/// The claims whose weight a new claim does not add to.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// None: the claim is on something free.
+    Free,
+    /// The claim's own weight, which is counted already.
+    Own(&'a Claim),
+    /// Claims that give theirs back when the new claim has the slot. As in the negotiator, a group that has reached its quota may
+    /// go on preempting within itself: a claim by which the use of a group does not grow is within the quota of the group, even
+    /// if the group uses more than its quota.
+    Of(&'a [&'a Claim]),
+}
+
+impl Place<'_> {
+    /// The weight of the claims for which `counts` is true.
+    fn weight(self, counts: impl Fn(&Claim) -> bool) -> f64 {
+        let sum =
+            |claims: &[&Claim]| claims.iter().filter(|claim| counts(claim)).map(|claim| claim.weight).sum();
+        match self {
+            Self::Free => 0.0,
+            Self::Own(claim) => sum(&[claim]),
+            Self::Of(claims) => sum(claims),
+        }
+    }
+}
+
+/// Whether a claim is within the ceilings of its submitter and owner, and within the quotas of its group and the groups around it,
+/// surplus included. Claims that are over and that the objects of their slots may still name have not given their weight back yet.
+pub(super) fn within(pool: &Pool, charge: Charge, place: Place, quotas: &Quotas) -> Result<(), Refusal> {
+    if !within_ceilings(pool, charge, place) {
+        Err(Refusal::Ceiling)
+    } else if !within_quotas(pool, charge, place, quotas) {
+        Err(Refusal::Quota)
+    } else {
+        Ok(())
+    }
+}
+
+/// What is to be added to the usage of those whose claims these are.
+fn pending(pool: &Pool, place: Place, counts: impl Fn(&Claim) -> bool) -> f64 {
+    let carried: f64 =
+        pool.holdings().carried().filter(|claim| counts(claim)).map(|claim| claim.weight).sum();
+    carried - place.weight(counts)
+}
+
+fn within_ceilings(pool: &Pool, Charge { submitter, weight, .. }: Charge, place: Place) -> bool {
+    let fits = |used: f64, ceiling: f64| used + weight <= ceiling + SLACK;
+    let own = pool.submitters().get(submitter);
+    if let Some((ceiling, used)) = own.and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())))
+        && !fits(used + pending(pool, place, |claim| claim.submitter == *submitter), ceiling)
+    {
+        return false;
+    }
+    let owner = submitter.owner();
+    let Some(ceiling) = pool.submitters().get(&owner).and_then(|owner| owner.ceiling) else { return true };
+    let all = pool.submitters().values().filter(|other| other.name.owner() == owner);
+    let used: f64 = all.map(|other| other.accounts.weighted_resources_used()).sum();
+    fits(used + pending(pool, place, |claim| claim.submitter.owner() == owner), ceiling)
+}
+
+fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place, quotas: &Quotas) -> bool {
+    let with = &quotas.negotiator;
+    let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
+    let is_own = |claim: &Claim| match (&claim.group, group) {
+        (Some(own), Some(group)) => own.is_same(group),
+        (own, group) => own.is_none() && group.is_none(),
+    };
+    let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
+    let grows = |counts: &dyn Fn(&Claim) -> bool| match place {
+        Place::Of(_) => weight > place.weight(|claim| counts(claim) && shared(claim)) + SLACK,
+        Place::Free | Place::Own(_) => true,
+    };
+    let own_used =
+        || own_usage(pool, group, with) + pending(pool, place, |claim| is_own(claim) && shared(claim));
+    let own_fits = |cap: f64| !grows(&is_own) || fits(own_used(), cap);
+    let Some(group) = group else { return quotas.ungrouped.is_none_or(own_fits) };
+    let own = quotas.cap(group.as_str());
+    if own.is_some_and(|own| own.autoregroup) {
+        return true;
+    }
+    own.is_none_or(|own| own_fits(own.own))
+        && group.ancestry().all(|group| {
+            let inside = |claim: &Claim| claim.group.as_ref().is_some_and(|own| group.contains(own));
+            let used = || {
+                group_usage_with(pool, &group, with)
+                    + pending(pool, place, |claim| inside(claim) && shared(claim))
+            };
+            quotas.cap(group.as_str()).is_none_or(|cap| !grows(&inside) || fits(used(), cap.subtree))
+        })
+}
+
+/// What sums of weights may lose.
+const SLACK: f64 = 1e-9;
+
+/// Slot weight that the own submitters of a group, without the groups inside it, or those of no group hold of a negotiator's
+/// slots.
+fn own_usage(pool: &Pool, group: Option<&GroupName>, with: &NegotiatorId) -> f64 {
+    let own = |submitter: &&Submitter| match (submitter.group(), group) {
+        (Some(own), Some(group)) => own.is_same(group),
+        (own, group) => own.is_none() && group.is_none(),
+    };
+    pool.submitters().values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
+}
+
+/// Slot weight that a group and the groups inside it hold.
+pub fn group_usage(pool: &Pool, group: &GroupName) -> f64 {
+    inside(pool, group).map(|submitter| submitter.accounts.weighted_resources_used()).sum()
+}
+
+/// Slot weight that a group and the groups inside it hold of a negotiator's slots.
+fn group_usage_with(pool: &Pool, group: &GroupName, with: &NegotiatorId) -> f64 {
+    inside(pool, group).map(|submitter| submitter.accounts.used_with(with)).sum()
+}
+
+/// The submitters of a group and of the groups inside it.
+fn inside<'p>(pool: &'p Pool, group: &GroupName) -> impl Iterator<Item = &'p Submitter> {
+    pool.submitters().values().filter(|submitter| submitter.group().is_some_and(|own| group.contains(&own)))
+}
