@@ -105,8 +105,8 @@ impl Work {
         self.facts.phase != Phase::Over
     }
 
-    /// What the pod holds of its machine while the pod lives. A pod whose requests are unknown may hold all that its slot is,
-    /// or all that the machine has if the pod names no slot of the machine.
+    /// What the pod holds of its machine while the pod lives. If the pod's requests are unknown, it may hold as much as its
+    /// slot has, or as much as the machine has if the pod names no slot of the machine.
     pub fn holds<'a>(&'a self, machine: &Machine) -> Cow<'a, Capacity> {
         let slot = || self.facts.slot.and_then(|id| machine.standing.get(&id));
         match &self.facts.requests {
