@@ -66,8 +66,8 @@ fn orders_learn_of_changes() {
     ];
     let mut cycle = cycle(vec![pslot(2, 4096), pslot(3, 4096)], vec![submitter("a", 1.0, &requests)]);
     cycle.config = super::kit::no_ranks();
-    // Jobs that prefer most cores and jobs that prefer fewest alternate. The slots have 2 and 3 cores, then 2 and 2,
-    // then 1 and 2, then 1 and 1, then 0 and 1; among equals the first is taken.
+    // The first job prefers most cores, the second fewest, the next two most, the others fewest; among equals the first slot
+    // is taken. The slots have 2 and 3 cores left, then 2 and 2, 1 and 2, 1 and 1, 0 and 1, and nothing in the end.
     assert_eq!(slots(&negotiate(&cycle)), [1, 0, 1, 0, 1]);
 }
 
