@@ -241,7 +241,7 @@ fn plan(
     if !may {
         return None;
     }
-    // What backfill pods of other slots hold is not free, although no claim has it.
+    // The resources of other slots' backfill pods are not free, although no claim has them.
     let mut room = Capacity::of(&machine.available());
     room.subtract(&pool.backfill().held(machine));
     let resources = size(machine, slot, &room.whole())?;

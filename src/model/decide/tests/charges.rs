@@ -121,7 +121,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     assert_eq!((world.pool.slots().len(), charged(&world, "alice")), (0, (0, 0.0)));
 }
 
-/// What costs nothing counts against no ceiling: another proc may run meanwhile.
+/// A suspended claim that costs nothing counts against no ceiling: another proc may run meanwhile.
 #[test]
 fn what_stands_still_makes_room_below_a_ceiling() {
     for (discount_suspended_resources, running) in [(false, 1), (true, 2)] {

@@ -95,7 +95,7 @@ fn a_narrow_job_throws_out_one() {
     }
 }
 
-/// What a preempted slot held is kept while others still vacate.
+/// The resources of a preempted slot are kept for the wide job while other slots still vacate.
 #[test]
 fn what_has_come_free_is_kept_for_the_one_who_waits() {
     let mut world = full(true);
@@ -219,7 +219,7 @@ fn ceilings_are_held_against_it_again() {
     assert_eq!(free(&world), 0, "bob has it again");
 }
 
-/// What the job takes of concurrency limits is kept for it once, however many slots it waits for.
+/// The job's units of concurrency limits are kept for it once, however many slots it waits for.
 #[test]
 fn limits_count_once() {
     let mut world = full(true);

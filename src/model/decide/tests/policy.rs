@@ -270,7 +270,7 @@ fn a_new_leader_goes_on_where_the_old_one_stood() {
     assert_eq!(world.graces, [Some(60)]);
 }
 
-/// What was pledged still holds, and the time for which the job was suspended is no run time, whoever leads.
+/// Under a new leader the pledged vacating time still holds, and the time for which the job was suspended is no run time.
 #[test]
 fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
     let text = |vacate: u64| {

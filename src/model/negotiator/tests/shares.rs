@@ -149,7 +149,7 @@ fn first_spin(cycle: &Cycle, outcome: &crate::negotiator::Outcome) -> Vec<f64> {
     got
 }
 
-/// What one submitter overshoots is missing from what the others may take in that spin.
+/// If one submitter overshoots its share, the others may take that much less in the same spin.
 #[test]
 fn the_pie_gets_smaller_by_what_is_taken() {
     let submitters = (0..3).map(|index| submitter(&format!("u{index}"), 1.0, &[jobs(100)])).collect();

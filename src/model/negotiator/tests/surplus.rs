@@ -83,7 +83,7 @@ fn groups_without_a_quota_come_after_the_others() {
     assert_eq!(got(&pool(35, &groups, &users)), [15.0, 10.0, 10.0]);
 }
 
-/// What was given for jobs that no slot accepts goes to others in the next round.
+/// If no slot accepts a group's jobs, what the group was given goes to others in the next round.
 #[test]
 fn a_second_round_deals_out_what_the_first_gave_in_vain() {
     let groups = [("a", 10.0, true), ("b", 10.0, true)];
@@ -165,7 +165,7 @@ fn floors_come_before_shares_and_groups_bound_them() {
     assert_eq!(got(&cycle), [9.0, 1.0]);
     cycle.submitters[1].floor = Some(4.0);
     assert_eq!(got(&cycle), [6.0, 4.0]);
-    // What is in use counts: no submitter is raised above its floor.
+    // Slots in use count: no submitter is raised above its floor.
     cycle.submitters[1].weighted_used = 3.0;
     cycle.pool_weight = 13.0;
     assert_eq!(got(&cycle), [9.0, 1.0]);
