@@ -97,9 +97,9 @@ fn of_ones_own() {
     assert_eq!(own("1.0"), [(0, PreemptState::Rank)]);
 }
 
-/// Among slots that the job ranks equally, the order is: unused slots; slots that rank the job higher; then the highest
-/// PREEMPTION_RANK, which by default is that of the worst user, and among jobs of one user, of the job that has run the
-/// shortest time.
+/// Among slots that the job ranks equally, the order is: unused slots; slots that rank the job higher than their own; then
+/// slots of worse users. Among the last, the highest PREEMPTION_RANK comes first: by default that is the worst user's, and
+/// among jobs of one user the job that has run the shortest time.
 #[test]
 fn who_is_thrown_out_first() {
     let slots = vec![

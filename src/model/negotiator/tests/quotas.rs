@@ -110,7 +110,7 @@ fn order_of_groups() {
     let mut cycle = grouped(40, &groups, &users);
     assert_eq!(turns(&cycle), ["none_yet", "fifth", "half", "<none>"]);
     assert_eq!(rejections(&negotiate(&cycle)).iter().filter(|each| each.3 == GroupQuota).count(), 4);
-    // The values are equal, or the expression fails: then the order is that of the names, with the root first.
+    // By what each group was allocated; then by an expression that fails, which gives the order of the names, root first.
     cycle.config.group_sort_expr = Some(expr("GroupResourcesAllocated"));
     assert_eq!(turns(&cycle), ["none_yet", "<none>", "fifth", "half"]);
     cycle.config.group_sort_expr = Some(expr("Unknown"));
