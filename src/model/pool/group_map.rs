@@ -1,5 +1,5 @@
-//! The accounting groups of owners, if an admin assigns them and owners have no free choice: `use FEATURE :
-//! AssignAccountingGroup`.
+//! The accounting groups of owners, if an admin assigns them and owners have no free choice:
+//! `use FEATURE : AssignAccountingGroup`.
 //!
 //! Source: the manual, "Setting Accounting Group automatically per user". HTCondor's feature is a transform and two
 //! submit requirements: when a job is submitted, the groups of its owner are looked up and stored in the job.

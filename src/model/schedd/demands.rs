@@ -84,9 +84,10 @@ impl GpuDemands {
     }
 }
 
-/// The clauses of Requirements that demand what the job requests besides CPUs, memory and disk: `TARGET.<R> >=
-/// Request<R>`, or, if the job requires properties of its devices, a count of the free devices that have them. The job
-/// must demand this itself, because the slot's Requirements ignore resources that the machine does not have.
+/// The clauses of Requirements that demand what the job requests besides CPUs, memory and disk:
+/// `TARGET.<R> >= Request<R>`, or, if the job requires properties of its devices, a count of the free devices that have
+/// them. The job must demand this itself, because the slot's Requirements ignore resources that the machine does not
+/// have.
 ///
 /// A job that names a Kubernetes resource also needs a machine on which `<R>` counts that resource.
 pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! Decides why a job's procs do not run, and words the reason. Conditions, the column Why, events and `kubectl
-//! slotwright q` all take their texts from here.
+//! Decides why a job's procs do not run, and words the reason. Conditions, the column Why, events and
+//! `kubectl slotwright q` all take their texts from here.
 
 use crate::pool::units::{counted, plain};
 use crate::pool::{
