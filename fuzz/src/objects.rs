@@ -3,11 +3,11 @@
 use controller::decode::{Decode, Item};
 use kube::core::ObjectList;
 
-/// What a text is as an object in a list, between two that anybody can decode. None if the text is no JSON, or the object
-/// cannot be decoded: the list can in any case, and the others in it.
+/// Decodes a text as an object in a list, between two objects that anybody can decode. `None` if the text is no JSON,
+/// or if the object cannot be decoded.
 ///
 /// # Panics
-/// When the text stops the list, or another object in it.
+/// When the text keeps the list, or another object in it, from being decoded.
 pub fn among_others<T: Decode + Clone>(text: &str) -> Option<T> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
     let other = r#"{"metadata":{"name":"o","namespace":"ns","uid":"u"},"spec":{"count":1,"template":{}}}"#;

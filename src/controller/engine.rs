@@ -219,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// The write that makes an object say what the pool says; none where the object says that already.
+    /// The write by which an object says what the pool says; `None` if the object says that already.
     fn status_task(&self, document: Document, now: Time) -> Option<Task> {
         let object = kinds::object_of(&self.pool, &document)?;
         let known = self.cache.get(&object);

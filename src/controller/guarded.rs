@@ -61,7 +61,7 @@ impl Service<Request<Body>> for Guarded {
             };
             match (answer.status().is_success(), watches) {
                 (false, _) => Ok(answer),
-                // Each line is an event. kube tells of one that it cannot decode, and logs nothing of it.
+                // Each line is an event. If kube cannot decode one, it reports an error and logs nothing of the text.
                 (true, true) => {
                     resumed();
                     Ok(answer)

@@ -157,7 +157,7 @@ pub async fn run_in(
     Ok(())
 }
 
-/// A lease that is renewed until it is given back. If this is dropped, renewing ends.
+/// A lease that is renewed until the operator gives it up. If this value is dropped, renewing ends.
 struct Kept {
     done: CancellationToken,
     keeper: AbortOnDropHandle<()>,
@@ -209,7 +209,8 @@ async fn lead(
     for kind in kinds::ALL {
         watches.spawn((kind.watch)(watching.clone(), &pauses, out.clone()));
     }
-    // An answer to a watch's request is looked at once, by the watch's own client.
+    // Only the writer's client is guarded here. The watches guard theirs themselves, so that each answer is checked
+    // once.
     let client = guarded::guarded(client);
     drop(out);
     let writer = Writer::new(Context::new(client, clock, &options.identity));

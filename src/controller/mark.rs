@@ -69,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// What came of it, and after how many seconds, if the mark is this holder's, who renews the mark at so many of the
-    /// first reads, or if the API server refuses to show the mark.
+    /// Takes the mark, and returns the result and after how many seconds it came. At first `holder` has the mark, and
+    /// renews it at so many of the first reads. If `holder` is empty, the API server refuses to show the mark.
     async fn taken(holder: Option<&'static str>, renewals: u32) -> (Result<bool, String>, u64) {
         let reads = Arc::new(AtomicU32::new(0));
         let service = tower::service_fn(move |request: http::Request<Body>| {

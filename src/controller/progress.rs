@@ -8,8 +8,8 @@ use super::cache::Kind;
 use super::decode::short;
 use model::pool::Time;
 
-/// A watch that has not told everything for this long is told of in `/readyz`. A list of many objects, and an API server that
-/// starts again, take less.
+/// `/readyz` reports a watch that has not told everything for this long. A list of many objects takes less, and so does
+/// a restart of the API server.
 const STALE_AFTER: Duration = Duration::from_mins(3);
 /// The longest error that is told, in characters.
 const LONGEST_ERROR: usize = 300;
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// A watch has told everything, and goes on to tell what changes.
+    /// Notes that a watch has told everything, and now tells what changes.
     pub fn caught_up(&self, kind: Kind) {
         self.states().entry(kind).or_default().behind = None;
     }

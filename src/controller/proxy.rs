@@ -44,7 +44,7 @@ fn of_environment(server: &Uri, variable: impl Fn(&str) -> Option<String>) -> Op
     matcher.intercept(server).map(|_| proxy)
 }
 
-/// Whether the server is on this host: nobody asks a proxy for it.
+/// Whether the server is on this host. Nobody uses a proxy for such a server.
 fn is_here(server: &Uri) -> bool {
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())

@@ -33,7 +33,7 @@ impl Publisher {
         due
     }
 
-    /// When [`Publisher::due`] next has a document; none where no document waits for its pace.
+    /// The time at which [`Publisher::due`] next has a document; `None` if no document waits.
     pub fn next(&self) -> Option<Time> {
         self.waiting.iter().filter_map(|document| self.last.get(document)).min().map(|at| *at + PACE)
     }

@@ -1,8 +1,8 @@
 //! HTTP for probes and Prometheus, on ports that any pod of the cluster can reach.
 //!
-//! Whoever opens connections and says nothing must not keep a probe waiting. Each connection has one request, a short time
-//! for its head, and a longer time for all of it. When there are too many connections, the oldest is closed: a probe takes
-//! milliseconds, and a new one always gets in.
+//! A client that opens connections and sends nothing must not keep a probe waiting. Each connection has one request, a
+//! short time for its head, and a longer time for all of it. If there are too many connections, the oldest is closed. A
+//! probe takes milliseconds, so that its connection is not among the oldest, and a new connection is always accepted.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

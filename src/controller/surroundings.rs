@@ -51,17 +51,17 @@ impl Clock {
         Self::set_to(Timestamp::now())
     }
 
-    /// A clock that shows `wall` now, and goes on from there.
+    /// A clock that shows `wall` now, and runs from there.
     pub fn set_to(wall: Timestamp) -> Self {
         Self { wall, since: Instant::now() }
     }
 
-    /// The time as the pool has it.
+    /// The present time as the pool writes it.
     pub fn now(self) -> Time {
         Time::from_millis(self.timestamp().as_millisecond())
     }
 
-    /// The time as Kubernetes has it.
+    /// The present time as Kubernetes writes it.
     pub fn timestamp(self) -> Timestamp {
         let passed = SignedDuration::try_from(self.since.elapsed()).unwrap_or(SignedDuration::MAX);
         self.wall.saturating_add(passed).unwrap_or(Timestamp::MAX)

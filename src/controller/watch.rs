@@ -39,8 +39,8 @@ fn is_missing(error: &watcher::Error) -> bool {
     }
 }
 
-/// Whether an event was lost: the watch goes on, and would never tell what the event was about. kube takes any JSON that it
-/// cannot decode for an answer of the API server about an error.
+/// Whether the watch lost an event. Such a watch continues, and would never tell what the event was about. kube takes
+/// JSON that it cannot decode for an error that the API server reports.
 fn lost_an_event(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchFailed(kube::Error::SerdeError(_) | kube::Error::Api(_)))
 }

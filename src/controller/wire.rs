@@ -10,7 +10,7 @@ use super::decode::{Decode, Item};
 
 type Answer<T> = Result<Item<T>, kube::Error>;
 
-/// Makes an object.
+/// Creates an object.
 pub async fn make<T: Decode<Of: Resource> + Clone>(
     api: &Api<Item<T>>,
     params: &PostParams,
@@ -21,7 +21,7 @@ pub async fn make<T: Decode<Of: Resource> + Clone>(
     api.clone().into_client().request(request).await
 }
 
-/// Writes an object over the one of this name.
+/// Replaces the object of this name.
 pub async fn replace<T: Decode<Of: Resource> + Clone>(
     api: &Api<Item<T>>,
     name: &str,
@@ -33,8 +33,8 @@ pub async fn replace<T: Decode<Of: Resource> + Clone>(
     api.clone().into_client().request(request.map_err(kube::Error::BuildRequest)?).await
 }
 
-/// Deletes an object. Returns the object as it is then, or else what the API server says, which has no metadata. kube's own
-/// call fails where the object nests deeply, although the object is deleted.
+/// Deletes an object. Returns the object as it is then, or else the API server's status, which has no metadata. kube's
+/// own call fails if the object nests deeply, although the object is deleted.
 pub async fn remove<T: Decode<Of: Resource> + Clone>(
     api: &Api<Item<T>>,
     name: &str,

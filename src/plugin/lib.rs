@@ -274,7 +274,7 @@ async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<
     Ok(Answer { text, notes })
 }
 
-/// What is said where no slot is shown: an error if the user asked for particular slots.
+/// The answer if no slot is shown: an error if the user asked for particular slots.
 fn no_slots(args: &StatusArgs) -> Result<Option<String>, Error> {
     if args.names.is_empty() && args.node.is_none() {
         return Ok(Some("No slots.".to_owned()));

@@ -20,7 +20,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The width of the terminal that the output goes to; none where it goes elsewhere.
+/// The width of the terminal to which the output goes; `None` if it goes elsewhere.
 fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))

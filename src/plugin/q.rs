@@ -51,7 +51,7 @@ pub struct JobLine {
     pub details: Option<Details>,
 }
 
-/// What is shown only of a job that the user asked for.
+/// Details of a job, which are shown only if the user names the job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_field_names, reason = "they are the keys of the JSON")]

@@ -130,7 +130,7 @@ fn the_counts_of_a_line_add_up() {
     }
 }
 
-/// As wide as the terminal, and whole where there is none.
+/// Reasons are as wide as the terminal. Without a terminal, they are not cut.
 #[test]
 fn reasons_are_cut_at_the_width_of_the_terminal() {
     let lines = lines(&[too_large()]);

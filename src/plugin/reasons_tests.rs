@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// The job as the API server has it.
+    /// The job's object as the API server has it.
     fn shown(&self, name: &str) -> Value {
         let document = Document::Job(JobUid::from(name));
         let kinds::Rendered::Status(status) = kinds::render(&self.pool, &document, &Value::Null, self.now)

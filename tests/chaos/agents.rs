@@ -1,4 +1,4 @@
-//! Agents of nodes: what they sense, what they suspend and kill when they are asked, and how they fail.
+//! The nodes' agents: what they sense, what they suspend and kill when the operator asks them to, and how they fail.
 
 use api::labels;
 use serde_json::{Value, json};
@@ -9,23 +9,25 @@ use super::processes::{Over, Standing};
 use super::store::{Key, meta};
 use super::world::World;
 
-/// How often agents renew their leases, in milliseconds.
+/// How often an agent renews its Lease, in milliseconds.
 const HEARTBEAT: u64 = 10_000;
-/// How far the world's clock goes from one look at the nodes to the next.
+/// The virtual time from one tick of the world to the next, in milliseconds.
 const TICK: u64 = 500;
 
-/// The agent of a machine, if it has one.
+/// The state of a machine's agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Agent {
     pub presence: Option<Presence>,
-    /// The owner is at the machine until then.
+    /// Until when the owner is at the machine.
     pub owner_until: u64,
     beat: u64,
-    /// When it renewed its Lease last, with its promise to end the pods of claims whose lease passes before it does again.
+    /// When the agent last renewed its Lease with the promise to end pods whose claim's lease passes before the next
+    /// renewal.
     promised: Option<u64>,
 }
 
-/// How long agents may be in keeping their promise, in milliseconds: half of what the operator waits beyond a lease.
+/// By how much an agent may be late in keeping its promise, in milliseconds: half of what the operator waits after a
+/// lease has passed.
 const KEPT_WITHIN: u64 = 15_000;
 
 fn lease_key(node: &str) -> Key {
@@ -37,7 +39,7 @@ fn report_key(node: &str) -> Key {
 }
 
 impl World {
-    /// An agent comes, goes, or fails from now on.
+    /// Installs an agent on a node, takes it off, or lets it fail from now on.
     pub fn install(&mut self, node: &str, presence: Presence) {
         let Some(machine) = self.kubelets.machines.get_mut(node) else { return };
         machine.agent.presence = Some(presence);
@@ -46,14 +48,14 @@ impl World {
             self.delete(&report_key(node), None);
             self.delete(&lease_key(node), None);
             self.kubelets.machines.get_mut(node).unwrap().agent.promised = None;
-            // With the agent goes what it held still.
+            // When the agent goes, processes that it held still go on.
             for process in self.kubelets.processes.values_mut().filter(|process| process.node == node) {
                 process.let_go_on();
             }
         }
     }
 
-    /// Half a second of the agent of a machine that is on, and heard or not.
+    /// Runs the agent of a machine that is on for half a second. `heard` tells whether the machine is connected.
     pub fn run_agent(&mut self, node: &str, at: u64, heard: bool) {
         for process in self.kubelets.processes.values_mut() {
             if process.node == node && process.stands_still() && process.alive {
@@ -89,8 +91,8 @@ impl World {
         self.report(node, at, works, owner_until);
     }
 
-    /// Ends what runs under leases that have passed since the Lease was renewed last, whether the agent is cut off or dead: a
-    /// promise holds without the one who made it.
+    /// Ends processes whose claims' leases have passed since the agent last renewed its Lease. The promise holds even
+    /// if the agent is cut off or dead.
     fn fence(&mut self, node: &str, at: u64) {
         let Some(promised) = self.kubelets.machines.get(node).and_then(|machine| machine.agent.promised)
         else {
@@ -115,7 +117,7 @@ impl World {
         }
     }
 
-    /// Does what the operator wrote on pods: at once, late, or never.
+    /// Suspends and kills pods as the operator asks on them: at once, late, or never.
     fn obey(&mut self, node: &str, at: u64) {
         let pods: Vec<(String, bool, bool)> = self
             .store
@@ -142,7 +144,7 @@ impl World {
         }
     }
 
-    /// Says what there is to say, if it is anything new.
+    /// Writes the agent's report if there is something new in it.
     fn report(&mut self, node: &str, at: u64, works: bool, owner_until: u64) {
         let busy = at < owner_until;
         let input = if busy { json!("ongoing") } else { json!(self.text(owner_until)) };

@@ -1,4 +1,4 @@
-//! What claims are held to: quotas of groups, ceilings of submitters, and what jobs share.
+//! The invariants about caps: quotas of groups, ceilings of submitters, and concurrency limits.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,35 @@ use super::store::Key;
 use super::verbs::Call;
 use super::world::World;
 
-/// How long an operator may go by what was so before, in milliseconds: until a watch that broke is back.
+/// For how long an operator may act by an earlier cap, in milliseconds: until a broken watch works again.
 const STALE: u64 = 5_000;
-/// The same in runs in which watches are late or whole operators cut off: the longest of that, and a little more.
+/// For how long an operator may act by an earlier cap in runs in which watches are late or operators are cut off, in
+/// milliseconds: a little more than the longest such fault.
 const VERY_STALE: u64 = 60_000;
 
-/// The longest from one attempt of a call to the next about the same object: its limit, the pause, and the one before what was
-/// given up is asked for again.
+/// The longest time from one attempt of a call to the next about the same object, in milliseconds: the limit of a call,
+/// the pause, and the limit of an earlier call, which must be given up first.
 const AGAIN: u64 = 25_000;
-/// From an answer to the next call about the same object.
+/// The longest time from an answer to the next call about the same object, in milliseconds.
 const NEXT: u64 = 1000;
 
-/// Caps as people set them, and when operators went by them.
+/// Caps as people set them, and the times at which operators decided by them.
 #[derive(Debug, Default)]
 pub struct Caps {
-    /// Quotas, ceilings and limits with the time until which they held.
+    /// The values of each quota, ceiling and limit, each with the time until which it held.
     history: BTreeMap<String, Vec<(f64, u64)>>,
-    /// By when each claim was decided: when it was first sent to be written, or what was sent before about its Slot. A call
-    /// that nobody answers is made again and again, and what it asks for holds its share in the meantime: a cap that is
-    /// lowered then takes nothing away from it.
+    /// For each claim, when the operator decided it, at the latest: when it first sent the claim, or the first of the
+    /// calls about the Slot for whose answers the claim had to wait. The operator repeats a call that nobody answers,
+    /// and meanwhile the claim holds its share: a cap that is lowered then takes nothing away from the claim.
     sent: BTreeMap<String, u64>,
-    /// The calls about each Slot: one that nobody answers keeps those that were decided after it from being sent.
+    /// The calls about each Slot. As long as nobody answers one, the operator does not send those that it decided
+    /// later.
     lines: BTreeMap<String, Line>,
-    /// How long an operator may go by what was so before, in milliseconds.
+    /// For how long an operator may act by an earlier cap, in milliseconds.
     stale: u64,
 }
 
-/// Calls about one Slot, without a pause.
+/// An unbroken line of calls about one Slot.
 #[derive(Debug)]
 struct Line {
     since: u64,
@@ -43,19 +45,19 @@ struct Line {
 }
 
 impl Line {
-    /// Whether a call that sets out now waited for the one before.
+    /// Whether a call that is sent now waited for the one before.
     fn goes_on(&self, at: u64) -> bool {
         at <= self.last + if self.done { NEXT } else { AGAIN }
     }
 }
 
 impl Caps {
-    /// `behind`: operators may be long behind.
+    /// `behind` tells whether operators may be long behind in this run.
     pub fn new(behind: bool) -> Self {
         Self { stale: if behind { VERY_STALE } else { STALE }, ..Self::default() }
     }
 
-    /// A call sets out.
+    /// Notes that an operator sends a call.
     pub fn sets_out(&mut self, call: &Call, at: u64) {
         if call.key.kind != "slots" || !call.sub.is_empty() {
             return;
@@ -69,7 +71,7 @@ impl Caps {
         }
     }
 
-    /// A call took effect.
+    /// Notes that a call took effect.
     pub fn done(&mut self, call: &Call, at: u64) {
         if let Some(line) = self.lines.get_mut(&call.key.name).filter(|_| call.key.kind == "slots") {
             (line.last, line.done) = (at, true);
@@ -80,7 +82,7 @@ impl Caps {
         self.sent.get(&claim.to_string()).copied()
     }
 
-    /// The most that a cap was of late at a time.
+    /// The highest value that a cap had recently, seen from a time.
     fn at_most(&self, name: &str, at: u64) -> Option<f64> {
         let history = self.history.get(name)?;
         let recent = history
@@ -92,7 +94,7 @@ impl Caps {
 
     pub fn set(&mut self, name: String, cap: f64, at: u64) {
         let history = self.history.entry(name).or_insert_with(|| vec![(f64::INFINITY, at)]);
-        // Nobody has gone by anything yet.
+        // Before the run begins, nobody has acted by the initial value.
         if at == 0 {
             history.clear();
         }
@@ -103,7 +105,7 @@ impl Caps {
     }
 }
 
-/// No group holds more than its quota, no submitter more than its ceiling.
+/// Checks that no group holds more than its quota, and no submitter more than its ceiling.
 pub fn capped(world: &mut World, key: &Key) {
     let Some(slot) = world.store.get(key) else { return };
     let claim = &slot["spec"]["claim"];
@@ -154,7 +156,7 @@ fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
     let slots = world.store.of("slots").filter(|(key, slot)| {
         let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
         let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
-        // Whoever makes up a Slot with a copy of a claim claims nothing more.
+        // A made-up Slot with a copy of a claim holds nothing more.
         world.checks.claims.contains(id)
             && !world.checks.tampered_slots.contains(&key.name)
             && !world.checks.let_go.contains(uid)
@@ -162,7 +164,7 @@ fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
     slots.map(|(_, slot)| &slot["spec"]["claim"])
 }
 
-/// How much claims have of what is limited, by name.
+/// How much these claims hold of each concurrency limit.
 fn shares<'a>(claims: impl Iterator<Item = &'a Value>) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for text in claims.filter_map(|claim| claim["matchedConcurrencyLimits"].as_array()).flatten() {
@@ -173,10 +175,11 @@ fn shares<'a>(claims: impl Iterator<Item = &'a Value>) -> BTreeMap<String, f64> 
     sums
 }
 
-/// No more is claimed of what jobs share than there is: a claim that takes more than it did finds it.
+/// Checks that claims hold no more of a concurrency limit than there is. Only a claim that takes more than before can
+/// violate that.
 pub fn limited(world: &mut World, key: &Key, before: Option<&Value>) {
     let Some(slot) = world.store.get(key) else { return };
-    // What an operator mends was so before somebody edited it.
+    // If the operator mends an edited Slot, the claim took its limits before the edit.
     if world.checks.tampered_slots.contains(&key.name) {
         return;
     }

@@ -1,4 +1,4 @@
-//! The invariants, on what the server has.
+//! The invariants. They are checked on the objects that the server has.
 
 mod machines;
 mod settled;
@@ -23,7 +23,7 @@ use super::verbs::{Call, Verb};
 use super::world::World;
 use machines::{carved, pods_fit};
 
-/// More calls than this in ten seconds are a loop.
+/// If operators make more calls than this in ten seconds, they are in a loop.
 const MOST_CALLS: usize = 3000;
 
 #[derive(Debug, Default)]
@@ -31,33 +31,33 @@ pub struct Checks {
     pub violation: Option<String>,
     pub tampered_slots: BTreeSet<String>,
     pub tampered_claims: BTreeSet<String>,
-    /// Procs (job uid, proc) whose pods people took away: how they ended may be lost.
+    /// Procs (job uid, proc) whose pods people took away. How they ended may be lost.
     pub lost: BTreeSet<(String, u32)>,
     /// Claims that operators wrote.
     pub claims: BTreeSet<String>,
-    /// Slots whose deletion was asked for, by uid: their claims are over.
+    /// The uids of Slots that an operator asked to delete: their claims are over.
     pub let_go: BTreeSet<String>,
-    /// The most that each machine ever had.
+    /// The most CPUs that each machine ever had.
     pub most_cpus: BTreeMap<String, i64>,
-    /// What claims are held to.
+    /// The quotas, ceilings and limits.
     pub caps: Caps,
-    /// Procs that ended by themselves, and how.
+    /// The exit codes of procs whose programs ended by themselves.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
-    /// Who asked pods to go, and who was told of ends.
+    /// Who asked pods to go, and which operators were told how pods ended.
     pub told: Ends,
     calls: VecDeque<u64>,
-    /// The operators that wrote, in the order in which they began.
+    /// The operators that have written, in the order of their first writes.
     writers: Vec<usize>,
     pub loops: bool,
 }
 
 impl Checks {
-    /// `behind`: operators may be long behind in this run.
+    /// `behind` tells whether operators may be long behind in this run.
     pub fn new(behind: bool) -> Self {
         Self { caps: Caps::new(behind), ..Self::default() }
     }
 
-    /// Whether that operator was the last to begin to write.
+    /// Whether this operator is the last that began to write.
     pub fn leads(&self, who: usize) -> bool {
         self.writers.last() == Some(&who)
     }
@@ -80,7 +80,7 @@ fn job_of<'a>(world: &'a World, uid: &str) -> Option<&'a Arc<Value>> {
     world.store.of("htcjobs").map(|(_, job)| job).find(|job| job["metadata"]["uid"] == uid)
 }
 
-/// Which procs a job's status says have ended well, and otherwise.
+/// The procs that ended well, and those that ended otherwise, as a job's status records them.
 pub fn recorded(job: &Value) -> (Ranges, Ranges) {
     let read =
         |field: &str| Ranges::parse(job["status"][field].as_str().unwrap_or_default()).unwrap_or_default();
@@ -94,8 +94,8 @@ pub fn is_recorded(world: &World, uid: &str, proc: u32) -> bool {
     })
 }
 
-/// A call takes effect whose caller hung up long ago: nobody can have known, so that what it does to a proc or a claim is
-/// held against nobody. That everything settles is asked all the same.
+/// Excuses a call that takes effect long after its caller hung up. No operator can have known of it, so that the
+/// invariants do not count what it does to a proc or a claim. Everything must settle all the same.
 pub fn excuse(world: &mut World, call: &Call) {
     world.coverage.fault("ghost of a call");
     world.note(|| format!("the ghost of a call: {:?} {}", call.verb, call.key.name));
@@ -122,7 +122,7 @@ pub fn excuse(world: &mut World, call: &Call) {
     }
 }
 
-/// Before a call takes effect.
+/// Checks a call before it takes effect.
 pub fn before(world: &mut World, class: Class, call: &Call) {
     match class {
         Class::CreatePod => claim_first(world, call),
@@ -149,7 +149,7 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
     }
 }
 
-/// Whether the call is of a version that others have written over: it is refused.
+/// Whether the call names a version of the object that is not the present one, so that the server refuses it.
 fn is_stale(world: &World, call: &Call) -> bool {
     let version = call.body["metadata"]["resourceVersion"].as_str();
     let found = world.store.get(&call.key);
@@ -157,7 +157,7 @@ fn is_stale(world: &World, call: &Call) -> bool {
     version.is_some() && version != now
 }
 
-/// After it has.
+/// Checks what a call did, after it has taken effect.
 pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Value>>) {
     let old = before.clone();
     let at = world.at();
@@ -168,7 +168,8 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
             let id = slot.and_then(|slot| slot["spec"]["claim"]["id"].as_str().map(str::to_owned));
             let new = id.is_some_and(|id| world.checks.claims.insert(id));
             carved(world, &call.key);
-            // One whose Slot is made again, since somebody deleted it, was within the caps when it was new.
+            // If somebody deleted the Slot of a claim, and it is made again: the claim was within the caps when it was
+            // new.
             if new {
                 capped(world, &call.key);
             }
@@ -185,7 +186,7 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
     world.coverage.saw(call, old.as_deref(), object.as_deref());
 }
 
-/// A claim exists before its pod.
+/// Checks that the claim of a new pod exists.
 fn claim_first(world: &mut World, call: &Call) {
     if world.store.get(&call.key).is_some() || is_backfill(&call.body) {
         return;
@@ -195,7 +196,7 @@ fn claim_first(world: &mut World, call: &Call) {
         return;
     }
     let (job, proc) = proc_of(&call.body);
-    // Somebody may have made up another Slot with a copy of the claim.
+    // Somebody may have made up another Slot with a copy of the claim, which does not count.
     let written = world.store.of("slots").map(|(_, slot)| &slot["spec"]["claim"]).any(|claim| {
         claim["id"] == id.as_str() && claim["job"]["uid"] == job.as_str() && claim["proc"] == proc
     });
@@ -207,7 +208,8 @@ fn claim_first(world: &mut World, call: &Call) {
     }
 }
 
-/// A claim outlives its pod until the pod's end is recorded. `next` is the claim that follows on the slot, if any.
+/// Checks that a claim does not end before the end of its pod is recorded. `next` is the claim that follows on the
+/// slot, if there is one.
 fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
     let Some(found) = world.store.get(slot) else { return };
     let claim = &found["spec"]["claim"];
@@ -248,15 +250,15 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
     }
 }
 
-/// Whether a pod's program runs, or may begin to for all that its object says. A grace of 0 says nothing of a program that
-/// runs: the kubelet says when that has ended.
+/// Whether a pod's program runs, or its object allows that it may still begin. A grace period of 0 does not prove that
+/// a program has ended: only the kubelet says so.
 fn lives(world: &World, pod: &Value) -> bool {
     let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
     let runs = world.kubelets.processes.get(uid).is_some_and(|process| process.alive && !process.disowned);
     runs || (!has_ended(pod) && pod["metadata"]["deletionGracePeriodSeconds"] != 0)
 }
 
-/// Whether the pod's process ended by itself, held by nothing but our finalizer.
+/// Whether the pod's program ended by itself while nothing but the tracking finalizer keeps the pod.
 fn ended_by_itself(world: &World, pod: &Value) -> bool {
     let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
     tracked
@@ -270,11 +272,11 @@ fn unrecorded_is_fine(world: &World, pod: &Value) -> bool {
     is_recorded(world, &job, proc) || world.checks.lost.contains(&(job, proc))
 }
 
-/// A pod is let go after its end is recorded.
+/// Checks that the tracking finalizer is taken off a pod only after the pod's end is recorded.
 fn end_first(world: &mut World, call: &Call) {
     let key = &call.key;
     let Some(pod) = world.store.get(key) else { return };
-    // One that was sent long ago may be for an earlier pod of that name: it is refused.
+    // A call that was sent long ago may mean an earlier pod of this name. The server refuses it.
     let meant = call.body["metadata"]["uid"] == pod["metadata"]["uid"];
     if !meant || !is_ours(&pod) || finalizers(&pod).is_empty() {
         return;
@@ -287,7 +289,7 @@ fn end_first(world: &mut World, call: &Call) {
     }
 }
 
-/// A pod is taken off the server by force only where it is certain that it does not run.
+/// Checks that a pod is deleted by force only if it is certain that its program does not run.
 fn certain_first(world: &mut World, call: &Call) {
     let Some(pod) = world.store.get(&call.key) else { return };
     let uid = call.body["preconditions"]["uid"].as_str();
@@ -295,14 +297,14 @@ fn certain_first(world: &mut World, call: &Call) {
         return;
     }
     let process = uid.and_then(|uid| world.kubelets.processes.get(uid));
-    // Where the Node was deleted nobody else will end it; that it has not ended by then the others here judge.
+    // If the Node was deleted, nobody else deletes its pods. Other checks find a program that still runs then.
     let runs = |process: &Process| process.alive && world.store.get(&node_key(&process.node)).is_some();
     if process.is_some_and(|process| runs(process) && !process.disowned) {
         world.violated(format!("the pod {} is deleted by force while it runs", call.key.name));
     }
 }
 
-/// A job is let go after its pods.
+/// Checks that a job's finalizer is taken off only after its pods have ended.
 fn pods_first(world: &mut World, call: &Call) {
     let Some(job) = world.store.get(&call.key) else { return };
     let version = call.body["metadata"]["resourceVersion"].as_str();
@@ -319,7 +321,7 @@ fn pods_first(world: &mut World, call: &Call) {
     }
 }
 
-/// Operators lead one after another: one that another has followed never writes again.
+/// Checks that operators lead one after another: once another operator has written, the earlier one never writes again.
 pub fn writes(world: &mut World, who: usize) {
     match world.checks.writers.iter().position(|writer| *writer == who) {
         Some(n) if n + 1 == world.checks.writers.len() => {}
@@ -328,7 +330,7 @@ pub fn writes(world: &mut World, who: usize) {
     }
 }
 
-/// What is recorded stays recorded.
+/// Checks that an end that is recorded stays recorded.
 fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     let (Some(before), Some(now)) = (before, world.store.get(key)) else { return };
     let (old_well, old_ill) = recorded(&before);
@@ -354,7 +356,7 @@ fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     }
 }
 
-/// What was pledged to a job holds as long as it runs, and the time that it stood still only grows, whoever leads.
+/// Checks that a running job keeps its longest vacating time, and that its suspended time only grows, whoever leads.
 fn pledged(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     let (Some(before), Some(now)) = (before, world.store.get(key)) else { return };
     let (old, new) = (&before["status"]["running"], &now["status"]["running"]);
@@ -367,8 +369,8 @@ fn pledged(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     }
 }
 
-/// A pod is deleted by force before its kubelet has given it a last phase: nobody knows of an end that only wanted that phase
-/// whether it was an eviction, so that the proc may run again.
+/// Notes that the operator deletes a pod by force before its kubelet has written a final phase. If only that phase was
+/// missing, nobody knows whether the end was an eviction, and so the proc may run again.
 fn give_up(world: &mut World, call: &Call) {
     let Some(pod) = world.store.get(&call.key).filter(|pod| is_ours(pod) && !is_over(pod)) else { return };
     let (job, proc) = proc_of(&pod);
@@ -377,7 +379,7 @@ fn give_up(world: &mut World, call: &Call) {
     }
 }
 
-/// A kubelet starts a process.
+/// Checks a process that a kubelet starts.
 pub fn started(world: &mut World, process: &Process) {
     let (job, proc) = (&process.job, process.proc);
     let name = &process.pod;
@@ -408,7 +410,7 @@ pub fn started(world: &mut World, process: &Process) {
     }
 }
 
-/// Whether a proc is held under the spec as it is.
+/// Whether the job's status says that a proc is held, and the spec has not changed since.
 fn is_held(job: &Value, proc: u32) -> bool {
     let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
     let procs = held.filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());

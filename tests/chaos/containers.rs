@@ -1,7 +1,9 @@
-//! One kubelet: which pods it admits, what it tells their programs, and what it reports of their containers, in its order.
+//! One kubelet: which pods it admits, what it tells their programs, and what it reports of their containers, in the
+//! order in which a kubelet does so.
 //!
-//! Of a pod that ends it reports first that the main container has ended, in phase Running; when all containers have, about a
-//! second later, the terminal phase; and then it deletes the pod with grace 0, if somebody asked for its deletion.
+//! When a pod ends, the kubelet first reports that the main container has ended, in phase Running. When all containers
+//! have ended, about a second later, it reports the final phase. If somebody asked for the deletion of the pod, the
+//! kubelet then deletes it with a grace period of 0.
 
 mod starting;
 
@@ -16,19 +18,19 @@ use super::processes::{Beside, Over, Process};
 use super::store::{Key, is_deleting, meta};
 use super::world::World;
 
-/// What a kubelet says of an image that is not even a name: it does not try again.
+/// The reason that a kubelet gives for an image that is not even a valid name. The kubelet does not try again.
 const HOPELESS: &str = "InvalidImageName";
 
 /// The container beside the main one.
 const BESIDE: &str = "proxy";
 
-/// What keeps a pod's container from starting.
+/// The reason why a pod's container does not start, as its status gives it; empty if there is none.
 fn waits_for(pod: &Value) -> &str {
     pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].as_str().unwrap_or_default()
 }
 
 impl World {
-    /// What the programs on a machine do, whether anybody hears of it or not.
+    /// Runs the programs on a machine, whether anybody hears of it or not.
     pub fn run_processes(&mut self, node: &str, at: u64) {
         for process in self.kubelets.processes.values_mut().filter(|process| process.node == node) {
             process.live(at);
@@ -45,7 +47,8 @@ impl World {
         for (key, pod) in &pods {
             self.run_pod(node, key, pod, at);
         }
-        // A program whose pod is gone is told to end, with the least grace, unless it was before.
+        // If the pod of a program is gone, the kubelet tells the program to end with the shortest grace period, unless
+        // it told the program before.
         let uids: Vec<&str> = pods.iter().map(|(_, pod)| meta(pod, "uid")).collect();
         let seed = self.seed;
         for (uid, process) in &mut self.kubelets.processes {
@@ -71,7 +74,7 @@ impl World {
             }
             return;
         };
-        // A kubelet that evicts a pod ends all containers before it writes anything of them.
+        // A kubelet that evicts a pod ends all containers before it writes anything about them.
         let ended = match &over.evicted {
             Some(_) => Some(over.at),
             None => process.all_over(&uid, self.seed),
@@ -81,7 +84,7 @@ impl World {
             super::ends::reported(self, &process, &over, pod);
             self.kubelets.processes.get_mut(&uid).unwrap().reported = Some(at);
             self.report_end(key, &process, &over, ended.is_some_and(|ended| ended <= at));
-            // Now and then nobody sees a pod between the end of its container and its own.
+            // Sometimes nobody sees a pod between the end of its container and its own end.
             if process.beside.is_none() && self.draw(&format!("at once {uid}"), 8) == 0 && seed != 0 {
                 self.settle(key, &uid, &over);
             }
@@ -99,7 +102,7 @@ impl World {
         }
     }
 
-    /// A pod whose containers have not run here.
+    /// Handles a pod whose containers have not run on this machine.
     fn run_unstarted(&mut self, node: &str, key: &Key, pod: &Value) {
         if is_over(pod) || is_deleting(pod) {
             if !is_over(pod) {
@@ -113,7 +116,7 @@ impl World {
         }
     }
 
-    /// A pod that is deleted before it started: some kubelets make up how its container ended.
+    /// Ends a pod that is deleted before it started. Some kubelets make up how its container ended.
     fn end_unstarted(&mut self, key: &Key, pod: &Value) {
         if self.draw(&format!("unstarted {}", meta(pod, "uid")), 2) == 0 {
             self.coverage.fault("pod that never started ends with 137");
@@ -124,13 +127,13 @@ impl World {
                 pod["status"]["containerStatuses"] = json!([{"name": "main", "state": state}]);
             });
         } else if !waits_for(pod).is_empty() {
-            // It says no longer what the container waited for.
+            // The status no longer says what the container waited for.
             let state = json!({"waiting": {"reason": "ContainerCreating"}});
             self.edit(key, |pod| pod["status"]["containerStatuses"][0]["state"] = state);
         }
     }
 
-    /// The kubelet tells the containers to end. What it is told later does not change what it told them.
+    /// Tells the containers to end. If they were told before, that stays as it was.
     fn tell_to_end(&mut self, uid: &str, pod: &Value, at: u64) {
         let own = pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap_or(30);
         let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(own);
@@ -138,7 +141,7 @@ impl World {
         self.kubelets.processes.get_mut(uid).unwrap().tell(uid, grace, at, seed);
     }
 
-    /// Says that the main container has ended; the phase stays.
+    /// Reports that the main container has ended. The phase stays as it is.
     fn report_end(&mut self, key: &Key, process: &Process, over: &Over, all: bool) {
         let time = self.text_of(&process.node, over.at);
         let Over { code, reason, message, own, .. } = over;
@@ -161,11 +164,12 @@ impl World {
         });
     }
 
-    /// All containers have ended: the terminal phase, unless somebody else has written one.
+    /// Reports the final phase once all containers have ended, unless somebody else has written one.
     fn settle(&mut self, key: &Key, uid: &str, over: &Over) {
         self.kubelets.processes.get_mut(uid).unwrap().settled = true;
         let now = self.text(self.at());
-        // A container beside the main one ends because it is told to, and so it has failed, and its pod with it.
+        // An ordinary container beside the main one ends because the kubelet tells it to. So it fails, and the pod with
+        // it.
         let failed = over.code != 0 || self.kubelets.processes[uid].beside == Some(Beside::Container);
         let phase = if failed { "Failed" } else { "Succeeded" };
         self.note(|| format!("the kubelet: {} is {phase}", key.name));
@@ -187,7 +191,7 @@ impl World {
         self.note(|| format!("the kubelet: {} fails: {reason}", key.name));
         self.edit(key, |pod| {
             let conditions = pod["status"]["conditions"].take();
-            // Of a pod that it does not admit a kubelet knows no containers.
+            // A kubelet knows no containers of a pod that it does not admit.
             pod["status"] = json!({"phase": "Failed", "reason": reason, "message": "no"});
             if conditions.is_array() {
                 pod["status"]["conditions"] = conditions;
@@ -195,10 +199,10 @@ impl World {
         });
     }
 
-    /// The machine was off meanwhile: the pod is not admitted again, or the runtime does not know what became of it and the
-    /// kubelet makes something up.
+    /// Ends a pod that the machine lost because it was off. The kubelet does not admit the pod again, or makes up how
+    /// its containers ended, which the runtime does not know.
     fn lose(&mut self, node: &str, key: &Key, pod: &Value) {
-        // The garbage collector leaves what a pod says of its containers: the kubelet corrects that.
+        // The garbage collector does not change what a pod's status says of its containers. The kubelet corrects that.
         let collected = is_over(pod) && pod["status"]["containerStatuses"][0]["state"]["running"].is_object();
         if is_over(pod) && !collected {
             if is_deleting(pod) {

@@ -1,4 +1,4 @@
-//! What runs reached: states, transitions, ends of procs, kinds of faults, and pairs of them in one run.
+//! Counts what runs reached: states, transitions, ends of procs, kinds of faults, and pairs of faults in one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::verbs::{Call, Verb};
 
-/// States that the operator writes, which runs have to reach. Others pass in less time than a status takes.
+/// The states in objects that runs must reach. Other states last for less time than an operator takes to write a
+/// status.
 const STATES: [&str; 15] = [
     "job Completed",
     "job Failed",
@@ -27,7 +28,7 @@ const STATES: [&str; 15] = [
     "pod Running, deleting at Delete",
 ];
 
-/// What becomes of claims, which runs have to reach.
+/// What happens to claims, and must happen in some run.
 const CLAIMS: [&str; 5] = [
     "a claim is written",
     "a claim is used again",
@@ -36,10 +37,10 @@ const CLAIMS: [&str; 5] = [
     "a claim ends",
 ];
 
-/// Transitions by the manual's numbers that runs have to reach.
+/// The transitions, by the manual's numbers, that runs must reach.
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
-/// Every kind of fault.
+/// The kinds of faults. Each must happen in some run.
 const FAULTS: [&str; 81] = [
     "error",
     "error after effect",
@@ -126,11 +127,11 @@ const FAULTS: [&str; 81] = [
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// How many runs reached it.
+    /// In how many runs each state was reached.
     pub states: BTreeMap<String, u64>,
-    /// Slots of all kinds: state/activity.
+    /// The states and activities that slots of all kinds had.
     pub pairs_of_slots: BTreeMap<String, u64>,
-    /// Transitions that objects told of, by number.
+    /// The transitions that objects showed, by number.
     pub transitions: BTreeMap<u8, u64>,
     pub claims: BTreeMap<&'static str, u64>,
     pub faults: BTreeMap<&'static str, u64>,
@@ -142,7 +143,7 @@ impl Coverage {
         self.faults.insert(name, 1);
     }
 
-    /// What a call wrote.
+    /// Counts what a call wrote.
     pub fn saw(&mut self, call: &Call, before: Option<&Value>, object: Option<&Value>) {
         self.claims(call, before, object);
         let Some(object) = object else { return };
@@ -174,7 +175,7 @@ impl Coverage {
         }
     }
 
-    /// What became of a claim, and of a slot: transitions that no status says for long enough, or at all.
+    /// Counts what a call did to a claim or a slot, if no status shows it, or none shows it for long enough.
     fn claims(&mut self, call: &Call, before: Option<&Value>, object: Option<&Value>) {
         let text = |object: Option<&Value>, path: &str| {
             object.and_then(|o| o.pointer(path)).filter(|value| !value.is_null()).cloned()
@@ -193,7 +194,7 @@ impl Coverage {
                 };
                 self.claims.insert(what, 1);
             }
-            // Of partitionable slots no transition is told but what they were and are.
+            // A partitionable slot's object shows no transitions: only its states before and after are known.
             ("partitionableslots", "status") => {
                 let pair = |object: Option<&Value>| {
                     let part = |path| text(object, path)?.as_str().map(str::to_owned);
@@ -211,7 +212,7 @@ impl Coverage {
         }
     }
 
-    /// Counts the pairs of faults of one run.
+    /// Counts the pairs of faults of one run, at its end.
     pub fn close(&mut self) {
         let names: BTreeSet<&'static str> = self.faults.keys().copied().collect();
         for one in &names {
@@ -235,7 +236,7 @@ impl Coverage {
         sum(&mut self.pairs, &other.pairs);
     }
 
-    /// What should be reached and is not.
+    /// What runs must reach and did not.
     pub fn missing(&self) -> Vec<String> {
         let missing =
             STATES.iter().filter(|state| !self.states.contains_key(**state)).map(|state| (*state).to_owned());
@@ -251,7 +252,7 @@ impl Coverage {
         missing.chain(transitions).chain(faults).collect()
     }
 
-    /// The manual's states with their activities, and its transitions: what of them objects told of.
+    /// Prints the manual's states, activities and transitions, and which of them objects showed.
     fn print_table(&self) {
         let states: BTreeSet<State> =
             TRANSITIONS_OF_THE_MANUAL.iter().flat_map(|arrow| [arrow.from, arrow.to]).collect();

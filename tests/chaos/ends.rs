@@ -1,8 +1,9 @@
-//! Which ends of programs an operator has to count, and which it may.
+//! Which ends of programs an operator must count, and which it may count.
 //!
-//! A proc may be counted as done or failed only if its program ended by itself: never because it was told to. An end that was
-//! reported before anybody asked the pod to go, and that the leader was told of before, must be counted; so must one that is
-//! dated long before the asking. Of what is between nobody can be certain, and it may go either way.
+//! An operator may count a proc as done or failed only if its program ended by itself: never if the program was told to
+//! end. An operator must count an end that was reported before anybody asked the pod to go, if the leader was told of
+//! it before. It must also count an end that is dated long before anybody asked. In all cases between these, nobody can
+//! be certain, and the operator may count the end or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,23 +17,24 @@ use super::processes::{Over, Process};
 use super::store::{is_deleting, meta};
 use super::world::World;
 
-/// By how many seconds the clocks of nodes and of the server may differ.
+/// By how many seconds the clocks of nodes may differ from the server's.
 const SKEW: i64 = 60;
-/// How long before it is told of an end an operator may have made up its mind to delete the pod, in milliseconds.
+/// How long before an operator is told of an end it may have decided to delete the pod, in milliseconds.
 const MADE_UP: u64 = 10_000;
 
-/// What is known of ends and of who asked pods to go.
+/// Which pods ended, who was told of the ends, and which pods somebody asked to go.
 #[derive(Debug, Default)]
 pub struct Ends {
-    /// How far the server's history was read.
+    /// How much of the server's history has been read.
     read: usize,
-    /// Pods that somebody asked to go, by uid.
+    /// The uids of pods that somebody asked to go.
     asked: BTreeSet<String>,
-    /// When a leader was told of the end of a pod that nobody had asked to go: by uid, the leader and the time.
+    /// For each pod that ended before anybody asked it to go, by uid: the leader that was told of the end, and when.
     told: BTreeMap<String, (usize, u64)>,
-    /// When operators set out first to ask a pod to go, by operator and uid.
+    /// When each operator first sent a call that asks a pod to go, by operator and the pod's uid.
     sent: BTreeMap<(usize, String), u64>,
-    /// Ends that a leader was told of before anybody asked, and that it has to count as long as it leads.
+    /// The ends that a leader was told of before anybody asked the pod to go, by the pod's uid. The leader must count
+    /// each of them as long as it leads.
     owed: BTreeMap<String, (usize, (String, u32))>,
 }
 
@@ -46,7 +48,7 @@ fn is_disrupted(pod: &Value) -> bool {
     conditions.into_iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
 }
 
-/// How the main container ended, as the pod says, or the init container without which it never started.
+/// How the pod's main container ended, by its status; or its init container, if the main container never started.
 pub fn terminated(pod: &Value) -> &Value {
     let status = &pod["status"];
     let main = &status["containerStatuses"][0]["state"]["terminated"];
@@ -54,9 +56,9 @@ pub fn terminated(pod: &Value) -> &Value {
     if main.is_null() { &status["initContainerStatuses"][0]["state"]["terminated"] } else { main }
 }
 
-/// The kubelet reports that the main container of a pod has ended: `pod` is as it was before.
+/// Notes that the kubelet reports the end of a pod's main container. `pod` is the pod before the report.
 pub fn reported(world: &mut World, process: &Process, over: &Over, pod: &Value) {
-    // Backfill work is no proc of anybody's.
+    // Backfill work belongs to no proc.
     if process.job.is_empty() {
         return;
     }
@@ -71,18 +73,18 @@ pub fn reported(world: &mut World, process: &Process, over: &Over, pod: &Value) 
     }
 }
 
-/// An operator sets out to ask a pod to go.
+/// Notes that an operator sends a call that asks a pod to go.
 pub fn sets_out(world: &mut World, who: usize, uid: &str) {
     let at = world.at();
     world.checks.told.sent.entry((who, uid.to_owned())).or_insert(at);
 }
 
-/// An operator is told what a pod says.
+/// Notes that an operator is told what a pod's status says.
 pub fn tell(world: &mut World, who: usize, pod: &Value) {
     if !is_ours(pod) || is_asked(pod) || terminated(pod).is_null() || !world.checks.leads(who) {
         return;
     }
-    // Whoever cannot decode the pod is told nothing.
+    // An operator that cannot decode the pod learns nothing from it.
     if people::is_garbled(pod) {
         return;
     }
@@ -90,7 +92,8 @@ pub fn tell(world: &mut World, who: usize, pod: &Value) {
     world.checks.told.told.entry(meta(pod, "uid").to_owned()).or_insert((who, at));
 }
 
-/// Reads what was written since: of a pod that is asked to go after its end was reported, whether that end has to be counted.
+/// Reads the server's new history. If a pod was asked to go after its end was reported, decides whether an operator
+/// must count that end.
 pub fn read(world: &mut World) {
     let from = world.checks.told.read;
     world.checks.told.read = world.store.history.len();
@@ -125,19 +128,20 @@ fn asked(world: &mut World, uid: &str, pod: &Value) {
     }
 }
 
-/// Whether the end of a pod is dated so long before its deletion was asked for that it has nothing to do with that.
+/// Whether a pod's end is dated so long before its deletion was asked for that the two have nothing to do with each
+/// other.
 fn is_long_ago(pod: &Value) -> bool {
     let time = |value: &Value| value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    // The kubelet's own deletion, with grace 0, hides when the first one was: nothing is certain then.
+    // The kubelet's own deletion, with a grace period of 0, hides when the first deletion was. Then nothing is certain.
     let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|grace| *grace > 0);
     let deadline = time(&pod["metadata"]["deletionTimestamp"]);
     let asked = deadline.zip(grace).map(|(deadline, grace)| deadline.as_second() - grace);
     let ended = time(&terminated(pod)["finishedAt"]).map(Timestamp::as_second);
-    // The operator's clock, by which its condition is dated, may be wrong by anything.
+    // The operator's condition is dated by the operator's clock, which may be wrong by any amount.
     !is_disrupted(pod) && asked.zip(ended).is_some_and(|(asked, ended)| asked - ended > SKEW)
 }
 
-/// What a leader knew and had not recorded is lost with it.
+/// Forgets the ends that former leaders knew and had not recorded: their knowledge is lost.
 pub fn forget(world: &mut World) {
     let owed = std::mem::take(&mut world.checks.told.owed);
     for (uid, (who, key)) in owed {

@@ -1,4 +1,5 @@
-//! Nodes: what the cluster's own controllers do about them and about orphans, and when their kubelets are heard.
+//! Nodes: when their kubelets are heard, and what the cluster's own controllers do about nodes and about pods without
+//! an owner.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +12,41 @@ use super::processes::{Fated, Process};
 use super::store::{Key, is_deleting, meta};
 use super::world::World;
 
-/// How often kubelets renew their leases, in milliseconds.
+/// How often a kubelet renews its Lease, in milliseconds.
 const HEARTBEAT: u64 = 10_000;
-/// How long a node may be silent before the cluster says so.
+/// After how long a silence the cluster marks a node, in milliseconds.
 const SILENT: u64 = 40_000;
 
-/// How a process ends that an agent ends.
+/// The exit code of a process that an agent kills.
 pub const FENCED: i64 = 137;
 
-/// A machine.
+/// The state of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     pub cpus: i64,
-    /// It is on.
+    /// Whether the machine is on.
     pub on: bool,
-    /// Nobody hears it before then.
+    /// Until when nobody hears the machine.
     pub cut_until: u64,
-    /// It refuses so many pods.
+    /// How many more pods the kubelet refuses.
     pub refuses: u8,
     beat: u64,
     heard: u64,
-    /// Since when its node is gone.
+    /// Since when the machine's Node is gone.
     gone: Option<u64>,
-    /// Something took CPUs that the operator could not know of in time.
+    /// Whether something took CPUs that the operator could not know of in time.
     pub crowded: bool,
     pub agent: Agent,
-    /// By how many seconds its clock is wrong, where a story says so.
+    /// By how many seconds the machine's clock is wrong, if a story says so.
     pub wrong: i64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Kubelets {
     pub machines: BTreeMap<String, Machine>,
-    /// By pod uid.
+    /// The processes, by pod uid.
     pub processes: BTreeMap<String, Process>,
-    /// What stories want of programs.
+    /// How programs are to behave that begin from now on, if a story says so.
     pub fated: Option<Fated>,
 }
 
@@ -53,17 +54,17 @@ pub fn node_key(name: &str) -> Key {
     Key::new("nodes", "", name)
 }
 
-/// Whether a pod is of a job of the pool.
+/// Whether a pod runs a proc of the pool.
 pub fn is_ours(pod: &Value) -> bool {
     marks::label(pod, labels::JOB_UID).is_some()
 }
 
-/// Whether a pod does backfill work.
+/// Whether a pod does backfill work of the pool.
 pub fn is_backfill(pod: &Value) -> bool {
     marks::label(pod, labels::BACKFILL).is_some()
 }
 
-/// Whether a pod is the operator's.
+/// Whether the operator made a pod.
 pub fn is_of_pool(pod: &Value) -> bool {
     is_ours(pod) || is_backfill(pod)
 }
@@ -80,7 +81,7 @@ pub fn has_ended(pod: &Value) -> bool {
     is_over(pod) || (!main.is_empty() && main.iter().chain(&of("initContainerStatuses")).all(ended))
 }
 
-/// Writes the condition `DisruptionTarget` on a pod: the reason is the last one's, the time the first one's.
+/// Writes the condition `DisruptionTarget` on a pod. A condition that is there gets the new reason and keeps its time.
 pub fn disrupt(pod: &mut Value, reason: &str, now: &str) {
     let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let is_it = |one: &Value| one["type"] == "DisruptionTarget";
@@ -92,7 +93,7 @@ pub fn disrupt(pod: &mut Value, reason: &str, now: &str) {
 }
 
 impl World {
-    /// Half a second of all nodes.
+    /// Runs all nodes for half a second.
     pub fn tick(&mut self) {
         let at = self.at();
         let names: Vec<String> = self.kubelets.machines.keys().cloned().collect();
@@ -116,8 +117,9 @@ impl World {
         super::ends::forget(self);
     }
 
-    /// Whoever deletes the Node of a machine that is on and that nobody hears says what is not so; and nobody can know of a
-    /// program that outlives its grace where there is no Node.
+    /// Excuses the operator for programs on a machine that is on although somebody deleted its Node. If nobody hears
+    /// the machine, the deletion states what is not so. And without a Node nobody can know of a program that outlives
+    /// its grace period.
     pub fn give_up(&mut self, name: &str, at: u64, heard: bool) {
         for process in self.kubelets.processes.values_mut().filter(|process| process.node == name) {
             let outlives = process.told.is_some_and(|told| told.granted <= at && told.dies > told.granted);
@@ -128,7 +130,7 @@ impl World {
     fn heartbeat(&mut self, name: &str, at: u64) {
         let machine = self.kubelets.machines.get_mut(name).unwrap();
         machine.heard = at;
-        // A kubelet does not make its Node again, nor a Lease without one.
+        // A kubelet creates neither its Node anew nor a Lease for a missing Node.
         if (machine.beat != 0 && at < machine.beat + HEARTBEAT) || self.store.get(&node_key(name)).is_none() {
             return;
         }
@@ -155,7 +157,7 @@ impl World {
         i64::try_from(self.draw(&format!("wrong {node}"), 61)).unwrap() - 30
     }
 
-    /// A time as a node's kubelet writes it: in whole seconds, by its own clock.
+    /// A time as the node's kubelet writes it: in whole seconds, by its own clock.
     pub fn text_of(&mut self, node: &str, at: u64) -> String {
         let wrong = self.clock_of(node);
         if wrong != 0 {
@@ -165,7 +167,7 @@ impl World {
         jiff::Timestamp::from_second(time).unwrap().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Says that a node is silent; fails and deletes the pods of one that is gone.
+    /// Marks a node that is silent. If its Node has been gone for long, fails and deletes its pods.
     fn node_controller(&mut self, name: &str, at: u64) {
         let there = self.store.get(&node_key(name)).is_some();
         let machine = self.kubelets.machines.get_mut(name).unwrap();
@@ -194,7 +196,7 @@ impl World {
         }
     }
 
-    /// Pods go after the job or policy that owns them.
+    /// Deletes pods whose owner, a job or policy, is gone.
     fn collect_garbage(&mut self) {
         let owners = self.store.of("htcjobs").chain(self.store.of("nodepolicies"));
         let owners: Vec<String> = owners.map(|(_, owner)| meta(owner, "uid").to_owned()).collect();
@@ -212,13 +214,13 @@ impl World {
         }
     }
 
-    /// The machine goes off, and with it what ran there.
+    /// Switches the machine off. Whatever runs there ends.
     pub fn switch_off(&mut self, name: &str) {
         if let Some(machine) = self.kubelets.machines.get_mut(name) {
             machine.on = false;
         }
         for process in self.kubelets.processes.values_mut().filter(|process| process.node == name) {
-            // A container that had ended before is found again.
+            // A container that had ended before is found again when the machine is back.
             process.settled |= process.alive;
             (process.alive, process.beside) = (false, None);
         }

@@ -1,16 +1,16 @@
 //! How policies divide nodes into slots.
 
-/// A division, and what it comes to on a node of 8 CPUs.
+/// A division of a node, with its result on a node of 8 CPUs.
 pub struct Division {
     pub text: &'static str,
-    /// Static slots.
+    /// The number of static slots.
     pub fixed: usize,
     pub partitionable: usize,
-    /// The CPUs of the largest slot, which has the node's GPU too.
+    /// The CPUs of the largest slot, which also has the node's GPU.
     pub largest: i64,
 }
 
-/// By number; the first is none at all.
+/// The divisions, by number. The first has no text: the default division.
 pub const LAYOUTS: [Division; 5] = [
     Division { text: "", fixed: 0, partitionable: 1, largest: 8 },
     Division {
@@ -44,5 +44,5 @@ pub const LAYOUTS: [Division; 5] = [
     },
 ];
 
-/// One that is more than any node has.
+/// A division that asks for more than any node has.
 pub const UNFIT: &str = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = cpus=99\n";

@@ -1,11 +1,12 @@
-//! Pods that are asked to go, and kubelets that end them in their own time: what an operator may count, and when a proc is free.
+//! Tests of pods that somebody asks to go, and of kubelets that end them in their own time: which ends an operator may
+//! count, and when a proc may run again.
 
 use super::plan::{Class, Order, Plan, What, When};
 use super::processes::{Beside, Fated, HANDLERS};
 use super::regressions::{goes_well, job, story};
 use super::run::run;
 
-/// The number of the handler that ignores TERM.
+/// The number of the handler that ignores SIGTERM.
 const IGNORES: usize = 8;
 
 /// A job of one proc that runs without end.
@@ -17,7 +18,7 @@ fn handler(n: usize) -> (When, What) {
     (When::At(0), What::Fated(Some(Fated::Handler(n))))
 }
 
-/// Ways in which a pod is asked to go.
+/// The ways in which somebody asks a pod to go.
 fn asks() -> [What; 5] {
     [
         What::ApiEvict(0),
@@ -28,7 +29,7 @@ fn asks() -> [What; 5] {
     ]
 }
 
-/// Whatever a handler does, and however long it takes for that: a program that was told to end has not done its work.
+/// Whatever a handler does, and however long it takes: a program that was told to end has not done its work.
 #[test]
 fn what_ends_because_it_was_asked_to_is_run_again() {
     for n in 0..HANDLERS.len() - 1 {
@@ -40,7 +41,7 @@ fn what_ends_because_it_was_asked_to_is_run_again() {
     }
 }
 
-/// The same where the node's clock differs from the server's, as whole seconds do anyway.
+/// The node's clock differs from the server's. Even correct clocks may differ, since times are whole seconds.
 #[test]
 fn a_node_whose_clock_is_wrong_does_not_make_an_eviction_an_end() {
     for n in 0..7 {
@@ -52,7 +53,7 @@ fn a_node_whose_clock_is_wrong_does_not_make_an_eviction_an_end() {
     }
 }
 
-/// The pod is asked to go and ends while nobody leads.
+/// Somebody asks the pod to go, and it ends, while nobody leads.
 #[test]
 fn an_eviction_that_nobody_saw_is_none_of_the_programs_ends() {
     for n in 0..7 {
@@ -68,10 +69,10 @@ fn an_eviction_that_nobody_saw_is_none_of_the_programs_ends() {
     }
 }
 
-/// The number of the kind, of those that operators watch.
+/// The number of the kind pods among those that operators watch.
 const PODS: u8 = 1;
 
-/// A program ends by itself about when somebody asks its pod to go.
+/// A program ends by itself at about the time when somebody asks its pod to go.
 #[test]
 fn an_end_about_when_it_is_asked_for_goes_either_way_and_the_proc_ends_once() {
     for seed in 0..4 {
@@ -84,7 +85,7 @@ fn an_end_about_when_it_is_asked_for_goes_either_way_and_the_proc_ends_once() {
     }
 }
 
-/// A kubelet that ends a pod does not look at a grace that is shorter (kubernetes#83916).
+/// A kubelet that already ends a pod ignores a shorter grace period (kubernetes#83916).
 #[test]
 fn a_program_that_ignores_term_runs_for_all_of_its_first_grace() {
     for again in [What::DeletePod(0, true), What::DeleteSooner(0, 0), What::DeleteSooner(0, 1)] {
@@ -100,7 +101,8 @@ fn a_program_that_ignores_term_runs_for_all_of_its_first_grace() {
     }
 }
 
-/// A pod that is deleted by force, and that our finalizer holds, runs until its kubelet says that it has ended.
+/// Somebody deletes a pod by force. The tracking finalizer keeps it, and it runs until its kubelet says that it has
+/// ended.
 #[test]
 fn a_pod_that_is_deleted_by_force_is_waited_for() {
     for n in [0, 4, IGNORES] {
@@ -116,7 +118,7 @@ fn a_pod_that_is_deleted_by_force_is_waited_for() {
     }
 }
 
-/// A kubelet whose Node is deleted goes on, and ends what it was told to end when it was told.
+/// A kubelet whose Node somebody deletes works on, and ends its pods at the times that it was told.
 #[test]
 fn the_node_of_a_machine_that_is_on_is_deleted() {
     for n in [0, 4, 6, IGNORES] {
@@ -137,7 +139,7 @@ fn the_node_of_a_machine_that_is_on_is_deleted() {
     }
 }
 
-/// What a node makes up about containers that it lost is no exit of the program.
+/// A node that lost containers makes up how they ended. No program exited so.
 #[test]
 fn a_node_that_starts_again_fails_no_proc() {
     for at in (4000..9000).step_by(500) {
@@ -145,13 +147,13 @@ fn a_node_that_starts_again_fails_no_proc() {
     }
 }
 
-/// A program that takes too much, or never ran, has not failed by itself. Once the job is edited it runs.
+/// A program that takes too much, or never ran, has not failed by itself. Once somebody edits the job, it runs.
 #[test]
 fn a_program_that_takes_too_much_or_is_not_there_has_not_failed() {
     for fate in [Fated::OutOfMemory, Fated::OutOfDisk, Fated::NoCommand] {
         let items = vec![
             (When::At(0), What::Fated(Some(fate))),
-            // By then each has met its fate.
+            // By then each program has ended so.
             (When::At(40_000), What::Fated(None)),
         ];
         goes_well(story(2, job(2), items));
@@ -167,7 +169,7 @@ fn a_failed_init_container_is_an_end_of_its_proc() {
     assert!(failed, "{}", outcome.log.join("\n"));
 }
 
-/// The main container's end is its proc's, whatever runs beside it.
+/// The end of the main container is the end of its proc, whatever runs beside it.
 #[test]
 fn what_runs_beside_the_main_container_holds_no_proc() {
     for beside in [Beside::Container, Beside::Sidecar] {
@@ -181,13 +183,14 @@ fn what_runs_beside_the_main_container_holds_no_proc() {
     }
 }
 
-/// A program ended while nobody led, and a minute later somebody deletes its pod: it may count, or run again.
+/// A program ends while nobody leads, and a minute later somebody deletes its pod. The end may count, or the proc may
+/// run again.
 #[test]
 fn an_end_from_long_before_is_booked_once_or_not_at_all() {
     let items = vec![
         (When::At(4000), What::Kill(0)),
         (When::At(4000), What::EndNow(0)),
-        // The operators cannot reach the server for all that time.
+        // No operator reaches the server for all that time.
         (When::At(4000), What::Cut(0, 100)),
         (When::At(75_000), What::DeletePod(0, false)),
     ];

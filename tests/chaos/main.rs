@@ -1,7 +1,7 @@
 //! The operator's shell and deciders against a model of the API server, in virtual time, with faults drawn from a seed.
 //!
-//! A run follows from its seed alone. After each call that took effect the invariants are checked on what the server has;
-//! when faults stop, everything has to settle. See docs/reference/chaos.md.
+//! A run follows from its seed alone. After each call that takes effect, the checks compare the objects on the server
+//! with the invariants. When faults stop, everything must settle. See docs/reference/chaos.md.
 
 // A test states what it expects by panicking.
 #![allow(
@@ -80,7 +80,7 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// Processes differ in the seeds of their hash maps, in their addresses, in where they are and what surrounds them.
+/// Processes differ in the seeds of their hash maps, in addresses, in their directories and in their environment.
 #[test]
 fn the_same_seed_is_the_same_run_in_every_process() {
     let here = std::env::current_dir().unwrap();
@@ -100,21 +100,21 @@ fn the_same_seed_is_the_same_run_in_every_process() {
     }
 }
 
-/// A run in a line.
+/// A run in one line.
 fn summary(seed: u64, outcome: &Outcome) -> String {
     let Outcome { took, writes, trace, .. } = outcome;
     format!("run of seed {seed}: {took} virtual ms, {writes} writes, trace {trace:x}")
 }
 
-/// A number from the environment.
+/// A number from the environment variable of this name, or `otherwise`.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// The test below.
+/// The name of the test that runs seeds.
 const SEEDS: &str = "whatever_happens_the_invariants_hold_and_everything_settles";
 
-/// `make chaos SEEDS=2000`, or `make chaos SEED=7` for the story of one.
+/// Runs seeds (`make chaos SEEDS=2000`), or one seed with its story (`make chaos SEED=7`).
 #[test]
 fn whatever_happens_the_invariants_hold_and_everything_settles() {
     if let Ok(seed) = std::env::var("CHAOS_SEED") {
@@ -162,7 +162,7 @@ fn whatever_happens_the_invariants_hold_and_everything_settles() {
     if let Some((seed, wrong)) = found.iter().min() {
         panic!("{} findings\n{}", found.len(), story::tell(&story::shrink(&Plan::of(*seed), wrong)));
     }
-    // As many as CI runs reach everything there is.
+    // As many runs as CI makes reach everything that runs must reach.
     if seeds >= 2000 {
         assert_eq!(reached.missing(), Vec::<String>::new(), "is never reached");
     }

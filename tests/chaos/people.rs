@@ -1,4 +1,4 @@
-//! What people, nodes and the plan's faults do to the world: one room for each that it happens to.
+//! What people, nodes and the plan's faults do to the world, with a file for each kind of object that they change.
 
 mod attackers;
 mod caps;
@@ -28,7 +28,7 @@ fn node(n: u8) -> &'static str {
     NODES[usize::from(n) % NODES.len()]
 }
 
-/// Does it.
+/// Lets this happen.
 pub fn perform(world: &mut World, what: &What) {
     world.coverage.fault(name(what));
     world.note(|| format!("{what:?}"));

@@ -1,10 +1,11 @@
-//! What happens in a run, drawn from a seed before it begins: a list of which any part can be left out.
+//! The plan of a run: a list of what happens. The plan is drawn from a seed before the run begins, and any part of it
+//! can be left out.
 
 mod drawn;
 
 use super::processes::Fated;
 
-/// The calls of the operator that differ in what their failure does.
+/// The classes of the operator's calls. The failure of a call has other consequences in each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     CreateSlot,
@@ -33,43 +34,43 @@ pub enum Class {
 /// How a call goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum How {
-    /// 500 or 503, and nothing was done.
+    /// The server answers 500 or 503, and did nothing.
     Error(u16),
-    /// 500, though it was done.
+    /// The server answers 500 although it did what the call asks for.
     ErrorAfter,
-    /// 429 with Retry-After.
+    /// The server answers 429 with Retry-After.
     Throttled,
-    /// 409: somebody else wrote in between.
+    /// The server answers 409: somebody else wrote in between.
     Conflict,
-    /// The connection breaks before the server has it.
+    /// The connection breaks before the server has received the call.
     Reset,
-    /// The connection breaks when the server has done it.
+    /// The connection breaks when the server has done what the call asks for.
     ResetAfter,
-    /// No answer, and nothing was done.
+    /// The server does not answer, and did nothing.
     Silence,
-    /// No answer, though it was done.
+    /// The server does not answer although it did what the call asks for.
     SilenceAfter,
-    /// It takes effect late, in milliseconds.
+    /// The call takes effect so many milliseconds late.
     Late(u32),
-    /// It is answered late, in milliseconds.
+    /// The answer comes so many milliseconds late.
     LateAnswer(u32),
 }
 
-/// When something of the plan happens.
+/// When an item of the plan happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At this time, in milliseconds.
     At(u32),
     /// When the server is about to do the n-th call of this class.
     Before(Class, u32),
-    /// When the server has just done it.
+    /// When the server has just done the n-th call of this class.
     After(Class, u32),
 }
 
-/// The [`Order::device`] of a job that asks for a GPU, as every node has one.
+/// The [`Order::device`] of a job that asks for a GPU. Every node has one.
 pub const A_GPU: u8 = 1;
 
-/// The resource that a job asks for and that no node has.
+/// The resource that a job with this [`Order::device`] asks for and no node has; `None` for other devices.
 pub fn phantom(device: u8) -> Option<&'static str> {
     match device {
         2 => Some("example.com/typo"),
@@ -78,63 +79,64 @@ pub fn phantom(device: u8) -> Option<&'static str> {
     }
 }
 
-/// A job as somebody writes it.
+/// A job as a user orders it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     pub job: u8,
     pub group: Option<u8>,
     pub count: u8,
     pub cpus: u8,
-    /// [`A_GPU`], a [`phantom`], or 0 for none.
+    /// [`A_GPU`], the number of a [`phantom`], or 0 for no device.
     pub device: u8,
     pub requirements: u8,
     pub retention: u8,
 }
 
-/// What happens. A `u8` picks one of those that are there.
+/// What happens. A `u8` selects one of the objects that are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Calls go wrong: this one and `more` after it.
+    /// A call goes wrong, and so do as many calls after it.
     Call(How, u8),
     Kill(u8),
-    /// The operator dies when it has been polled so often from now.
+    /// The operator dies once it has been polled so many times from now on.
     KillAfterPolls(u8, u16),
-    /// The operator is told to end, and starts again.
+    /// Somebody tells the operator to end. Then it starts again.
     Stop(u8),
-    /// Another operator stands for election.
+    /// A second operator takes part in the election.
     Second,
-    /// Nothing of an operator gets through for so many seconds, and then all of it does, late.
+    /// No call of an operator gets through for so many seconds. Then all of them do, late.
     Stall(u8, u8),
-    /// Nothing of an operator gets through for so many seconds.
+    /// No call of an operator gets through for so many seconds.
     Cut(u8, u8),
-    /// Watches of a kind are so many milliseconds behind, for so many seconds.
+    /// Watches of a kind are so many milliseconds late, for so many seconds.
     Lag(u8, u16, u8),
-    /// Watches of a kind end, by error or not.
+    /// Watches of a kind end. The flag says whether with an error.
     DropWatch(u8, bool),
-    /// Watches of a kind are told 410 Gone.
+    /// The server answers watches of a kind with 410 Gone.
     Gone(u8),
-    /// The server forgets its history: a watch that has to resume is told 410 Gone.
+    /// The server forgets its history. It answers a watch that has to resume with 410 Gone.
     Compact,
     NodeGone(u8),
-    /// Somebody deletes the Node of a machine that is on: its kubelet goes on.
+    /// Somebody deletes the Node of a machine that is on. Its kubelet works on.
     NodeDeleted(u8),
-    /// The machine starts again, and loses its containers.
+    /// The machine restarts, and loses its containers.
     Reboot(u8),
-    /// The clock of a node is wrong by so many seconds. Of stories.
+    /// The clock of a node is wrong by so many seconds. Only stories have this.
     Clock(u8, i8),
-    /// What programs that begin from now on are like. Of stories.
+    /// Programs that begin from now on behave so. Only stories have this.
     Fated(Option<Fated>),
-    /// The node is cut off: no lease, no status, for so many seconds.
+    /// The node is cut off for so many seconds: its kubelet writes neither Lease nor status.
     NodeCut(u8, u8),
     NodeBack(u8, u8),
     Cordon(u8, bool),
-    /// A taint; or an admin says that a node is off, which it is.
+    /// Somebody puts a taint on a node, or takes it off. With a node number of 9 or more, the machine goes off, and the
+    /// taint says so.
     Taint(u8, bool),
     /// The kubelet refuses so many pods.
     Refuse(u8, u8),
     /// The kubelet evicts a pod.
     Evict(u8),
-    /// Pods of the node end at once, whatever they do: just now, when they are being killed.
+    /// Programs on the node end by themselves now, for example while the kubelet kills them.
     EndNow(u8),
     Foreign(u8, u8, u8),
     ForeignGone(u8),
@@ -143,18 +145,18 @@ pub enum What {
     Remove(u8),
     Unhold(u8),
     DeletePod(u8, bool),
-    /// A pod that is being deleted, if there is one, is deleted again with a grace of so many seconds.
+    /// If a pod is being deleted, somebody deletes it again with a grace period of so many seconds.
     DeleteSooner(u8, u8),
-    /// Somebody evicts a pod by the eviction API, as `kubectl drain` does.
+    /// Somebody evicts a pod through the eviction API, as `kubectl drain` does.
     ApiEvict(u8),
     /// The taint manager deletes the pods of a node.
     TaintEvict(u8),
     /// Somebody deletes a pod and takes its finalizers off.
     StripPod(u8),
     DeleteSlot(u8),
-    /// Somebody edits a Slot: its claim goes, gets another id, or is for another proc.
+    /// Somebody edits a Slot: takes the claim off, changes its id, or changes its proc.
     EditSlot(u8, u8),
-    /// Somebody makes a Slot of their own.
+    /// Somebody makes up a Slot.
     MakeSlot(u8),
     DeletePslot(u8),
     Quota(u8, u8),
@@ -163,31 +165,31 @@ pub enum What {
     DeleteSubmitter(u8),
     /// Somebody takes the pool's labels, annotations or both off a pod.
     Unmark(u8, u8),
-    /// A webhook of an owner's namespace hangs for so many seconds: it takes the 10 s that the server gives it for each pod
-    /// that is made, edited or deleted, and then the call fails or goes on, as the webhook's failure policy says.
+    /// The webhook of an owner's namespace hangs for so many seconds. For each pod that is created, changed or deleted
+    /// it takes the 10 s that the server allows it. Then the call fails or continues, by the webhook's failure policy.
     Webhook(u8, u8, bool),
-    /// Somebody makes an object so that no operator can decode it: a pod, a Node or a job.
+    /// Somebody changes a pod, a Node or a job so that no operator can decode it.
     Garble(u8),
-    /// How much there is of something that jobs share.
+    /// An admin sets a concurrency limit.
     Limit(u8, u8),
     LimitGone(u8),
-    /// How the negotiator goes about preemption.
+    /// An admin configures how the negotiator preempts.
     Negotiating(u8),
-    /// How two negotiators divide the nodes between them.
+    /// An admin sets which nodes each of two negotiators has.
     Negotiators(u8),
-    /// A policy: how it treats jobs, and how it divides nodes.
+    /// An admin sets a policy, its way to treat jobs, and its division of nodes.
     Policy(u8, u8, u8),
     PolicyGone(u8),
-    /// Somebody wants a node drained, in one way or another.
+    /// Somebody asks to drain a node, in one of several ways.
     Drain(u8, u8, u8),
     DrainGone(u8),
-    /// The agent of a node comes, falls silent, says that it cannot work, or is taken off.
+    /// The agent of a node starts, falls silent, says that it cannot work, or is taken off.
     Agent(u8, Presence),
-    /// The owner of a node is at it for so many seconds.
+    /// The owner of a node works at it for so many seconds.
     Owner(u8, u8),
 }
 
-/// How it is about an agent.
+/// The condition of a node's agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     Works,
@@ -196,29 +198,29 @@ pub enum Presence {
     TakenOff,
 }
 
-/// One thing that happens.
+/// An item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     pub when: When,
     pub what: What,
 }
 
-/// Policies of this number and above say something of backfill work.
+/// Policies with this number and higher ask for backfill work.
 pub const BACKFILL: u8 = 11;
 
-/// A run.
+/// Everything that follows from a seed and determines a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub seed: u64,
     /// When faults stop, in seconds.
     pub ends: u32,
-    /// Bookmarks are sent.
+    /// Whether the server sends bookmarks.
     pub bookmarks: bool,
-    /// Calls whose caller hung up long ago take effect all the same, when they arrive at last.
+    /// Whether a call whose caller hung up long ago takes effect when it arrives at last.
     pub ghosts: bool,
-    /// By how many seconds the clocks of operators are wrong, by seat; another for each that starts.
+    /// By how many seconds the operators' clocks are wrong, by seat. Each start of an operator has another error.
     pub skew: i64,
-    /// How nodes are divided when everything is mended.
+    /// The division of nodes once everything is repaired.
     pub layout: u8,
     pub items: Vec<Item>,
 }

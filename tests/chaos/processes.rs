@@ -2,12 +2,12 @@
 
 use super::rng::draw;
 
-/// The least grace that a kubelet gives, in milliseconds.
+/// The shortest grace period that a kubelet gives, in milliseconds.
 const LEAST_GRACE: u64 = 2000;
 /// A time that never comes.
 pub const NEVER: u64 = u64::MAX / 2;
 
-/// What every program from now on has, as stories want it.
+/// The behavior of every program that begins from now on, as a story sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fated {
     OutOfMemory,
@@ -15,11 +15,11 @@ pub enum Fated {
     NoCommand,
     InitFails,
     Beside(Beside),
-    /// The handler of that number, see [`HANDLERS`].
+    /// The handler of this number in [`HANDLERS`].
     Handler(usize),
 }
 
-/// What runs beside the main container of a pod.
+/// The container beside the main container of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// An ordinary container, which ends only when the pod is told to end.
@@ -28,14 +28,14 @@ pub enum Beside {
     Sidecar,
 }
 
-/// How a program ends when nobody tells it to.
+/// How a program ends if nobody tells it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It exits with that code.
+    /// The program exits with this code.
     Exits(i64),
-    /// It takes more memory than it may.
+    /// The program takes more memory than it may.
     OutOfMemory,
-    /// It takes more disk than it may, and its kubelet evicts it.
+    /// The program takes more disk than it may, and its kubelet evicts it.
     OutOfDisk,
 }
 
@@ -45,32 +45,32 @@ pub struct Over {
     pub at: u64,
     pub code: i64,
     pub reason: &'static str,
-    /// The program ended by itself.
+    /// Whether the program ended by itself.
     pub own: bool,
-    /// What the container's status says.
+    /// The message in the container's status.
     pub message: Option<String>,
-    /// The reason and message of the pod, where the kubelet evicted it.
+    /// The message in the pod's status, if the kubelet evicted the pod.
     pub evicted: Option<String>,
 }
 
-/// What a kubelet told a program first. Nothing that it is told later changes that (kubernetes#83916).
+/// What a kubelet told a program first. Whatever it tells the program later changes nothing (kubernetes#83916).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     pub at: u64,
-    /// When the program ends of it, and how.
+    /// When the program ends because of this, if it has not ended by itself.
     pub dies: u64,
     pub code: i64,
-    /// When its grace is over.
+    /// When the grace period is over.
     pub granted: u64,
 }
 
-/// Whether the agent of its node holds a process still.
+/// Whether an agent holds a process still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     No,
-    /// It was asked to at that time, and has not got round to it.
+    /// The operator asked the agent at this time, and the agent has not done it yet.
     Asked(u64),
-    /// It does, and was asked to at that time.
+    /// The agent holds the process still. The operator asked it at this time.
     Still(u64),
 }
 
@@ -86,31 +86,31 @@ pub struct Process {
     pub fate: Fate,
     pub beside: Option<Beside>,
     pub told: Option<Told>,
-    /// Whether its node's agent holds it still.
+    /// Whether the node's agent holds the process still.
     pub standing: Standing,
-    /// The main container's program runs.
+    /// Whether the main container's program runs.
     pub alive: bool,
-    /// How the main container ended; none too where its machine lost it.
+    /// How the main container ended; `None` if it runs, or its machine lost it.
     pub over: Option<Over>,
     /// Since when the pod's status says that the main container has ended.
     pub reported: Option<u64>,
-    /// The kubelet has seen the end of all containers, and counts what they took as free.
+    /// Whether the kubelet has seen the end of all containers, and counts their resources as free.
     pub settled: bool,
-    /// The lease of its claim, in seconds.
+    /// The lease of the claim, in seconds.
     pub lease: Option<u64>,
-    /// Its handler, where a story has chosen one.
+    /// The number of the handler, if a story has chosen one.
     pub handler: Option<usize>,
-    /// Somebody took its pod away under it, or said that its machine is gone, which it is not.
+    /// Whether somebody took the pod away while the process ran, or said wrongly that its machine is gone.
     pub disowned: bool,
 }
 
 impl Process {
-    /// Its agent holds it still.
+    /// Whether the agent holds the process still.
     pub fn stands_still(&self) -> bool {
         matches!(self.standing, Standing::Still(_))
     }
 
-    /// An agent that was asked to hold it still, and takes so long, holds it by now or not.
+    /// Lets an agent hold the process still if the operator asked it at least `late` milliseconds ago.
     pub fn hold_still(&mut self, at: u64, late: u64) {
         let since = match self.standing {
             Standing::No => at,
@@ -119,35 +119,35 @@ impl Process {
         self.standing = if at >= since + late { Standing::Still(since) } else { Standing::Asked(since) };
     }
 
-    /// The agent that holds it still is gone.
+    /// Lets the process go on, since the agent that held it still is gone.
     pub fn let_go_on(&mut self) {
         if let Standing::Still(since) = self.standing {
             self.standing = Standing::Asked(since);
         }
     }
 
-    /// It ends by itself now.
+    /// Lets the program end by itself now.
     pub fn end_now(&mut self, at: u64) {
         if self.ends < NEVER {
             self.ends = self.ends.min(at);
         }
     }
 
-    /// Its time does not pass for so long.
+    /// Delays the program's end by the time for which it was held still.
     pub fn stand_still(&mut self, span: u64) {
         if self.ends < NEVER {
             self.ends += span;
         }
     }
 
-    /// Somebody other than its kubelet kills it, which was told to end.
+    /// Kills a program that its kubelet has told to end, in place of the kubelet.
     pub fn kill_now(&mut self, at: u64) {
         if let Some(told) = self.told.as_mut().filter(|told| told.dies > at) {
             (told.dies, told.code) = (at, 137);
         }
     }
 
-    /// The kubelet tells the pod to end, with that grace. It does so once.
+    /// Tells the pod's program to end, with a grace period in seconds. Only the first call has an effect.
     pub fn tell(&mut self, uid: &str, grace: u64, at: u64, seed: u64) {
         if self.told.is_some() {
             return;
@@ -159,12 +159,12 @@ impl Process {
         self.told = Some(Told { at, dies, code, granted });
     }
 
-    /// The kubelet or an agent kills it at once.
+    /// Ends the program at once. The kubelet or an agent kills it.
     pub fn killed(&mut self, over: Over) {
         (self.alive, self.beside, self.over) = (false, None, Some(over));
     }
 
-    /// What has happened to the main container by now, if it runs.
+    /// Ends the main container if its time has come.
     pub fn live(&mut self, at: u64) {
         if !self.alive {
             return;
@@ -191,7 +191,7 @@ impl Process {
         }
     }
 
-    /// When all containers of the pod have ended; none as long as one runs.
+    /// When all containers of the pod have ended; `None` as long as one runs.
     pub fn all_over(&self, uid: &str, seed: u64) -> Option<u64> {
         let main = self.over.as_ref()?.at;
         match self.beside {
@@ -202,11 +202,12 @@ impl Process {
     }
 }
 
-/// How long a program takes to end when it is told to, how long it outlives its grace, and its exit code.
+/// How a program reacts when it is told to end: how long it takes, how long it outlives its grace period, both in
+/// milliseconds, and its exit code.
 type Handler = (u64, u64, i64);
 
-/// Some have a handler, some have none and are PID 1, to which TERM does nothing, and of some the kubelet does not get rid for a
-/// while.
+/// Programs with a handler; programs without one, which run as PID 1 and ignore SIGTERM; and programs that the kubelet
+/// cannot end for a while.
 pub const HANDLERS: [Handler; 11] = [
     (100, 0, 0),
     (100, 0, 7),

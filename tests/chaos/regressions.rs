@@ -1,17 +1,18 @@
-//! What the chaos found, each as the shortest story that shows it; and what it finds too seldom.
+//! Stories of bugs that chaos runs found, each as short as possible, and of situations that random runs reach too
+//! seldom.
 
 use super::plan::{Class, How, Item, Order, Plan, Presence, What, When};
 use super::rng::draw;
 use super::run::run;
 
-/// A run on one node from the start, with a job and what else happens.
+/// A run on one node that is there from the start, with a job and what else happens.
 pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
     Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
 }
 
-/// A job of that many procs of one CPU each, whose pods go when they have ended.
+/// A job of so many procs of one CPU each. Its pods are deleted when they have ended.
 pub fn job(count: u8) -> Order {
     Order { job: 1, group: None, count, cpus: 1, device: 0, requirements: 0, retention: 2 }
 }
@@ -22,7 +23,8 @@ const PODS: u8 = 1;
 const HTCJOBS: u8 = 3;
 const SLOTS: u8 = 4;
 
-/// This happens at 10 s, while the watch of the kind is behind; before it tells anything it is gone, and has to list again.
+/// Lets this happen at 10 s, while the watch of the kind is late. Before the watch shows anything of it, the server
+/// ends the watch, and the operator has to list again.
 fn unseen(kind: u8, happens: Vec<What>) -> Vec<(When, What)> {
     let mut items = vec![(When::At(9000), What::Lag(kind, 20_000, 10))];
     items.extend(happens.into_iter().map(|what| (When::At(10_000), what)));
@@ -116,14 +118,14 @@ fn a_slot_that_somebody_made_up_under_the_name_is_not_the_claims() {
     goes_well(story(3, job(3), items));
 }
 
-/// A job vanishes, and its proc ends with nobody left to record it: the operator must learn that there is nothing to record.
+/// A job vanishes, and its proc ends. The operator must learn that nobody is left for whom to record the end.
 #[test]
 fn a_job_that_vanished_unseen_frees_what_it_held() {
     let vanish = vec![What::Unhold(1), What::Remove(1), What::EndNow(0)];
     goes_well(story(2, job(4), unseen(HTCJOBS, vanish)));
 }
 
-/// A pod vanishes without an end that anybody saw.
+/// A pod vanishes, and nobody saw its end.
 #[test]
 fn a_pod_that_vanished_unseen_has_ended() {
     goes_well(story(1, job(2), unseen(PODS, vec![What::StripPod(0)])));
@@ -134,7 +136,7 @@ fn a_slot_that_vanished_unseen_is_written_again() {
     is_written_again(unseen(SLOTS, vec![What::DeleteSlot(0)]));
 }
 
-/// The status that a dead leader sent arrives when the next one has recorded more.
+/// A status that a dead leader sent arrives after the next leader has recorded more.
 #[test]
 fn what_is_recorded_outlasts_what_a_former_leader_sent() {
     let items = vec![
@@ -165,7 +167,7 @@ fn a_slot_deleted_under_a_running_pod_is_written_again() {
     is_written_again(vec![(When::At(10_000), What::DeleteSlot(0))]);
 }
 
-/// The Slot of a pod that runs on and on is written twice.
+/// The Slot of a pod that runs without end is written twice.
 pub fn is_written_again(items: Vec<(When, What)>) {
     let forever = Order { job: 4, ..job(1) };
     let outcome = run(&story(1, forever, items), true);
@@ -174,7 +176,7 @@ pub fn is_written_again(items: Vec<(When, What)>) {
     assert_eq!(written, 2, "{}", outcome.log.join("\n"));
 }
 
-/// The owner's policy, and how it divides nodes.
+/// The owner's policy, with a division of the nodes.
 fn policy(how: u8, layout: u8) -> (When, What) {
     (When::At(0), What::Policy(0, how, layout))
 }
@@ -186,7 +188,7 @@ fn static_slots_are_claimed_used_and_free_again() {
     }
 }
 
-/// Whatever is written about a static slot may fail, or seem to.
+/// Any write about a static slot may fail, or seem to fail.
 #[test]
 fn a_static_slot_is_there_once_whatever_goes_wrong() {
     let writes = [Class::CreateSlot, Class::PatchSlot, Class::GetSlot, Class::DeleteSlot, Class::SlotStatus];
@@ -227,7 +229,8 @@ fn drains_end_and_leave_nothing_behind() {
     }
 }
 
-/// Jobs stand still while the owner is at the node, go on, leave, or are killed; its agent may fall silent meanwhile.
+/// Jobs are suspended while the owner is at the node. They continue, leave, or are killed. The node's agent may fall
+/// silent meanwhile.
 #[test]
 fn jobs_give_way_to_the_owner() {
     for how in 5..=10 {
@@ -244,10 +247,11 @@ fn jobs_give_way_to_the_owner() {
     }
 }
 
-/// A pod fails, and before the operator hears of that it evicts it, and says why by condition. It sees both at once.
+/// A pod fails. Before the operator hears of that, it evicts the pod and writes the reason on it. It sees both at once.
 #[test]
 fn a_pod_that_failed_before_it_was_evicted_has_failed() {
-    // Procs end by themselves after up to 41 s, one of five of them badly: in some of these runs one does while nobody sees it.
+    // Procs end by themselves after up to 41 s, every fifth of them with a failure. In some of these runs one does so
+    // while the watch is late.
     for seed in 0..12 {
         let items = vec![
             (When::At(4000), What::Lag(PODS, 20_000, 20)),
@@ -258,7 +262,7 @@ fn a_pod_that_failed_before_it_was_evicted_has_failed() {
     }
 }
 
-/// The slot of a claim that is over cannot be deleted, the proc runs in another, and the next leader finds both claims.
+/// The slot of an ended claim cannot be deleted, its proc runs in another slot, and the next leader finds both claims.
 #[test]
 fn of_two_claims_for_one_proc_the_one_with_the_pod_is_gone_on_with() {
     for seed in 0..6 {
@@ -272,7 +276,8 @@ fn of_two_claims_for_one_proc_the_one_with_the_pod_is_gone_on_with() {
     }
 }
 
-/// The answer to a pod's creation is lost; the pod is seen, and deleted by somebody, before the call is made again.
+/// The answer to a pod's creation is lost. The operator sees the pod, and somebody deletes it, before the operator
+/// repeats the call.
 #[test]
 fn a_pod_that_was_seen_is_not_made_again() {
     for how in [How::SilenceAfter, How::ResetAfter] {
@@ -284,7 +289,8 @@ fn a_pod_that_was_seen_is_not_made_again() {
     }
 }
 
-/// A pod is gone before the watch has shown it, and then the watch has to begin anew: nobody tells that it went.
+/// A pod is gone before the watch has shown it, and then the watch begins anew: nobody tells the operator that the pod
+/// went.
 #[test]
 fn a_pod_that_nobody_ever_saw_is_asked_for() {
     let items = vec![
@@ -295,7 +301,7 @@ fn a_pod_that_nobody_ever_saw_is_asked_for() {
     goes_well(story(1, job(1), items));
 }
 
-/// A Slot is gone before the watch has shown it: the next write of its status finds that.
+/// A Slot is gone before the watch has shown it. The next write of its status finds that.
 #[test]
 fn a_slot_that_nobody_ever_saw_is_written_again() {
     is_written_again(vec![
@@ -305,7 +311,8 @@ fn a_slot_that_nobody_ever_saw_is_written_again() {
     ]);
 }
 
-/// The object of a slot is deleted between a write of its status and the answer to that: the watch tells it before.
+/// Somebody deletes a slot's object after a write of its status and before the answer. The watch tells of the deletion
+/// before the answer comes.
 #[test]
 fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {
     for nth in 0..4 {
@@ -314,15 +321,15 @@ fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {
             (When::After(Class::OtherStatus, nth), What::DeletePslot(0)),
         ];
         goes_well(story(2, job(1), items.clone()));
-        // Without jobs no later write finds that it is not there.
+        // Without jobs, no later write finds that the object is not there.
         let mut idle = story(8, job(1), items);
         idle.items.retain(|item| !matches!(item.what, What::Submit(_)));
         goes_well(idle);
     }
 }
 
-/// Two nodes of one CPU, a job of one proc that runs without end under a lease of 40 s, and a node that is cut off for so
-/// long: from 10 s on, that on which the job runs.
+/// Two nodes of one CPU, and a job of one proc that runs without end under a lease of 40 s. From 10 s on, the node on
+/// which the proc runs is cut off for so many seconds.
 fn cut_off(seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
     let forever = Order { job: 4, ..job(1) };
     let start = vec![
@@ -335,7 +342,7 @@ fn cut_off(seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
     Plan { seed, ends: 200, ..story }
 }
 
-/// On which nodes the proc was started, in their order, and at which second.
+/// The nodes on which the proc was started, in this order, each with the second of the start.
 fn started(plan: &Plan) -> Vec<(String, f64)> {
     let outcome = run(plan, true);
     assert_eq!(outcome.violation, None, "{}", super::story::tell(plan));
@@ -346,7 +353,7 @@ fn started(plan: &Plan) -> Vec<(String, f64)> {
     started.collect()
 }
 
-/// Seeds in which the agent of the node that is cut off promises to end what runs there.
+/// Seeds in which the agent of the node that is cut off promises to end pods whose lease passes.
 fn promises() -> impl Iterator<Item = u64> {
     (1..).filter(|seed| !draw("fences n0", *seed).is_multiple_of(4)).take(2)
 }
@@ -374,7 +381,7 @@ fn a_proc_on_a_node_that_is_cut_off_waits_without_a_promise() {
     }
 }
 
-/// The wait is what keeps a proc from running twice: a node may be back, or its agent late, at any time.
+/// Only the wait keeps a proc from running twice: the node may be back, or its agent late, at any time.
 #[test]
 fn a_proc_never_runs_twice_however_long_its_node_is_cut_off() {
     for seed in promises() {
@@ -403,11 +410,11 @@ fn items_of(items: Vec<(When, What)>) -> Vec<Item> {
     start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect()
 }
 
-/// The next leader goes on from what the Slot's status says of the job.
+/// The next leader continues from what the Slot's status says of the job.
 #[test]
 fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() {
     let forever = Order { job: 4, ..job(1) };
-    // As the run begins the owner has just gone: the job stands still for ten seconds.
+    // The owner goes as the run begins: the job is suspended for ten seconds.
     let items = vec![
         policy(5, 0),
         (When::At(0), What::Agent(0, Presence::Works)),
@@ -421,7 +428,7 @@ fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() 
     assert!(stood, "{}", outcome.log.join("\n"));
 }
 
-/// A node of four CPUs whose idle slots do backfill work, as one of the policies has it, and a job that comes later.
+/// A node of four CPUs whose idle slots do backfill work by one of the policies, and a job that comes later.
 fn filled(how: u8, layout: u8, items: Vec<(When, What)>) -> Plan {
     let start = [
         (When::At(0), What::NodeBack(0, 8)),
@@ -439,7 +446,7 @@ fn a_claim_waits_for_the_end_of_backfill_work() {
     }
 }
 
-/// Found by seeds 107212 and 841: a ceiling or limit is lowered while claims wait for backfill work to end.
+/// Found by seeds 107212 and 841: an admin lowers a ceiling or limit while claims wait for backfill work to end.
 #[test]
 fn a_claim_that_waits_keeps_to_what_is_lowered_meanwhile() {
     let lowered = [What::Ceiling(0, Some(1)), What::Limit(0, 3)];
@@ -490,7 +497,8 @@ fn a_slot_leaves_backfill_when_its_policy_goes_while_its_pod_cannot_be_made() {
 
 #[test]
 fn a_pod_that_is_made_late_on_a_node_that_is_back_is_not_deleted_by_force() {
-    // It is asked for before the node goes, and comes to be when the node is back: by then its claim is over.
+    // The operator asks for the pod before the node goes. The pod is created when the node is back, and its claim is
+    // over by then.
     let items = vec![
         (When::Before(Class::CreatePod, 0), What::Call(How::Late(6000), 6)),
         (When::At(4000), What::NodeGone(0)),
@@ -499,7 +507,8 @@ fn a_pod_that_is_made_late_on_a_node_that_is_back_is_not_deleted_by_force() {
     goes_well(story(8, job(1), items));
 }
 
-/// The watch of nodes is 20 s behind: when it tells that the node went, the node is back and runs what was made for it since.
+/// The watch of nodes is 20 s late. When it shows that the node went, the node is back and runs a pod that was created
+/// since.
 #[test]
 fn a_pod_on_a_node_that_came_back_unseen_is_not_deleted_by_force() {
     for (job_again, policy) in [(0, None), (3, None), (0, Some(11))] {
@@ -514,7 +523,8 @@ fn a_pod_on_a_node_that_came_back_unseen_is_not_deleted_by_force() {
     }
 }
 
-/// The answer of the creation is lost, and somebody deletes the pod before the next attempt: it is the claim's all the same.
+/// The answer to the pod's creation is lost, and somebody deletes the pod before the operator tries again. The pod
+/// belongs to the claim all the same.
 #[test]
 fn a_pod_that_is_deleted_before_its_creation_is_heard_of_is_its_claims() {
     for job_again in [0, 4] {
@@ -527,8 +537,8 @@ fn a_pod_that_is_deleted_before_its_creation_is_heard_of_is_its_claims() {
     }
 }
 
-/// The deletion of an evicted proc's pod goes without an answer, and its claim comes back to the same proc: what is told of the
-/// old pod then is nothing of the new one, which waits to be made.
+/// The deletion of an evicted proc's pod gets no answer, and the proc gets its claim back. News of the old pod must not
+/// be taken for news of the new pod, which waits to be created.
 #[test]
 fn a_pod_that_was_let_go_is_not_its_successor() {
     let items = vec![
@@ -539,20 +549,20 @@ fn a_pod_that_was_let_go_is_not_its_successor() {
     goes_well(story(1, Order { job: 4, ..job(2) }, items));
 }
 
-/// Pods that cannot start are none of stories: a seed that found something with them.
+/// Pods in stories always start. This seed found a bug with pods that cannot start.
 #[test]
 fn a_held_proc_does_not_run() {
     goes_well(Plan::of(13));
 }
 
-/// A claim on a static slot that is given up before its writing is answered: what the object said before is no sign that it has
-/// gone.
+/// The operator gives up a claim on a static slot before the write of the claim is answered. What the object said
+/// before the write does not prove that the claim is gone.
 #[test]
 fn a_claim_that_is_still_to_be_written_has_not_gone() {
     goes_well(Plan::of(556_750));
 }
 
-/// A claim takes the place of another; until its slot's object says so, the other's share is not anybody else's.
+/// A claim replaces another. Until the slot's object says so, the quota of the earlier claim belongs to nobody else.
 #[test]
 fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {
     let physics = Order { job: 0, group: Some(0), requirements: 1, ..job(5) };
@@ -569,7 +579,8 @@ fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {
 
 #[test]
 fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
-    // The finalizer is there since the first attempt, of which nobody heard; the job is deleted before the last.
+    // The first attempt writes the finalizer, but the operator does not hear of that. The job is deleted before the
+    // last attempt.
     let forever = Order { job: 4, group: None, count: 1, cpus: 1, device: 0, requirements: 0, retention: 0 };
     for attempts in 1..6 {
         let items = vec![
@@ -580,7 +591,7 @@ fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
     }
 }
 
-/// Whatever is taken off a pod, and whoever leads then, its proc ends once, and its slot is free.
+/// Whatever somebody takes off a pod, and whoever leads then, the pod's proc ends once, and its slot becomes free.
 #[test]
 fn a_pod_whose_marks_were_taken_off_stays_its_procs() {
     for how in 0..3 {
@@ -594,7 +605,7 @@ fn a_pod_whose_marks_were_taken_off_stays_its_procs() {
     }
 }
 
-/// An object that cannot be decoded stays what it was known as, and takes nothing with it.
+/// An object that cannot be decoded stays as it was last known, and nothing that belongs to it ends.
 #[test]
 fn what_cannot_be_decoded_is_not_taken_for_gone() {
     for n in 0..3 {

@@ -1,6 +1,6 @@
-//! Chance that follows from a seed.
+//! Random numbers that follow from a seed.
 
-/// SplitMix64.
+/// The generator SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -14,7 +14,7 @@ impl Rng {
         mix(self.0)
     }
 
-    /// A number below `n`, which is not 0.
+    /// A random number below `n`. `n` must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
@@ -38,14 +38,14 @@ fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// FNV-1a, for what must not depend on how often chance was asked, and for the hash of a run.
+/// The hash FNV-1a. It makes random numbers that do not depend on how many were drawn before, and the hash of a run.
 pub fn hash(bytes: &[u8], from: u64) -> u64 {
     bytes.iter().fold(from ^ 0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// A number that follows from a text and a seed.
+/// A random number that follows from a text and a seed alone.
 pub fn draw(text: &str, seed: u64) -> u64 {
     mix(hash(text.as_bytes(), seed))
 }

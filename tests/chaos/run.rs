@@ -23,24 +23,25 @@ use super::rng::draw;
 use super::wire::Wire;
 use super::world::{Life, Shared, World};
 
-/// How often nodes and the plan are looked at, in milliseconds.
+/// The virtual time from one tick of the nodes and the plan to the next, in milliseconds.
 const TICK: u64 = 500;
-/// How long everything may take to settle, in milliseconds.
+/// By when everything must have finished after faults have stopped, in milliseconds.
 const SETTLES: u64 = 1_500_000;
-/// How long nothing may be written once everything is settled.
+/// For how long the operator must write nothing once everything has finished, in milliseconds.
 const QUIET: u64 = 60_000;
-/// How long what was settled may write its last: a cycle more, which explains what cannot run.
+/// For how long the operator may still write once everything has finished, in milliseconds: one more cycle explains
+/// which jobs cannot run.
 const LAST_WORDS: u64 = 90_000;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub violation: Option<String>,
-    /// A hash over all calls, with their times and contents, and all that happened.
+    /// A hash of all calls with their times and contents, and of everything that happened.
     pub trace: u64,
     pub coverage: Coverage,
     pub log: Vec<String>,
-    /// Virtual milliseconds.
+    /// How long the run took, in virtual milliseconds.
     pub took: u64,
     pub writes: u64,
 }
@@ -50,7 +51,7 @@ thread_local! {
     static FAULT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Panics in tasks of the operator are findings, though tokio catches them.
+/// Notes panics. tokio catches a panic in a task of the operator, but it is a bug that a run must report.
 fn catch_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -67,7 +68,7 @@ fn catch_panics() {
     });
 }
 
-/// Runs a plan; `tell` keeps a log of all that happens.
+/// Runs a plan. With `tell`, the outcome has a log of everything that happened.
 pub fn run(plan: &Plan, tell: bool) -> Outcome {
     let (came, fault) = in_virtual_time(play(plan, tell));
     let fault = fault.or_else(|| came.is_none().then(|| "a panic".to_owned()));
@@ -75,8 +76,8 @@ pub fn run(plan: &Plan, tell: bool) -> Outcome {
     Outcome { violation: outcome.violation.or(fault), ..outcome }
 }
 
-/// What comes of a future on one thread, whose time passes only when nothing else can happen; and the first panic in it or
-/// in its tasks.
+/// The result of a future that runs on one thread, where time passes only when nothing else can happen; and the first
+/// panic in the future or its tasks.
 fn in_virtual_time<T>(future: impl Future<Output = T>) -> (Option<T>, Option<String>) {
     catch_panics();
     FAULT.with_borrow_mut(Option::take);
@@ -165,7 +166,7 @@ async fn play(plan: &Plan, tell: bool) -> Outcome {
     }
 }
 
-/// A place for an operator, where one starts again whenever one has ended, as a Deployment has it.
+/// A seat for operators: whenever one has ended, another starts, as in a Deployment.
 async fn seat(world: Shared, seat: usize, plan: Plan) {
     loop {
         let wanted = seat == 0 || world.lock().unwrap().second;
@@ -185,7 +186,7 @@ async fn seat(world: Shared, seat: usize, plan: Plan) {
     }
 }
 
-/// An operator from its start to its end.
+/// Runs an operator from its start to its end, and returns its number.
 async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
     let (killed, stop) = (CancellationToken::new(), CancellationToken::new());
     let (who, wall) = {
@@ -201,7 +202,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         world.lives.push(life);
         let who = world.lives.len() - 1;
         world.note(|| format!("operator {who} starts"));
-        // Each start finds the machine's clock wrong by something else.
+        // At each start the machine's clock is wrong by another amount.
         let skew = if plan.skew == 0 {
             0
         } else {
@@ -222,7 +223,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
                 .lock()
                 .unwrap()
                 .note(|| format!("operator {who} negotiates: {slots} slots, {found} matches"));
-            // While it thinks the world goes on.
+            // The world goes on while the cycle runs.
             let takes = draw(&format!("cycle {}", negotiation.started.millis()), seed) % 400;
             sleep(Duration::from_millis(takes)).map(|()| matches).boxed()
         }),
@@ -236,14 +237,14 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
     };
     let operator = controller::run_in(surroundings, options, stop);
     mortal(world, who, killed, operator).await;
-    // It may have ended by itself: a process that has ended does nothing.
+    // The operator may have ended by itself. An ended process does nothing.
     let mut world = world.lock().unwrap();
     world.lives[who].alive = false;
     drop(world);
     who
 }
 
-/// Polls the operator until it ends, is killed, or has been polled as often as the plan lets it.
+/// Polls the operator until it ends, is killed, or has been polled as many times as the plan allows.
 async fn mortal<T>(world: &Shared, who: usize, killed: CancellationToken, operator: impl Future<Output = T>) {
     let mut operator = pin!(operator);
     let mut killed = pin!(killed.cancelled());

@@ -1,11 +1,11 @@
-//! Objects, their versions and their history, as an API server has them.
+//! Objects with their versions and their history, as an API server keeps them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-/// Names an object: the kind's plural, the namespace (empty for none), the name.
+/// Names an object: the kind's plural, the namespace (empty if the kind has none), and the name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub kind: &'static str,
@@ -19,7 +19,7 @@ impl Key {
     }
 }
 
-/// What is served: plural, kind, apiVersion, whether it has a status of its own.
+/// The kinds that the server has: plural, kind, apiVersion, and whether the status is a subresource.
 pub const KINDS: [(&str, &str, &str, bool); 15] = [
     ("nodes", "Node", "v1", true),
     ("pods", "Pod", "v1", true),
@@ -50,22 +50,22 @@ pub struct Change {
     /// `ADDED`, `MODIFIED` or `DELETED`.
     pub what: &'static str,
     pub object: Arc<Value>,
-    /// When, in milliseconds of the run.
+    /// When the change was made, in milliseconds of the run.
     pub at: u64,
 }
 
-/// Everything that the server has.
+/// All objects of the server.
 #[derive(Debug, Default)]
 pub struct Store {
     pub version: u64,
     pub objects: BTreeMap<Key, Arc<Value>>,
     pub history: Vec<Change>,
-    /// Watches may not start before this version.
+    /// No watch may start before this version.
     pub compacted: u64,
     uids: u64,
 }
 
-/// A refusal: code, reason, message.
+/// A refusal by the server: code, reason and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub u16, pub &'static str, pub String);
 
@@ -99,7 +99,7 @@ impl Store {
         self.objects.range(from..).take_while(move |(key, _)| key.kind == kind)
     }
 
-    /// Puts a new object in; gives it uid, version and times.
+    /// Stores a new object, with uid, version and times.
     pub fn create(
         &mut self,
         key: Key,
@@ -131,8 +131,8 @@ impl Store {
         Ok(self.record(key, "ADDED", object, at))
     }
 
-    /// Puts an object in its place, unless it is the same as before. One that waits only for its finalizers goes with the
-    /// last of them.
+    /// Replaces an object, unless nothing changed. If the object is being deleted and has no finalizer any more,
+    /// removes it.
     pub fn replace(&mut self, key: &Key, mut object: Value, at: u64) -> Arc<Value> {
         let before = self.get(key).unwrap();
         if object["spec"] != before["spec"] {
@@ -167,7 +167,7 @@ impl Store {
     }
 }
 
-/// JSON merge patch, RFC 7386.
+/// Applies a JSON merge patch (RFC 7386).
 pub fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();

@@ -1,14 +1,14 @@
-//! A failing run, told as shortly as possible.
+//! Tells a failing run as shortly as possible.
 
 use std::fmt::Write;
 
 use super::plan::{Plan, What};
 use super::run::run;
 
-/// How many runs may be spent on making one story shorter.
+/// How many runs may be made to shorten one story.
 const PATIENCE: usize = 400;
 
-/// Leaves out parts of the plan, one after another, as long as the same goes wrong.
+/// Leaves parts out of the plan, one after another, as long as the run fails in the same way.
 pub fn shrink(plan: &Plan, wrong: &str) -> Plan {
     let kind = kind(wrong);
     let mut best = plan.clone();
@@ -17,7 +17,7 @@ pub fn shrink(plan: &Plan, wrong: &str) -> Plan {
         left = left.checked_sub(1)?;
         Some(run(plan, false).violation.is_some_and(|other| self::kind(&other) == kind))
     };
-    // Halves first, then single parts, until nothing more can go.
+    // First halves are left out, then smaller and smaller parts, until nothing more can go.
     let mut size = best.items.len().div_ceil(2);
     while size > 0 {
         let mut from = 0;
@@ -41,7 +41,7 @@ pub fn shrink(plan: &Plan, wrong: &str) -> Plan {
     best
 }
 
-/// The same plan with something about it made plain.
+/// Plans in which one thing is simpler than in this plan.
 fn simpler(plan: &Plan) -> Vec<Plan> {
     let mut plans = Vec::new();
     if plan.skew != 0 {
@@ -77,7 +77,7 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     plans
 }
 
-/// What went wrong, without names, numbers and times.
+/// The text of a failure without names, numbers and times, to compare failures.
 fn kind(wrong: &str) -> String {
     let text = wrong.split_once(" s: ").map_or(wrong, |(_, text)| text);
     let text = text.split(" left").next().unwrap_or(text);
@@ -86,7 +86,7 @@ fn kind(wrong: &str) -> String {
     words.take(8).collect::<Vec<_>>().join(" ")
 }
 
-/// What went wrong, what it takes, and what happened.
+/// Tells how a run of the plan fails, the plan, and what happened.
 pub fn tell(plan: &Plan) -> String {
     let outcome = run(plan, true);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What an operator makes of what the one before it left behind, and of what people did about that meanwhile.
+//! Tests of operators that take over what an earlier one left, and what people changed meanwhile.
 
 use super::plan::{Class, How, Order, Plan, What, When};
 use super::regressions::{goes_well, is_written_again, job, story};
@@ -9,7 +9,8 @@ fn forever() -> Order {
     Order { job: 4, ..job(1) }
 }
 
-/// The operator dies after it has untracked an evicted pod, and before it has deleted it; somebody deletes the Slot.
+/// The operator dies after it took the finalizer off an evicted proc's pod, and before it deleted the pod. Somebody
+/// deletes the Slot.
 #[test]
 fn a_pod_that_was_untracked_and_not_deleted_is_in_nobodys_way() {
     for when in [When::After(Class::UntrackPod, 0), When::Before(Class::DeletePod, 0)] {
@@ -42,7 +43,7 @@ fn a_slot_that_was_written_though_no_answer_says_so_does_not_stay() {
     }
 }
 
-/// A job is deleted, or is gone without its finalizer, while nobody leads.
+/// A job is deleted, or vanishes without its finalizer, while nobody leads.
 #[test]
 fn a_new_operator_ends_the_pods_of_a_job_that_goes() {
     let (unhold, remove, kill) = (What::Unhold(4), What::Remove(4), What::Kill(0));
@@ -52,7 +53,7 @@ fn a_new_operator_ends_the_pods_of_a_job_that_goes() {
     }
 }
 
-/// A proc ends while no operator leads, its Slot is gone, and its job's requirements are no expression any more.
+/// A proc ends while no operator leads, its Slot is gone, and the job's Requirements no longer parse.
 #[test]
 fn an_end_counts_while_the_jobs_spec_is_not_understood() {
     let wrong = Order { requirements: 3, ..job(1) };
@@ -96,7 +97,7 @@ fn a_slot_that_is_deleted_before_its_writing_is_answered_is_written_again() {
     ]);
 }
 
-/// The next operator finds a Slot that copies the claim of another.
+/// The next operator finds a Slot with a copy of another Slot's claim.
 #[test]
 fn a_slot_that_somebody_made_up_holds_no_proc() {
     for n in 0..3 {
@@ -118,8 +119,8 @@ fn what_is_refused_at_once_is_not_asked_without_end() {
     assert!(asked < 25, "{asked} times in 90 s");
 }
 
-/// Two negotiators divide the nodes between them, want the same nodes, or one of them does not know what it wants; and the next
-/// operator finds them divided otherwise.
+/// Two negotiators divide the nodes between them, want the same nodes, or one of them has an invalid constraint; and
+/// the next operator finds another division.
 #[test]
 fn procs_run_once_however_negotiators_divide_the_nodes() {
     for before in 0..4 {

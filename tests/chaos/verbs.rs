@@ -1,4 +1,4 @@
-//! What a request does to the store: the rules of the API server that the operator can tell.
+//! Applies requests to the store, by those rules of the API server that an operator can notice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::store::{Key, Refusal, Store, finalizers, is_deleting, kind, merge, meta};
 
-/// A request, read.
+/// A request that was read.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub verb: Verb,
@@ -31,7 +31,8 @@ pub enum Verb {
 }
 
 impl Call {
-    /// Reads a request. What the server does not serve panics: the operator asks for nothing else.
+    /// Reads a request. Panics if the server does not have what the request asks for, since the operator asks for
+    /// nothing else.
     pub fn read(request: &http::request::Parts, body: &[u8]) -> Self {
         let path: Vec<&str> = request.uri.path().trim_matches('/').split('/').collect();
         let rest = if path[0] == "api" { &path[2..] } else { &path[3..] };
@@ -72,13 +73,13 @@ impl Call {
 }
 
 impl Call {
-    /// Whether webhooks that look at pods are asked about the call.
+    /// Whether the server asks webhooks for pods about this call.
     pub fn is_admitted(&self) -> bool {
         self.key.kind == "pods" && !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
     }
 }
 
-/// When it is: milliseconds of the run, and as Kubernetes writes it.
+/// The present time, in milliseconds of the run and as Kubernetes writes it.
 pub struct Now<'a> {
     pub at: u64,
     pub text: &'a dyn Fn(u64) -> String,
@@ -99,7 +100,7 @@ fn conflict(why: &str) -> Refusal {
 }
 
 impl Store {
-    /// Does what a request asks for. Lists and watches are not for here.
+    /// Does what a request asks for, unless it is a list or a watch.
     pub fn perform(&mut self, call: &Call, now: &Now) -> Result<Arc<Value>, Refusal> {
         let key = &call.key;
         if call.verb == Verb::Create {
@@ -158,15 +159,16 @@ impl Store {
         Ok(self.replace(&call.key, object, now.at))
     }
 
-    /// Deletes: pods with grace, what has finalizers by mark. Of what is being deleted already the grace may become shorter,
-    /// counted from the first request, and the deadline does not move into the past (`BeforeDelete` in rest/delete.go).
+    /// Deletes an object. A pod gets a grace period; an object with finalizers is only marked. If the object is being
+    /// deleted already, the grace period can only become shorter. It counts from the first request, and the deadline
+    /// does not move into the past (`BeforeDelete` in rest/delete.go).
     pub fn delete(&mut self, key: &Key, asked: Option<u64>, now: &Now) -> Arc<Value> {
         let Some(before) = self.get(key) else { return Arc::default() };
         let mut object = (*before).clone();
         let held = !finalizers(&before).is_empty();
         let (grace, deadline) = if is_deleting(&before) {
             let old = before["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
-            // Nothing new, unless nothing holds it any more.
+            // The request changes nothing, unless the last finalizer is gone.
             if old == 0 {
                 return if held { before } else { self.erase(key, object, now.at) };
             }
@@ -184,18 +186,18 @@ impl Store {
     }
 }
 
-/// The deadline of an object by so many seconds earlier, and not before now.
+/// The object's deadline, earlier by so many seconds, but not before `now`.
 fn shortened(object: &Value, by: u64, now: &str) -> String {
     let deadline =
         object["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
     let earlier =
         deadline.map(|deadline| deadline - SignedDuration::from_secs(i64::try_from(by).unwrap_or(0)));
     let earlier = earlier.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    // Times of that form are in the order of their texts.
+    // Texts of times in this form sort in the order of the times.
     earlier.filter(|earlier| earlier.as_str() > now).unwrap_or_else(|| now.to_owned())
 }
 
-/// Conditions are merged by their type, as strategic patches do.
+/// Merges conditions by their type, as strategic patches do.
 fn merge_conditions(object: &Value, patch: &mut Value) {
     let Some(new) = patch["status"]["conditions"].as_array().cloned() else { return };
     let mut all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -208,7 +210,7 @@ fn merge_conditions(object: &Value, patch: &mut Value) {
     patch["status"]["conditions"] = json!(all);
 }
 
-/// The grace of a pod: none where nothing runs.
+/// A pod's grace period in seconds: 0 if nothing of the pod runs.
 fn pod_grace(pod: &Value, asked: Option<u64>) -> u64 {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
     if pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty()
@@ -219,7 +221,7 @@ fn pod_grace(pod: &Value, asked: Option<u64>) -> u64 {
     asked.unwrap_or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap_or(30))
 }
 
-/// What a writer cannot change: the status and the rest are written apart, and the server's own fields by nobody.
+/// Restores what this write cannot change: the status, or everything but the status, and the server's own fields.
 fn keep_own(object: &mut Value, before: &Value, status: bool, key: &Key) {
     let parts = kind(key.kind).is_some_and(|kind| kind.3);
     if parts && status {
@@ -247,7 +249,7 @@ fn keep_own(object: &mut Value, before: &Value, status: bool, key: &Key) {
             object["metadata"][field] = old;
         }
     }
-    // No finalizer is put on what is being deleted.
+    // The server adds no finalizer to an object that is being deleted.
     if is_deleting(before) {
         let old = finalizers(before);
         let left: Vec<String> = finalizers(object).into_iter().filter(|name| old.contains(name)).collect();

@@ -1,4 +1,4 @@
-//! Watch streams: changes in their order, late, cut off or gone, as the plan has it.
+//! Streams of watches: changes in their order, late, cut off or ended, as the plan says.
 
 use std::future::pending;
 use std::io;
@@ -25,7 +25,7 @@ struct Watch {
     who: usize,
     kind: &'static str,
     namespace: String,
-    /// Everything up to this version was sent.
+    /// The version up to which every change was sent.
     cursor: u64,
     opened: u64,
     deadline: u64,
@@ -34,7 +34,7 @@ struct Watch {
     ended: bool,
 }
 
-/// What a watch does next.
+/// The next thing that a watch does.
 enum Next {
     Line(Bytes),
     Break,
@@ -43,7 +43,7 @@ enum Next {
     Nothing,
 }
 
-/// A watch, from the version that the call names.
+/// Opens a watch at the version that the call names.
 pub fn stream(world: Shared, who: usize, call: &Call) -> impl Stream<Item = Line> + Send + 'static {
     let (opened, changed) = {
         let world = world.lock().unwrap();
@@ -135,7 +135,7 @@ impl Watch {
         if seen > at {
             return Next::Wait(seen.min(self.deadline));
         }
-        // In the order in which an API server writes them.
+        // The fields are in the order in which an API server writes them.
         let line = format!("{{\"type\":{},\"object\":{}}}\n", json!(change.what), *change.object);
         self.cursor = change.version;
         let object = Arc::clone(&change.object);
@@ -145,7 +145,7 @@ impl Watch {
         Next::Line(Bytes::from(line))
     }
 
-    /// Nothing new: a bookmark, if it is time for one.
+    /// Sends a bookmark if it is time for one, since there is no new change.
     fn rest(&mut self, world: &World, at: u64) -> Next {
         if !world.bookmarks {
             return Next::Wait(self.deadline);
@@ -168,7 +168,7 @@ impl Watch {
     }
 }
 
-/// How long a change is on its way to those who watch its kind.
+/// After how many milliseconds those who watch the kind see a change.
 fn delay(world: &World, kind: &'static str, version: u64, at: u64) -> u64 {
     let way = world.draw(&format!("watch {kind} {version}"), 12);
     let lag = world.lags.get(kind).filter(|(_, until)| at < *until).map_or(0, |(lag, _)| *lag);

@@ -1,4 +1,4 @@
-//! The operator's connection to the server: a service that loses, delays and breaks calls as the plan has it.
+//! The operator's connection to the server: a service that loses, delays and breaks calls as the plan says.
 
 use std::future::{Future, pending};
 use std::io;
@@ -45,7 +45,7 @@ impl tower::Service<Request<kube::client::Body>> for Wire {
             let (parts, body) = request.into_parts();
             let body = body.collect_bytes().await.unwrap();
             let call = Call::read(&parts, &body);
-            // What was sent takes its course, whether or not anybody waits for the answer.
+            // A call that was sent goes its way, whether or not anybody waits for the answer.
             let (tell, told) = oneshot::channel();
             tokio::spawn(async move {
                 if let Some(answer) = wire.deliver(call, &tell).await {
@@ -54,7 +54,7 @@ impl tower::Service<Request<kube::client::Body>> for Wire {
             });
             match told.await {
                 Ok(answer) => answer,
-                // Nobody ever answers.
+                // No answer ever comes.
                 Err(_) => pending().await,
             }
         })
@@ -66,11 +66,11 @@ const WEBHOOK_TIMEOUT: u64 = 10_000;
 
 /// How a call goes.
 struct Fate {
-    /// When the server has it.
+    /// After how many milliseconds the call reaches the server.
     arrives: u64,
     how: Option<How>,
     lost: bool,
-    /// How long the way is, in milliseconds.
+    /// How long a call or an answer is under way, in milliseconds.
     way: u64,
 }
 
@@ -86,7 +86,7 @@ impl Wire {
         if fate.lost {
             return None;
         }
-        // The server gives up a call when its caller hangs up, unless what it does is done by then.
+        // The server gives up a call whose caller has hung up, unless it has done what the call asks for by then.
         let ghost = tell.is_closed() && fate.arrives > 1000;
         if ghost && !self.world.lock().unwrap().ghosts {
             return None;
@@ -128,7 +128,7 @@ impl Wire {
         alive.then(|| Ok(self.respond(&call, answer)))
     }
 
-    /// The server does it.
+    /// Lets the server do what the call asks for.
     fn arrive(&self, call: &Call, class: Class, nth: u32, ghost: bool) -> Result<Arc<Value>, Refusal> {
         let mut world = self.world.lock().unwrap();
         for what in world.due(When::Before(class, nth)) {
@@ -178,7 +178,8 @@ fn class(call: &Call) -> Class {
     match (call.verb, call.key.kind, call.sub.as_str()) {
         (Verb::Watch, ..) => Class::Watch,
         (Verb::List, ..) => Class::List,
-        // Of the nodes and their agents; the others are the leader's, and the mark of who owns the pool.
+        // The operator reads Leases of nodes and agents. The other Leases are the leader's, and the mark of the pool's
+        // owner.
         (Verb::Get, "leases", _) if call.key.name.starts_with(labels::AGENT_LEASE_PREFIX) => Class::GetOther,
         (_, "leases", _) => Class::Lease,
         (_, "events", _) => Class::Tell,
@@ -204,7 +205,7 @@ fn class(call: &Call) -> Class {
 }
 
 impl World {
-    /// A call sets out; nothing is given back for the call of a dead operator, which goes nowhere.
+    /// Decides how a call goes that an operator sends. `None` if the operator is dead, so that the call goes nowhere.
     fn depart(&mut self, who: usize, class: Class, call: &Call) -> Option<(Fate, u32, Instant)> {
         let at = self.at();
         if !self.alive(who) {
@@ -270,7 +271,7 @@ impl World {
 }
 
 impl How {
-    /// The fault's kind, for the list of what was reached.
+    /// The name of the kind of fault, for the coverage.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error(_) => "error",
@@ -287,5 +288,5 @@ impl How {
     }
 }
 
-/// A line of a watch, or the error that ends it.
+/// A line of a watch, or the error that ends the watch.
 pub type Line = Result<bytes::Bytes, io::Error>;

@@ -1,4 +1,4 @@
-//! All that is outside the operators: the server, the nodes, the people, and what is known of the operators' calls.
+//! The world outside the operators: the server, the nodes, the people, and the calls that operators made.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,23 +23,23 @@ pub type Shared = Arc<Mutex<World>>;
 /// An operator from its start to its end.
 #[derive(Debug)]
 pub struct Life {
-    /// Which of the two places it has.
+    /// Which of the two seats the operator has.
     pub seat: usize,
     pub alive: bool,
-    /// When its death was complete.
+    /// When the operator was completely gone.
     pub buried: Option<u64>,
     pub killed: CancellationToken,
     pub stop: CancellationToken,
-    /// It dies when it has been polled so often.
+    /// After how many more polls the operator dies.
     pub polls_left: Option<u16>,
 }
 
-/// What hinders one place's calls.
+/// The faults of the connection of one seat.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hindrance {
-    /// Calls that come before this take effect then.
+    /// Calls that arrive before this time take effect at this time.
     pub stalled_until: u64,
-    /// Calls that come before this are lost.
+    /// Calls that are sent before this time are lost.
     pub cut_until: u64,
 }
 
@@ -48,24 +48,24 @@ pub struct World {
     started: Instant,
     pub wall: Timestamp,
     pub store: Store,
-    /// Rung when watches have to look. (tokio's `watch` wakes in an order of chance.)
+    /// Notified when watches must look for changes. (tokio's `watch` wakes its receivers in a random order.)
     pub changed: Arc<Notify>,
     pub bookmarks: bool,
     pub ghosts: bool,
     pub items: Vec<Item>,
-    /// How nodes are divided when everything is mended.
+    /// How nodes are divided once everything is repaired.
     pub layout: u8,
-    /// Faults that wait for a call.
+    /// Faults that wait for their call.
     pub faults: BTreeMap<(Class, u32), How>,
     pub counts: BTreeMap<Class, u32>,
     pub hindrances: [Hindrance; 2],
     pub lives: Vec<Life>,
-    /// A second operator is wanted.
+    /// Whether a second operator is to run.
     pub second: bool,
-    /// By kind: how far watches are behind, until when; and which of them have to end.
+    /// For each kind, by how much its watches are late, and until when; and, below, which of its watches must end.
     pub lags: BTreeMap<&'static str, (u64, u64)>,
     pub drops: BTreeMap<&'static str, (u64, Drop)>,
-    /// By namespace: until when its webhook hangs, and whether calls fail of that.
+    /// For each namespace, until when its webhook hangs, and whether calls fail because of that.
     pub webhooks: BTreeMap<String, (u64, bool)>,
     /// Objects that no operator can decode.
     pub garbled: Vec<Garbled>,
@@ -117,12 +117,12 @@ impl World {
         }
     }
 
-    /// Milliseconds since the run began.
+    /// The milliseconds since the run began.
     pub fn at(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap()
     }
 
-    /// The server's wall clock.
+    /// The server's wall clock at this time of the run.
     pub fn wall_at(&self, at: u64) -> Timestamp {
         self.wall.saturating_add(SignedDuration::from_millis(i64::try_from(at).unwrap())).unwrap()
     }
@@ -148,13 +148,13 @@ impl World {
         self.checks.violation.get_or_insert_with(|| format!("at {:.3} s: {what}", at as f64 / 1000.0));
     }
 
-    /// Watches look again.
+    /// Lets watches look for changes.
     pub fn ring(&mut self) {
         super::ends::read(self);
         self.changed.notify_waiters();
     }
 
-    /// Something that is not an operator changes an object.
+    /// Changes an object in place of somebody who is no operator.
     pub fn edit(&mut self, key: &Key, edit: impl FnOnce(&mut Value)) {
         let Some(before) = self.store.get(key) else { return };
         let mut object = (*before).clone();
@@ -185,7 +185,7 @@ impl World {
         self.ring();
     }
 
-    /// Does a call of the operator `who`; checks what came of it.
+    /// Does a call of an operator, and checks what it did. `ghost` tells whether the caller hung up long ago.
     pub fn perform(&mut self, class: Class, call: &Call, ghost: bool) -> Result<Arc<Value>, Refusal> {
         let before = self.store.get(&call.key);
         if ghost {
@@ -199,7 +199,7 @@ impl World {
         let injected = injected.map(|body| Call { body, ..call.clone() });
         let done = self.store.perform(injected.as_ref().unwrap_or(call), &Now { at, text: &text });
         if done.is_ok() {
-            // The negotiator tells of each cycle, as long as a job waits, if in vain.
+            // As long as a job waits, even in vain, the negotiator writes about each cycle.
             if class != Class::Lease && call.key.kind != "negotiators" {
                 self.writes += u64::from(class_writes(class));
             }
@@ -213,7 +213,7 @@ impl World {
         draw(text, self.seed) % below
     }
 
-    /// What of the plan waits for this moment.
+    /// Removes and returns the items of the plan that are due at this moment.
     pub fn due(&mut self, moment: When) -> Vec<What> {
         let items = std::mem::take(&mut self.items);
         let (due, rest) = items.into_iter().partition(|item| item.when == moment);
@@ -240,7 +240,7 @@ impl World {
         self.lives.get(who).is_some_and(|life| life.alive)
     }
 
-    /// The life that a place has now.
+    /// The operator that runs in a seat now.
     pub fn living(&self, seat: usize) -> Option<usize> {
         self.lives.iter().rposition(|life| life.seat == seat && life.alive)
     }
@@ -253,14 +253,14 @@ impl World {
         }
     }
 
-    /// Names of a kind, for somebody to pick one.
+    /// Selects, by number, an object of a kind.
     pub fn pick(&self, kind: &'static str, n: u8, which: impl Fn(&Value) -> bool) -> Option<Key> {
         let keys: Vec<&Key> =
             self.store.of(kind).filter(|(_, object)| which(object)).map(|(key, _)| key).collect();
         keys.get(usize::from(n) % keys.len().max(1)).map(|key| (*key).clone())
     }
 
-    /// The slots and pods whose end is no matter of the operator alone.
+    /// Notes that somebody edited a Slot, so that the operator alone no longer decides how the slot and its pod end.
     pub fn tamper(&mut self, slot: &Key) {
         let id = self.store.get(slot).map(|slot| slot["spec"]["claim"]["id"].clone());
         self.checks.tampered_slots.insert(slot.name.clone());
@@ -288,7 +288,7 @@ pub fn class_writes(class: Class) -> bool {
     )
 }
 
-/// Whether operators may be long behind for it.
+/// Whether operators may be long behind because of this item.
 fn late(item: &Item) -> bool {
     match item.what {
         What::Lag(..) | What::Stall(..) | What::Cut(..) => true,

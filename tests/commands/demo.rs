@@ -66,7 +66,7 @@ fn a_few_short_jobs_end_with_a_true_summary() {
     assert!(output.stderr.is_empty(), "{text}");
 }
 
-/// Of two users who want the whole pool, the first cycle gives the one with twice the factor half of what the other gets.
+/// Two users want the whole pool. In the first cycle, the user with twice the factor gets half as much as the other.
 #[test]
 fn two_users_share_the_pool_from_the_first_cycle_on() {
     let of = |namespace: &str| {

@@ -144,8 +144,8 @@ fn matches_of(case: &str, files: &[(&str, String)]) -> Vec<Match> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What must be the same in both answers: how often each submitter was matched for each reason and, with
-/// `with_slots`, with which slots.
+/// The part of the matches that must be the same in both answers: how often each submitter was matched for each reason
+/// and, with `with_slots`, with which slots.
 fn essence(matches: &[Match], with_slots: bool) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for found in matches {
@@ -209,8 +209,8 @@ fn cycles_are_decided_as_the_real_negotiator_decides_them() {
     }
 }
 
-/// What must be the same of a match under `ALLOW_PSLOT_PREEMPTION`: the reason, and which dynamic slots are
-/// preempted; only how many, if the machine ranks some alike.
+/// The part of a match under `ALLOW_PSLOT_PREEMPTION` that must be the same: the reason, and which dynamic slots are
+/// preempted, or only how many if the machine ranks some alike.
 fn essence_of_room(case: &PslotCase, matches: &[Match]) -> Vec<String> {
     let dynamic = case.slots.iter().filter(|slot| slot.attributes.contains_key("DynamicSlot"));
     let mut ranks: Vec<&String> = dynamic.filter_map(|slot| slot.attributes.get("CurrentRank")).collect();

@@ -143,7 +143,7 @@ fn messages() {
         shown,
         ["warning: test.config, line 2, column 1: A is 1", "error: test.config, line 6, column 1: stop"]
     );
-    // Reading goes on, so that all errors are reported.
+    // After an error, the rest is still read, so that all errors are reported.
     check_in(&reading.config, &[("B", "2")]);
 }
 

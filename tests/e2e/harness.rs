@@ -182,8 +182,8 @@ impl Cluster {
         self.cycles_at_least(1).await;
     }
 
-    /// Lets the negotiator run a cycle every two seconds, and where there is news as soon as the last cycle began so many
-    /// seconds ago.
+    /// Lets the negotiator run a cycle every two seconds. If something changed, it runs one as soon as the last cycle
+    /// began so many seconds ago.
     pub async fn cycles_at_least(&self, apart: u32) {
         self.apply(json!({
             "apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "quick"},
@@ -200,8 +200,8 @@ impl Cluster {
         .await
     }
 
-    /// What the watchdog saw once every pod has ended. A proc is booked when its main container has ended, about a second
-    /// before its kubelet says that the pod has.
+    /// Waits until every pod has ended, and returns what the watchdog saw. A proc's end is booked when its main
+    /// container has ended, about a second before the kubelet reports the end of the pod.
     pub async fn all_ended(&self) -> Watchdog {
         tokio::time::timeout(PATIENCE, self.watch.until(|seen| seen.live() == 0)).await.expect("the pods end")
     }

@@ -125,7 +125,7 @@ fn costs_are_bounded() {
     });
 }
 
-/// What these take is measured by `cargo bench -p slotwright-classad --bench bounds`.
+/// `cargo bench -p slotwright-classad --bench bounds` measures what these expressions cost.
 #[test]
 fn hostile_expressions_are_charged_for_what_they_do() {
     on_a_small_stack(|| {

@@ -239,7 +239,8 @@ impl Cluster {
         }
     }
 
-    /// What is wrong with the runs of a job that is complete. `lost` says of a run that its node lost it.
+    /// Describes how the runs of a completed job violate the invariants. `lost` tells of a run whether its node lost
+    /// it.
     pub async fn violations(&self, job: &str, lost: impl Fn(&Run) -> bool) -> Vec<String> {
         let record = self.record(job).await;
         let wrong = self.proof(job).violations(&record, |run| lost(run) || self.seen.was_asked(&run.pod));

@@ -12,7 +12,7 @@ const VACATING: f64 = 8.0;
 const RETIREMENT: f64 = 24.0 - VACATING;
 const POLICY: &str = "MAXJOBRETIREMENTTIME = 24\nMachineMaxVacateTime = 8";
 
-/// What the operator and the kubelet may need for a step on this busy computer.
+/// How long the operator and the kubelet may need for a step on a busy computer, in seconds.
 const SLACK: f64 = 6.0;
 
 const PATIENT: OnTerm = OnTerm::Exit { after: 3, code: 0 };
@@ -66,7 +66,7 @@ async fn drains_give_the_time_that_their_schedule_promises() {
     for request in &requests {
         drained(&cluster, request).await;
     }
-    // What is drained runs nothing, and takes nothing, until the request is gone.
+    // A drained node runs nothing, and takes nothing, until the request is gone.
     for (name, _, _) in jobs {
         let proof = cluster.proof(name);
         assert!(proof.all_runs().count() == 2, "{name}: nothing starts on a drained node: {proof:#?}");

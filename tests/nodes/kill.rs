@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::cluster::Cluster;
 use crate::program::{OnTerm, Program};
 
-/// What a kubelet may need beyond the time that the policy gives: it grants whole seconds, looks once a second, and this
-/// computer is busy.
+/// How long a kubelet may need beyond the time that the policy gives, in seconds. It grants whole seconds and looks
+/// once a second, and the computer may be busy.
 const SLACK: f64 = 6.0;
 
 const PREEMPT: &str =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What a program does.
+/// How a program behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// After how many seconds the proc's first run ends by itself.
@@ -14,12 +14,12 @@ pub struct Program {
     pub on_term: OnTerm,
 }
 
-/// What a program does when it hears SIGTERM.
+/// How a program behaves when it receives SIGTERM.
 #[derive(Clone, Copy, Debug)]
 pub enum OnTerm {
     /// It shuts down for so many seconds, and exits with the code.
     Exit { after: u32, code: i32 },
-    /// It notes the signal, and goes on.
+    /// The program notes the signal, and runs on.
     Ignore,
 }
 

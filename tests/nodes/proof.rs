@@ -1,4 +1,4 @@
-//! What the programs wrote: their runs, and what must be true of the runs of a job whose record says which procs are done.
+//! Reads what the programs wrote about their runs, and checks the runs of a job against the job's record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -112,8 +112,8 @@ impl Proof {
         self.procs.iter().flat_map(|(proc, runs)| runs.iter().map(|run| (*proc, run)))
     }
 
-    /// What is wrong with this proof if the record says this. `may_repeat` says of a pod that somebody asked it to go, or that
-    /// its node was lost: only then may a proc run again although it ended by itself in that pod.
+    /// Describes how this proof contradicts the record. `may_repeat` tells of a run whether somebody asked its pod to
+    /// go, or its node was lost. Only then may a proc run again although it ended by itself in that pod.
     pub fn violations(&self, record: &Record, may_repeat: impl Fn(&Run) -> bool) -> Vec<String> {
         let mut wrong = self.overlaps();
         for proc in 0..record.count {

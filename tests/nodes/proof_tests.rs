@@ -26,7 +26,7 @@ fn a_proc_that_was_evicted_and_ended_later_is_right() {
 
 #[test]
 fn mistakes_are_named() {
-    /// Files, who is booked as completed, who as failed, and what is said.
+    /// The files, the procs that are booked as completed, those booked as failed, and the expected violations.
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str, &'a str);
     let cases: &[Case] = &[
         (&[("0.a.n", "S 1 \nT 2 \nX 3 \n")], "0", "", "did not end by itself"),

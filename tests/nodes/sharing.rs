@@ -1,4 +1,4 @@
-//! What is scarce is never given twice: GPUs, and nodes that kube-scheduler uses as well.
+//! Scarce resources are never given twice: GPUs, and nodes that kube-scheduler uses as well.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;

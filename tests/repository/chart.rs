@@ -38,7 +38,7 @@ fn read(path: &str) -> String {
 /// Exit code of `hack/helm.sh` when there is no Helm here.
 const UNAVAILABLE: i32 = 3;
 
-/// Runs `hack/helm.sh`. None, with a notice, where there is no Helm and this is not CI.
+/// Runs `hack/helm.sh`. If there is no Helm and this is not CI, prints a notice and returns `None`.
 fn helm(arguments: &[&str]) -> Option<Output> {
     let output =
         Command::new(root().join("hack/helm.sh")).args(arguments).current_dir(root()).output().unwrap();
@@ -205,7 +205,7 @@ fn backfill_pods_have_the_priority_class_that_the_operator_gives_them() {
 
 // --- permissions ---------------------------------------------------------------------------------------------------
 
-/// What the operator may do in the whole cluster, and why. The chart grants this and nothing else.
+/// The operator's permissions in the whole cluster, with a reason for each. The chart grants these and no others.
 const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     // (group/resource, verbs, reason)
     (
@@ -269,7 +269,8 @@ const READ: &[&str] = &["get", "list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const WRITE_STATUS: &[&str] = &["patch"];
 
-/// `group/resource verb`, one of each that the rules grant; `group/resource/name verb` where a rule names its objects.
+/// The granted permissions, each as `group/resource verb`, or as `group/resource/name verb` if a rule names its
+/// objects.
 fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for rule in rules.unwrap_or_default() {

@@ -42,7 +42,8 @@ fn prose(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What a link may name behind the `#`: headings, as GitHub makes anchors of them, and `<a id="...">`.
+/// The anchors of a page, which a link may name behind the `#`: headings, as GitHub makes anchors of them, and `<a
+/// id="...">`.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in prose(text) {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mutation {
-    /// What holds, and no longer does under this mutation.
+    /// The guarantee that this mutation breaks.
     guard: String,
     edit: Vec<Edit>,
 }

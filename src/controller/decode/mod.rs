@@ -1,5 +1,5 @@
-//! Objects of the API server, decoded one by one. An object that cannot be decoded does not take its list with it, and what
-//! is said about it quotes nothing of it.
+//! Decodes objects of the API server one by one. An object that cannot be decoded does not keep the others in its list
+//! from being decoded, and messages about it quote nothing from it.
 //!
 //! Every answer of the API server is decoded as an [`Item`] or as a list of them. An [`Item`] takes any JSON that is
 //! syntactically right, so that kube never finds an answer that it cannot decode: kube would log the whole text, with the

@@ -102,7 +102,8 @@ fn status(pool: &Pool, limit: &LimitObject, old: &[Condition], now: Time) -> Con
     }
 }
 
-/// What is in use of the limits in the set for which this object sets the limit of each.
+/// The members of the set for which this object sets the limit of each, if they are in use: those with the most in use,
+/// in this order.
 fn of_set(pool: &Pool, limit: &LimitObject) -> Vec<LimitInUse> {
     let members = pool.holdings().book().in_use().filter(|(name, ..)| limit.is_of_set_of(name));
     let mut shown: Vec<LimitInUse> = members

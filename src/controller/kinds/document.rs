@@ -13,7 +13,7 @@ use model::pool::{Document, Pool, Time};
 pub enum Rendered {
     /// Somebody else makes and deletes the object: the operator writes its status.
     Status(Value),
-    /// The operator makes the object where there is none, and writes its status.
+    /// The operator creates the object if it is missing, and writes its status.
     Object {
         /// The object, without status.
         create: Value,
@@ -41,12 +41,13 @@ impl Rendered {
     }
 }
 
-/// The object that a document is written to; none where the pool does not know it any more.
+/// The object into which a document is written; `None` if the pool does not know it any more.
 pub fn object_of(pool: &Pool, document: &Document) -> Option<ObjectKey> {
     ALL.iter().filter_map(|kind| kind.status).find_map(|status| (status.object)(pool, document))
 }
 
-/// What a document's object should say now. `old` is the status that the object has: conditions that stay keep their times.
+/// Renders a document as its object should be now. `old` is the status that the object has: a condition that does not
+/// change keeps its time.
 pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rendered {
     let conditions: Vec<Condition> = old
         .get("conditions")
@@ -72,7 +73,7 @@ pub(super) fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0 + 0.0
 }
 
-/// What has to be merged into `old` so that it becomes `new`: null for what is gone. None where they are the same.
+/// The JSON merge patch that makes `new` of `old`: null for fields that are gone. `None` if the two are the same.
 pub fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (old, new) else {
         // An API server gives 2.0 back as 2.
@@ -125,8 +126,8 @@ mod tests {
         }
     }
 
-    /// Usage is a sum of spans, and sums have seventeen digits. One that is read back as another number is written again
-    /// whenever its object is looked at.
+    /// Usage is a sum of spans, and such sums have seventeen digits. A sum that is read back as another number would be
+    /// written again at every look at its object.
     #[test]
     fn what_was_written_is_not_written_again() {
         let mut usage = 0.0;

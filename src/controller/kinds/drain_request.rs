@@ -184,7 +184,7 @@ mod tests {
         for (claims, phase, left, reason) in [
             (3, DrainPhase::Draining { since }, 3, "Draining"),
             (0, DrainPhase::Draining { since }, 0, "Draining"),
-            // What is claimed of a node that takes jobs again is none of the drain's.
+            // A drain no longer counts the claims on a node that takes jobs again.
             (2, DrainPhase::Resumed { since, at }, 0, "Resumed"),
             (0, DrainPhase::Drained { since, at }, 0, "Drained"),
         ] {

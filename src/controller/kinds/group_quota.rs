@@ -51,7 +51,7 @@ impl Shown for GroupQuota {
     }
 }
 
-/// What the pool knows of a `GroupQuota`. A group without a quota has a quota of nothing.
+/// Reads a `GroupQuota` for the pool. A group without a quota has a quota of 0.
 pub fn facts(object: &GroupQuota) -> Group {
     let spec = &object.spec;
     Group {

@@ -55,7 +55,7 @@ pub enum Whose {
     Kubelet(MachineName),
     /// The machine's agent renews it.
     Agent(MachineName),
-    /// It is the mark of who owns the pool.
+    /// The mark of who owns the pool.
     Owner,
 }
 

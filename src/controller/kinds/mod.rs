@@ -1,6 +1,6 @@
-//! The kinds that the operator watches. The file of a kind says everything that the shell must know of it: when the pool is
-//! told of its objects at the start, how it is watched, what follows from a change of an object, and what an object's status
-//! says. A kind is added by its file and by a line in [`ALL`].
+//! The kinds that the operator watches. A kind's file has everything that the shell must know of the kind: when the
+//! operator's start hands its objects to the pool, how it is watched, what a change of an object means, and what an
+//! object's status says. To add a kind, write its file and add a line to [`ALL`].
 
 pub mod concurrency_limit;
 mod conditions;
@@ -84,9 +84,9 @@ pub enum Stage {
 
 /// A kind that the operator watches.
 pub trait Watched: Debug + 'static {
-    /// What the watch decodes of an object.
+    /// The type into which the watch decodes an object.
     type Object: Decode<Of: Resource<DynamicType: Clone + Debug + Default + Eq>> + Clone + Send + 'static;
-    /// What is remembered of an object for as long as it is there.
+    /// The part of an object that is kept as long as the object is there.
     type Kept: Clone + Debug + Send + 'static;
     /// The kind's names.
     const KIND: Kind;
@@ -102,23 +102,23 @@ pub trait Watched: Debug + 'static {
     /// The objects that are watched.
     fn api(client: Client) -> Api<Item<Self::Object>>;
 
-    /// What is remembered of an object, given what was remembered of it before.
+    /// Returns the part of an object that is kept, given the part that was kept before.
     fn keep(object: &Self::Object, before: Option<&Self::Kept>) -> Self::Kept;
 
-    /// What stands for an object that cannot be decoded and was not known before, made of the object's metadata.
+    /// Makes an object of the metadata of one that cannot be decoded and was not known before.
     ///
-    /// None where the operator leaves such an object alone.
+    /// `None` if the operator ignores such an object.
     fn taken_for(_: ObjectMeta) -> Option<Self::Object> {
         None
     }
 
-    /// What follows from an object that was made or has changed.
+    /// The news that follow when an object is created or changes.
     fn there(object: Self::Object, kept: &Self::Kept) -> Vec<News>;
 
-    /// What follows from an object that is gone.
+    /// The news that follow when an object is gone.
     fn gone(names: &Names, kept: Self::Kept) -> Vec<News>;
 
-    /// What the cache keeps of an object.
+    /// The part of an object that the cache keeps.
     fn known(_: &Self::Object) -> Option<(ObjectKey, Known)> {
         None
     }
@@ -191,16 +191,16 @@ impl<K: Custom> Watched for K {
 
 /// A kind whose objects' status the operator writes.
 pub trait Shown: Custom {
-    /// What a document of this kind names its object by.
+    /// The type by which a document of this kind names its object.
     type Subject;
 
-    /// What a document names its object by; `None` where the document is of another kind.
+    /// The subject of a document: what its object is about. `None` if the document is of another kind.
     fn subject(document: &Document) -> Option<&Self::Subject>;
 
     /// The object that a subject names.
     fn object(pool: &Pool, subject: &Self::Subject) -> Option<ObjectKey>;
 
-    /// What the object should say now. Of the conditions that it has, `old`, those that stay keep their times.
+    /// Renders the object as it should be now. `old` are its conditions: one that does not change keeps its time.
     fn render(pool: &Pool, subject: &Self::Subject, old: &[Condition], now: Time) -> Rendered;
 }
 

@@ -44,7 +44,7 @@ pub struct SlimNodeSpec {
 /// The part of a node's status that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 pub struct SlimNodeStatus {
-    /// What pods may use.
+    /// The resources that pods may use.
     #[serde(default)]
     pub allocatable: BTreeMap<String, Quantity>,
     /// Conditions, among them Ready.

@@ -30,8 +30,8 @@ impl Custom for NodeReport {
     }
 }
 
-/// What the pool knows of a report; none while its agent has written nothing. Parts that cannot be read are left out: a
-/// report is written by a program, and an error in one part must not hide the rest.
+/// Reads a report for the pool; `None` if its agent has written nothing yet. Parts that cannot be read are left out,
+/// since a program writes reports, and an error in one part must not hide the rest.
 pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
     let status = report.status.as_ref()?;
     let working = !status.conditions.iter().any(|c| c.type_ == types::READY && c.status == "False");
@@ -52,8 +52,8 @@ pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
     })
 }
 
-/// What the agent senses of the machine's owner; none while no input is known. The console is a keyboard too: if the
-/// report gives only one of the two, it counts for both.
+/// Reads what the agent senses of the machine's owner; `None` as long as no input is known. The console is also a
+/// keyboard: if the report gives only one of the two, that one counts for both.
 fn sensed(status: &NodeReportStatus, owner_load: f64) -> Option<Sensed> {
     let inputs = status.last_input.as_ref()?;
     let keyboard = inputs.keyboard.as_ref().or(inputs.console.as_ref())?;
@@ -98,7 +98,7 @@ fn expressions<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) ->
     texts.into_iter().filter_map(expression).collect()
 }
 
-/// `AgentReady`: whether an agent is at work on a machine, and what is different where none is.
+/// The condition `AgentReady`: whether an agent works on a machine, and what differs without an agent.
 pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
     let without = "WANT_SUSPEND counts as False, and idle times and load are undefined";
     let (reason, message) = match &machine.report {

@@ -64,7 +64,7 @@ pub enum News {
     Event(Box<Event>),
     /// A claim's pod exists: the writer may still wait for the answer to its creation.
     PodSeen(PodRef, ClaimId),
-    /// The template of a job's pods is this; none where the job is gone.
+    /// The template of a job's pods; `None` if the job is gone.
     Template(JobUid, Option<Arc<str>>),
     /// A document has to be written anew if it does not say what the pool says.
     Stale(Document),

@@ -102,7 +102,7 @@ fn stable_hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// What the pool knows of a Submitter. If the submitter's name is not a valid object name, the status gives it.
+/// Reads a Submitter for the pool. If the submitter's name is not a valid object name, the status gives the name.
 pub fn facts(object: &Submitter) -> Option<SubmitterFacts> {
     let found = object.metadata.name.as_deref()?;
     let status = object.status.as_ref();
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// What a status says of accounts is all that a new leader knows of them.
+    /// A new leader knows only as much of the accounts as the statuses say.
     #[test]
     fn accounts_are_read_as_they_were_written() {
         let mut pool = pool(&[]);

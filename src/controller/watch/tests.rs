@@ -61,7 +61,7 @@ async fn a_kind_that_is_missing_is_told_and_seen_soon_after_it_is_back() {
     watching.abort();
 }
 
-/// What nobody outside may read.
+/// A text that must not reach the log.
 const SECRET: &str = "hunter2";
 
 fn deep(depth: usize) -> String {
@@ -87,7 +87,7 @@ fn hostile() -> Vec<String> {
     ]
 }
 
-/// What is logged, as one text.
+/// The log as one text.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<String>>);
 

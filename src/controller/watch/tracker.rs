@@ -1,4 +1,4 @@
-//! What a watch has shown: what each object was last known as, and which objects cannot be decoded.
+//! Keeps what a watch has shown: the objects as they were last known, and which of them cannot be decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ pub struct Tracker<W: Watched> {
     unread: BTreeMap<Key, String>,
     listed: Option<Listed>,
     synced: bool,
-    /// Something is gone, and nobody could read what.
+    /// Whether something is gone, and nobody could read what.
     doubt: bool,
 }
 
@@ -29,14 +29,14 @@ type Of<W> = <<W as Watched>::Object as Decode>::Of;
 /// The key of an object: its namespace and its name.
 type Key = (Box<str>, Box<str>);
 
-/// What is remembered of an object.
+/// An object as it was last known.
 #[derive(Debug)]
 struct Known<M> {
     uid: String,
     kept: M,
 }
 
-/// What a list has shown so far.
+/// The objects that the present list has shown so far.
 #[derive(Debug, Default)]
 struct Listed {
     keys: BTreeSet<Key>,
@@ -51,7 +51,7 @@ impl<W: Watched> Default for Tracker<W> {
 }
 
 impl<W: Watched> Tracker<W> {
-    /// What a watch event means.
+    /// Takes in an event of the watch, and returns what it means.
     pub fn observe(&mut self, event: Event<Item<W::Object>>) -> Vec<Seen> {
         match event {
             Event::Init => {
@@ -77,7 +77,7 @@ impl<W: Watched> Tracker<W> {
         self.unread.len()
     }
 
-    /// Whether a list has to tell what is there.
+    /// Whether a new list is needed to know which objects are there. Clears the doubt.
     pub fn take_doubt(&mut self) -> bool {
         std::mem::take(&mut self.doubt)
     }
@@ -116,7 +116,7 @@ impl<W: Watched> Tracker<W> {
         seen
     }
 
-    /// Takes note of an object that cannot be decoded, and tells once of each version.
+    /// Notes an object that cannot be decoded, and reports each version of it once.
     fn unread(
         &mut self,
         key: Key,

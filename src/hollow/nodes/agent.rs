@@ -39,7 +39,7 @@ pub struct PodActivity {
 pub struct Agent {
     owner: Owner,
     start: Timestamp,
-    /// What the owner does since a test or the demo set it; from then on `owner` has no say.
+    /// How the owner behaves since a test or the demo set it. Once this is set, `owner` no longer counts.
     set_by_hand: Option<Presence>,
     activity: PodActivity,
     mips: i64,

@@ -460,7 +460,7 @@ fn an_agent_that_cannot_renew_its_lease_ends_what_runs_under_leases_that_have_pa
     // A pod whose lease is over before it starts never starts.
     let late = both(leased(), scripted(&[("start-delay", "100s")]));
     check(vec![renewed(0), (0, pod("a", late))], &["40000 a Failed exit 137"]);
-    // A pod without a lease goes on.
+    // A pod without a lease runs on.
     check(
         vec![renewed(0), (0, pod("b", json!({})))],
         &["0 b Running", "1000 b Running exit 0", "2000 b Succeeded exit 0"],

@@ -1,5 +1,5 @@
-//! The life of a pod's containers, from admission to exit. Each step has a point in time, which does not depend on
-//! when the shell asks for it.
+//! The life of a pod's containers, from admission to exit. The time of each step does not depend on when the shell asks
+//! for it.
 
 use std::time::Duration;
 

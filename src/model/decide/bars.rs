@@ -1,4 +1,5 @@
-//! What bars the jobs that a cycle left without a slot: the negotiator's reason, with the amounts and names that a person needs.
+//! Says what keeps jobs waiting that a cycle left without a slot: the negotiator's reason, with the amounts and names
+//! that a person needs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,30 +15,30 @@ use crate::pool::{
 use crate::startd::{slot_weight, unclaimed_slot_ad};
 use classad::Env;
 
-/// The most slots that are asked what a proc would weigh there.
+/// The most slots for which the weight of a proc is computed.
 const MOST_WEIGHING: usize = 50;
 
 /// The most nodes that a message names.
 const NAMED: usize = 2;
 
-/// What is worked out once of a cycle for all its jobs.
+/// What is computed once in a cycle, for all its jobs.
 pub(super) struct Bars<'a> {
     pool: &'a Pool,
     cycle: &'a Cycle,
     negotiator: &'a NegotiatorId,
-    /// The NodePolicies that have a RANK.
+    /// The NodePolicies that have a RANK, as part of a sentence.
     ranking: Option<Arc<str>>,
-    /// What each submitter uses, the cycle's matches included.
+    /// What each submitter uses, including the cycle's matches.
     used: Vec<f64>,
-    /// The submitters that wait for busy nodes, those first whose turn comes first.
+    /// The submitters that wait for busy nodes, in the order of their turns.
     turns: Vec<usize>,
-    /// Nodes that offer nothing for a while.
+    /// Nodes that offer nothing for the moment, and why.
     withheld: Option<Arc<str>>,
-    /// The slots of one machine of each configuration, if one of these says that slots weigh anything else than their CPUs.
+    /// The slots of one machine for each configuration, if one of these gives slots another weight than their CPUs.
     weighing: Vec<Weighing<'a>>,
 }
 
-/// A slot with what its policy says of it.
+/// A slot, with the configuration that sets its weight.
 struct Weighing<'a> {
     machine: &'a Machine,
     slot: &'a MachineSlot,
@@ -56,7 +57,7 @@ impl<'a> Bars<'a> {
         let busy = |rejection: &&Rejection| {
             matches!(rejection.reason, RejectReason::NoMatch | RejectReason::NoSlots)
         };
-        // Who has nothing but jobs that no machine could run has no turn.
+        // A submitter whose jobs could run on no machine has no turn.
         let possible = |rejection: &&Rejection| {
             let job = negotiation.job(rejection.submitter, rejection.request);
             let job = job.and_then(|uid| pool.jobs().get(uid));
@@ -73,7 +74,7 @@ impl<'a> Bars<'a> {
         Self { pool, cycle, negotiator, ranking, used, turns, withheld, weighing }
     }
 
-    /// What bars the procs of a job.
+    /// What keeps the procs of a job waiting.
     pub(super) fn bar(&self, rejection: &Rejection, cluster: &Job) -> Option<Bar> {
         let submitter = self.cycle.submitters.get(rejection.submitter)?;
         Some(match rejection.reason {
@@ -100,13 +101,13 @@ impl<'a> Bars<'a> {
         })
     }
 
-    /// Of a group's submitters that wait for busy nodes, the one whose turn is first.
+    /// The first submitter by turn, of those in the group that wait for busy nodes.
     fn first(&self, group: Option<usize>) -> Option<Arc<str>> {
         let inputs = self.turns.iter().filter_map(|place| self.cycle.submitters.get(*place));
         inputs.into_iter().find(|input| input.group == group).map(|input| input.name.as_str().into())
     }
 
-    /// The limit that bars a job, where that does not depend on the machine.
+    /// The concurrency limit that keeps a job waiting; `None` if it depends on the machine which limit.
     fn limit(&self, cluster: &Job) -> Option<Amount> {
         let wants = Wants::on_any_slot(&cluster.spec.as_ref()?.ad, &Env::at(self.cycle.now))?;
         let book = self.pool.holdings().book();
@@ -120,7 +121,7 @@ impl<'a> Bars<'a> {
         })
     }
 
-    /// The quota that bars a job: its group's, or that of a group around it.
+    /// The quota that keeps a job waiting: that of its group or of a group around it, whichever has less left.
     fn quota(&self, group: usize, cluster: &Job) -> Option<Amount> {
         let wants = self.by_cpus(cluster);
         let amount = |place: usize, own: bool| {
@@ -148,7 +149,7 @@ impl<'a> Bars<'a> {
         Some(self.by_policy(least, cluster))
     }
 
-    /// What a group's own submitters use, or all within it.
+    /// What a group's own submitters use (`own`), or all submitters of the group and the groups inside it.
     fn used_by(&self, group: usize, own: bool) -> f64 {
         let within = |mut place: usize| loop {
             if place == group {
@@ -164,7 +165,7 @@ impl<'a> Bars<'a> {
         inside.map(|(_, used)| used).sum()
     }
 
-    /// The ceiling that keeps a submitter waiting: its own, or its owner's.
+    /// The ceiling that keeps a submitter waiting: its own or its owner's, whichever has less left.
     fn ceiling(&self, submitter: usize, cluster: &Job) -> Option<Amount> {
         let input = self.cycle.submitters.get(submitter)?;
         let wants = self.by_cpus(cluster);
@@ -187,11 +188,12 @@ impl<'a> Bars<'a> {
         least.map(|least| self.by_policy(least, cluster))
     }
 
-    /// The amount as it is where policies say what slots weigh. What a proc takes is then told only if it is too much on any
-    /// machine: it is the least that the proc may take.
+    /// Corrects what a proc takes of a limit if policies set the weight of slots. The amount is then the least that the
+    /// proc may take on any machine, and is only reported if even that is more than the whole limit.
     fn by_policy(&self, mut amount: Amount, cluster: &Job) -> Amount {
         if self.cycle.config.use_slot_weights && !self.weighing.is_empty() {
-            // Policies are asked only of a proc whose CPUs are too many: many jobs wait for one quota.
+            // The policies are evaluated only if the proc's CPUs are already too many: many jobs may wait for one
+            // quota.
             let known = amount.is_too_small() && self.weighing.len() <= MOST_WEIGHING;
             amount.wants = if known { self.least_weight(cluster) } else { 0.0 };
             if !amount.is_too_small() {
@@ -201,7 +203,7 @@ impl<'a> Bars<'a> {
         amount
     }
 
-    /// The least that a slot of what a job requests weighs by the policies.
+    /// The least weight that any slot has, by the policies, with the resources that a job requests.
     fn least_weight(&self, cluster: &Job) -> f64 {
         let Some(spec) = &cluster.spec else { return 0.0 };
         let Request { cpus, memory_mib, disk_kib, .. } = spec.request;
@@ -213,7 +215,7 @@ impl<'a> Bars<'a> {
         weights.fold(f64::INFINITY, f64::min)
     }
 
-    /// What a proc weighs where no policy says anything else.
+    /// The weight of a proc, if no policy sets the weight of slots.
     fn by_cpus(&self, cluster: &Job) -> f64 {
         let Some(spec) = &cluster.spec else { return 0.0 };
         if !self.cycle.config.use_slot_weights {
@@ -223,7 +225,7 @@ impl<'a> Bars<'a> {
     }
 }
 
-/// The slots of one machine of each configuration; none where slots weigh their CPUs on every machine.
+/// The slots of one machine for each configuration; empty if slots weigh their CPUs on every machine.
 fn weighing(pool: &Pool) -> Vec<Weighing<'_>> {
     let mut found: Vec<Weighing<'_>> = Vec::new();
     for machine in pool.machines().values() {
@@ -248,7 +250,7 @@ fn ranking(pool: &Pool) -> Option<Arc<str>> {
     (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")).into())
 }
 
-/// Nodes that offer nothing for a while, and why. A taint stays, and is no news.
+/// Nodes that offer nothing for the moment, and why. A tainted node is left out, since its taint is likely to stay.
 fn withheld(pool: &Pool) -> Option<Arc<str>> {
     let for_a_while = |machine: &&Machine| {
         matches!(

@@ -1,10 +1,10 @@
-//! The deciders in their order: from the pool and the time to effects.
+//! The deciders, in their order: from the pool and the time to effects.
 //!
-//! [`decide`] is a function of the pool and the time. What it asks for it notes in the pool, so that it never asks twice:
-//! of two equal pools, asked at the same time, it asks the same. It touches what changed, not the whole pool.
+//! [`decide`] is a function of the pool and the time: for equal pools and times it asks for the same effects. It notes
+//! in the pool what it asked for, so that it never asks twice. It looks at what changed, not at the whole pool.
 //!
-//! A negotiation cycle is asked for as a [`Negotiation`], a snapshot on which any thread may work, and its matches come
-//! back through [`conclude`], which holds each against what is so by then.
+//! A negotiation cycle is returned as a [`Negotiation`], a snapshot on which any thread may work. The matches come back
+//! through [`conclude`], which checks each against the pool as it is by then.
 
 mod bars;
 mod evict;
@@ -26,18 +26,18 @@ pub use sharing::overlap_message;
 use crate::pool::{Effect, Offer, Pool, Time};
 use crate::{schedd, startd};
 
-/// What is to be done.
+/// The result of a decision.
 #[derive(Debug, Default)]
 pub struct Decision {
-    /// Calls and notices, in order.
+    /// The calls and notices, in order.
     pub effects: Vec<Effect>,
-    /// A cycle to run.
+    /// The cycle to run, if one is due.
     pub negotiation: Option<Box<Negotiation>>,
     /// When to decide again, if nothing happens before.
     pub next: Option<Time>,
 }
 
-/// Decides what is to be done now.
+/// Decides what must be done now.
 pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     let mut effects = Vec::new();
     if !pool.is_synced() {
@@ -56,7 +56,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     while let Some(name) = pool.next_drain_cost() {
         startd::expect_costs(pool, &name, now);
     }
-    // A slot that let go may be the last of its machine or job.
+    // A slot that has just returned may have been the last of its machine or job.
     review_machines(pool, now, &mut effects);
     while let Some(uid) = pool.next_job() {
         schedd::review_job(pool, &uid, &mut effects);

@@ -1,4 +1,4 @@
-//! Negotiation cycles: the snapshot that one works on, and what becomes of its matches.
+//! Negotiation cycles: takes the snapshot that a cycle works on, and turns its matches into claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use crate::schedd::{self, Explained, Matched, Refusal};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
 use classad::{Ad, Env, Expr};
 
-/// A cycle to run: a snapshot of slots and requests, and what they stand for.
+/// A cycle to run: a snapshot of slots and requests, with the objects behind them.
 #[derive(Clone, Debug)]
 pub struct Negotiation {
     /// The cycle itself, for [`crate::negotiator::negotiate`].
     pub cycle: Cycle,
-    /// When it was begun.
+    /// When the snapshot was taken.
     pub started: Time,
-    /// Whose it is.
+    /// The negotiator whose cycle it is.
     pub negotiator: NegotiatorId,
-    /// The standing slot behind each candidate.
+    /// The machine slot or claimed slot behind each candidate.
     slots: Vec<SlotName>,
     /// The job behind each request of each submitter.
     jobs: Vec<Vec<JobUid>>,
@@ -44,12 +44,13 @@ impl Negotiation {
     }
 }
 
-/// While nothing waits, nothing waits for a limit.
+/// Notes that no proc waits for a concurrency limit, since no proc waits at all.
 pub(super) fn nothing_waits(pool: &mut Pool) {
     pool.set_barred(BTreeMap::new());
 }
 
-/// What a negotiator's cycle works on: its slots, the jobs that wait, and what their submitters used of its slots.
+/// Takes the snapshot for a negotiator's cycle: its slots, the jobs that wait, and what their submitters use of its
+/// slots.
 pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time) -> Negotiation {
     pool.review_charges(now);
     sharing::survey(pool, now);
@@ -115,7 +116,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
             continue;
         }
         let account = submitter.account_with(&one.id).at(now.millis(), config.halflife.as_secs_f64());
-        // Floor and ceiling are of all that somebody holds, whatever negotiator gave it.
+        // Floor and ceiling limit all that a submitter holds, whichever negotiator matched it.
         let elsewhere = submitter.accounts.used_elsewhere(&one.id);
         let of_these = |limit: Option<f64>| limit.map(|limit| (limit - elsewhere).max(0.0));
         let input = SubmitterInput {
@@ -141,12 +142,12 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
     negotiation
 }
 
-/// The owners with ceilings, with what all their submitters use of a negotiator's slots and may use of them, and their places
-/// by name.
+/// The owners that have ceilings, each with what all its submitters use of a negotiator's slots and what they may use
+/// of these slots; and their places in the list by name.
 fn owners(pool: &Pool, with: &NegotiatorId) -> (Vec<OwnerInput>, BTreeMap<SubmitterName, usize>) {
     let (mut owners, mut places) = (Vec::new(), BTreeMap::new());
     for (name, submitter) in pool.submitters() {
-        // What HTCondor takes for no ceiling.
+        // A negative ceiling means no ceiling, as in HTCondor.
         let Some(ceiling) = submitter.ceiling.filter(|ceiling| *ceiling >= 0.0 && name.owner() == *name)
         else {
             continue;
@@ -170,9 +171,9 @@ fn owners(pool: &Pool, with: &NegotiatorId) -> (Vec<OwnerInput>, BTreeMap<Submit
     (owners, places)
 }
 
-/// Partitionable slots that have something left, and static ones that nobody has claimed, with what there is of each and
-/// their configuration. Backfill work leaves for any of them. Where several dynamic slots may make room, partitionable ones that
-/// have them are among them, too.
+/// Unclaimed slots with something left: partitionable slots, and static slots. Each with what is left and its
+/// configuration. Slots with backfill work are included, since the work ends for a claim. If several dynamic slots may
+/// make room (`several`), full partitionable slots with dynamic slots are included, too.
 fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
     let slots = pool
         .machines()
@@ -191,12 +192,12 @@ fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<Startd
     left.collect()
 }
 
-/// Whether an ad makes a constraint true, if there is one.
+/// Whether a constraint is true for an ad, or there is no constraint.
 pub(super) fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
-/// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
+/// A submitter's waiting jobs for which `NEGOTIATOR_JOB_CONSTRAINT` is true, in the order of the queue.
 fn requests(
     pool: &Pool,
     submitter: &Submitter,
@@ -214,16 +215,16 @@ fn requests(
     waiting.unzip()
 }
 
-/// The ad of a claimed slot; an empty one where its machine is not known.
+/// The ad of a claimed slot; an empty ad if its machine is not known.
 pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
     let Some(machine) = pool.machines().get(&slot.name().machine) else { return Ad::new() };
     let spec = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
 }
 
-/// Turns a cycle's matches into claims, and tells what came of it.
+/// Turns a cycle's matches into claims, and tells people the results.
 pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
-    // Its object may have gone meanwhile.
+    // The negotiator's object may have gone meanwhile.
     let id = pool.answering(&negotiation.negotiator);
     pool.cycle_answered();
     keep_allocations(pool, &id, &negotiation.cycle, outcome);
@@ -253,7 +254,8 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
                     .inspect(|()| tell_gathering(pool, job, slot, &dynamic)),
             }
         };
-        // What a claim that is over still holds, until its Slot says so, counts against caps and is not in the cycle.
+        // A replaced claim counts against caps until its Slot object is written. The cycle does not know such claims,
+        // so that a refusal may be due to them.
         let told = pool.holdings().carried().next().is_none();
         if let Err(refusal) = made
             && told
@@ -272,9 +274,9 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     pool.end_cycle(id, figures, !claims.is_empty(), now);
 }
 
-/// Lets jobs rest whose match with a slot was refused in two cycles in a row. A match may be refused when something changed after
-/// the cycle began. The negotiator would make it again and again if it looked at less than the claim does, and others would
-/// wait for a slot that nobody gets.
+/// Sets jobs aside for a while whose match with the same slot was refused in two cycles in a row. One refusal may be
+/// due to a change after the cycle began. But if the negotiator checked less than the claim does, it would make the
+/// match again and again, and others would wait for a slot that nobody gets.
 fn rest_refused(
     pool: &mut Pool,
     id: &NegotiatorId,
@@ -310,7 +312,7 @@ fn tell_gathering(pool: &mut Pool, job: &JobUid, parent: &SlotName, slots: &[Slo
     }
 }
 
-/// Remembers what the cycle gave to groups: claims are held against it, and people see it.
+/// Stores what the cycle gave to groups. Claims are checked against these amounts, and people see them.
 fn keep_allocations(pool: &mut Pool, id: &NegotiatorId, cycle: &Cycle, outcome: &Outcome) {
     let given = outcome.allocations.as_ref().map(|all| {
         let named = cycle.groups.iter().zip(&all.groups);
@@ -329,7 +331,7 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
             if cluster.matchable != Matchable::Yes {
                 (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
             }
-            // A match explains the job, until machines offer something else.
+            // A match explains the job as well, until machines offer something else.
             (cluster.explained, cluster.explained_by, cluster.explaining) = (now, by, None);
             if cluster.idle.is_empty() {
                 cluster.waits = None;
@@ -350,7 +352,8 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
     }
 }
 
-/// Procs that wait still, by the first limit that bars them: those whose limits do not depend on the machine.
+/// Counts the procs that still wait for each concurrency limit, by the first limit that blocks them. Jobs whose limits
+/// depend on the machine are not counted.
 fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
     let env = Env::at(negotiation.cycle.now);
     let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
@@ -364,19 +367,19 @@ fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
     pool.set_barred(barred);
 }
 
-/// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
+/// The most jobs that are explained after one cycle. Everything else waits for the thread that explains.
 const EXPLAINED: usize = 50;
 
-/// The steps of evaluation that explaining may cost after one cycle. What is left to explain is explained after the next.
+/// The evaluation steps that explaining may cost after one cycle. The rest is explained after the next cycle.
 const EXPLAINING: u64 = 4_000_000;
 
-/// The part of these steps that the jobs of one submitter may cost: one in so many.
+/// The jobs of one submitter may cost one part of these steps in so many.
 const SUBMITTERS: u64 = 4;
 
-/// How long an explanation holds while neither the job nor any machine has changed: expressions may look at the time.
+/// How long an explanation is kept while neither the job nor any machine changes. Expressions may read the time.
 const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 
-/// Whether a job has to be looked at again.
+/// Whether a job has no explanation that still holds.
 fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
     cluster.matchable == Matchable::Unknown
         || cluster.explaining.is_some()
@@ -384,8 +387,8 @@ fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
         || now.since(cluster.explained) >= EXPLAINED_FOR
 }
 
-/// Says of jobs that found nothing whether anything could run them. Those looked at longest ago come first, so that each has
-/// its turn.
+/// Explains, for jobs that got no slot, whether any machine could run them. The jobs with the oldest explanations come
+/// first, so that each has its turn.
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
@@ -421,7 +424,7 @@ fn keep_explanation(pool: &mut Pool, uid: &JobUid, explained: Explained, now: Ti
     let (matchable, clauses) = match explained {
         Explained::Whole(matchable, clauses) => (matchable, clauses),
         Explained::Part(explaining) => {
-            // Others have their turn before the explanation goes on.
+            // Other jobs have their turns before this explanation goes on.
             pool.edit_job(uid, |cluster| (cluster.explained, cluster.explaining) = (now, Some(explaining)));
             return;
         }
@@ -439,7 +442,8 @@ fn keep_explanation(pool: &mut Pool, uid: &JobUid, explained: Explained, now: Ti
     }
 }
 
-/// Holds jobs of which an expression takes too many steps: they found nothing, and the next cycle would spend as much on them.
+/// Holds jobs of which an expression takes too many steps. They got no slot, and the next cycle would spend as many
+/// steps on them.
 fn hold_too_expensive(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome) {
     let steps = negotiation.cycle.env().limits.steps;
     let too_expensive = |rejection: &&Rejection| rejection.reason == RejectReason::TooExpensive;

@@ -1,8 +1,9 @@
-//! Group quotas in force: of the pool, as people see them, and of each negotiator's slots, as claims are held to them.
+//! Group quotas in force: for the whole pool, as people see them, and for each negotiator's slots, as claims must keep
+//! them.
 //!
-//! A static quota is an amount of the whole pool, whoever's slots it is taken from; a dynamic one is a share of each
-//! negotiator's slots. HTCondor's negotiators know nothing of each other, so that a group may have its static quota once from
-//! each.
+//! A static quota is an amount of the whole pool, whichever negotiator's slots are used. A dynamic quota is a share of
+//! each negotiator's slots. HTCondor's negotiators know nothing of each other, so that a group may use its static quota
+//! once with each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Submitter, Time};
 use crate::schedd::Quotas;
 use classad::Env;
 
-/// The quotas in force now in the whole pool, with what the last cycles gave beyond them, and why groups that are not accepted
-/// are not.
+/// The quotas in force now in the whole pool, with what the last cycles gave in addition; and for each GroupQuota
+/// object that is not accepted, the reason.
 pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
     if pool.groups().is_empty() {
         return (Quotas::none(pool.first_negotiator()), BTreeMap::new());
@@ -36,7 +37,7 @@ pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
     (quotas, refused)
 }
 
-/// The quotas that claims of a negotiator are held to.
+/// The quotas that claims made by a negotiator must keep.
 pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
     let all = pool.at_work();
     let one = all.iter().find(|one| one.id == *id).or_else(|| all.first());
@@ -49,8 +50,8 @@ pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
     Quotas::new(id.clone(), &tree, weight, oversubscription, &pool.schedule().turn(&one.id).given)
 }
 
-/// The groups as a negotiator's cycle knows them. What a group uses of other negotiators' slots is off its static quota, and off
-/// the share that a dynamic one gives it of a static one.
+/// The groups as a negotiator's cycle knows them. What a group uses of other negotiators' slots is subtracted from its
+/// static quota, and from the amount that a dynamic quota gives it of a static one.
 pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree {
     let config = &one.config.cycle;
     if all.len() < 2 || pool.groups().is_empty() {
@@ -73,7 +74,7 @@ pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree
     Tree::new(&specs)
 }
 
-/// The amount that a group's quota is, where it or one of the groups around it is static.
+/// The quota of a group as an amount; `None` if neither the group nor any group around it has a static quota.
 fn amount_of(pool: &Pool, group: &Group, whole: &Tree, allotments: &Allotments) -> Option<f64> {
     if let Quota::Static(amount) = group.quota {
         return Some(amount);
@@ -90,7 +91,7 @@ fn used_elsewhere(pool: &Pool, group: &Group, id: &NegotiatorId) -> f64 {
     submitters.fold(0.0, |sum, submitter| sum + submitter.accounts.used_elsewhere(id))
 }
 
-/// The weight of all slots that any negotiator has.
+/// The weight of the slots of all negotiators.
 fn weight_of(pool: &Pool, all: &[AtWork], now: Time) -> f64 {
     let env = Env::at(now.secs());
     all.iter().map(|one| sharing::weight(pool, one, &env)).fold(0.0, |sum, weight| sum + weight)

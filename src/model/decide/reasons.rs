@@ -1,7 +1,8 @@
-//! Why a cycle left procs without a slot: said on each job, and counted for the Negotiator's status.
+//! Why a cycle left procs without a slot: writes the reason into each job, and counts reasons for the Negotiator's
+//! status.
 //!
-//! Counting costs a look at each job that was left, and none at slots: which clauses keep a job from machines is known from when
-//! that was explained, for some jobs in each cycle.
+//! Counting looks at each job that was left, but at no slots: which clauses keep a job from machines is known from the
+//! job's explanation, which is made for some jobs in each cycle.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,13 +14,13 @@ use crate::negotiator::Outcome;
 use crate::pool::{Bar, Job, JobKey, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
 use crate::schedd::why;
 
-/// How many reasons are kept of a cycle.
+/// The most reasons that are kept of a cycle.
 const REASONS: usize = 10;
 
-/// Of how many jobs it is written down after one cycle that they wait for something else now.
+/// The most jobs whose reason is updated after one cycle.
 const WRITTEN: usize = 200;
 
-/// Says of jobs that were left without a slot what they wait for. Gives the reasons, counted.
+/// Writes into jobs that were left without a slot what they wait for. Returns the reasons, counted.
 pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) -> Rejections {
     let mut counted: BTreeMap<(&'static str, Option<Arc<str>>), Rejected> = BTreeMap::new();
     let mut changed: Vec<(Option<Time>, JobUid, Option<Bar>)> = Vec::new();
@@ -48,7 +49,7 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
             changed.push((cluster.waits.as_ref().map(|waits| waits.since), uid.clone(), bar));
         }
     }
-    // Those of which nothing is said come first, then those of which the same is said for longest.
+    // Jobs without a reason come first, then those whose reason is oldest.
     changed.sort_by_key(|(since, ..)| *since);
     for (_, uid, bar) in changed.into_iter().take(WRITTEN) {
         let news = pool.edit_job(&uid, |cluster| say(cluster, bar, now));
@@ -59,7 +60,8 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
     bounded(counted.into_values().collect())
 }
 
-/// Keeps what a job waits for. Gives it where that is of another kind than before: numbers alone are no news.
+/// Stores what a job waits for. Returns it if it is of another kind than before: new numbers alone are not worth an
+/// event.
 fn say(cluster: &mut Job, bar: Option<Bar>, now: Time) -> Option<(JobKey, Bar)> {
     let kind = |bar: &Bar| (bar.word(), bar.of());
     let before = cluster.waits.as_ref().map(|waits| kind(&waits.bar));
@@ -82,7 +84,7 @@ fn tell(pool: &mut Pool, key: &JobKey, bar: &Bar) {
     }
 }
 
-/// What tells apart jobs that no machine could run: the clause, or the field.
+/// The detail by which jobs that no machine could run are told apart: the clause, or the field.
 fn detail(cluster: &Job, problem: &Problem) -> Option<Arc<str>> {
     match cluster.clauses.first() {
         Some(clause) => Some(Arc::clone(&clause.text)),
@@ -90,7 +92,7 @@ fn detail(cluster: &Job, problem: &Problem) -> Option<Arc<str>> {
     }
 }
 
-/// The reasons that most procs wait for.
+/// Keeps the reasons of most procs, and counts the procs of all others.
 fn bounded(mut reasons: Vec<Rejected>) -> Rejections {
     reasons.sort_by_key(|rejected| Reverse(rejected.procs));
     let rest = reasons.split_off(reasons.len().min(REASONS));

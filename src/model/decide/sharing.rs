@@ -1,8 +1,8 @@
-//! Which negotiator has which slots, and what slots weigh for each.
+//! Decides which negotiator has which slots, and what the slots of each weigh.
 //!
-//! Source: the manual, "Running Multiple Negotiators in One Pool": "each negotiator is responsible for some non-overlapping
-//! partition of the slots in the pool", which `NEGOTIATOR_SLOT_CONSTRAINT` says. What overlaps all the same is told, and the
-//! first by name has it.
+//! Source: the manual, "Running Multiple Negotiators in One Pool": "each negotiator is responsible for some
+//! non-overlapping partition of the slots in the pool", which `NEGOTIATOR_SLOT_CONSTRAINT` describes. If constraints
+//! overlap nevertheless, the first negotiator by name has the slots, and people are told.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::pool::{AtWork, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, 
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
-/// Looks again which negotiator has which slots if negotiators changed.
+/// Decides again which negotiator has which slots, if negotiators changed.
 pub(super) fn review(pool: &mut Pool, now: Time) {
     if pool.take_negotiators_changed() {
         survey(pool, now);
     }
 }
 
-/// Looks which negotiator has which slots, and tells of overlaps that are new.
+/// Decides which negotiator has which slots, and tells people about overlaps that are new.
 pub(super) fn survey(pool: &mut Pool, now: Time) {
     let all = pool.at_work();
     let found = look(pool, &all, now);
@@ -58,24 +58,25 @@ fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
     sharing
 }
 
-/// The partitionable and static slots of machines that offer any.
+/// The partitionable and static slots of machines that offer their resources.
 fn standing(pool: &Pool) -> Vec<SlotName> {
     let offered = pool.machines().values().filter(|machine| machine.offer == Offer::Offered);
     offered.flat_map(|machine| machine.standing.values().map(|slot| slot.name(&machine.facts.name))).collect()
 }
 
-/// The negotiators whose `NEGOTIATOR_SLOT_CONSTRAINT` a slot's ad makes true, in their order: it is the first one's.
+/// The negotiators whose `NEGOTIATOR_SLOT_CONSTRAINT` is true for a slot's ad, in the order of their names. The first
+/// has the slot.
 fn takers<'a>(all: &'a [AtWork], slot: &'a Ad, env: &'a Env) -> impl Iterator<Item = &'a NegotiatorId> {
     let takes = move |one: &&AtWork| is_true(one.config.cycle.slot_constraint.as_ref(), slot, env);
     all.iter().filter(takes).map(|one| &one.id)
 }
 
-/// Whether a claimed slot is a negotiator's by its own ad.
+/// Whether a negotiator has a claimed slot, by the claimed slot's own ad.
 pub(super) fn has_claimed(all: &[AtWork], id: &NegotiatorId, slot: &Ad, env: &Env) -> bool {
     takers(all, slot, env).next() == Some(id)
 }
 
-/// What there is to tell of a negotiator's overlaps, if there are others than before.
+/// The notice about a negotiator's overlaps, if it overlaps with a negotiator with which it did not before.
 fn overlap_notice(pool: &Pool, id: &NegotiatorId, found: &Sharing) -> Option<Notice> {
     let name = id.name()?;
     let with = |sharing: &Sharing| -> BTreeSet<NegotiatorId> {
@@ -89,7 +90,7 @@ fn overlap_notice(pool: &Pool, id: &NegotiatorId, found: &Sharing) -> Option<Not
     Some(Notice { about, warning: true, reason: "SlotsShared", action: "Sharing", note })
 }
 
-/// Which slots of a negotiator are within another's constraint too, and who has them; none where there are none.
+/// A text about the slots that the constraints of a negotiator and of others take; `None` if there are none.
 pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
     let parts: Vec<String> = sharing
         .overlaps_of(id)
@@ -110,8 +111,8 @@ pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
     })
 }
 
-/// The weight of a negotiator's slots, claimed or not, that make `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` true. Claimed ones are
-/// those that are charged with it.
+/// The weight of a negotiator's slots for which `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` is true: unclaimed slots that it
+/// has, and claimed slots that are charged with it.
 pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
     let constraint = one.config.cycle.slot_poolsize_constraint.as_ref();
     let counts = |slot: &crate::pool::Slot| {

@@ -62,8 +62,9 @@ pub struct Candidate {
     /// For a dynamic slot, the place in [`Cycle::slots`] of the partitionable slot that it was carved from. With
     /// `ALLOW_PSLOT_PREEMPTION` a dynamic slot is preempted only for a match with that partitionable slot.
     pub parent: Option<usize>,
-    /// For a partitionable slot, how much more its dynamic slots hold than there is. As much of what they give back is not
-    /// offered to anybody. HTCondor's machines do not shrink; a node does, when pods of others take a part of the node.
+    /// For a partitionable slot, how much more its dynamic slots hold than there is. When dynamic slots return resources,
+    /// this amount of them is not offered to anybody. HTCondor's machines do not shrink; a node does, when pods outside
+    /// the pool take a part of the node.
     pub overdrawn: Consumption,
 }
 

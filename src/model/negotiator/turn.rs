@@ -99,7 +99,7 @@ pub(super) struct Used {
 enum Limited {
     /// The same on every slot.
     Always(Wants),
-    /// Those that an expression names which reads the slot's ad.
+    /// Limits that an expression names for each slot, because it reads the slot's ad.
     BySlot,
 }
 

@@ -1,4 +1,4 @@
-//! Agents: who senses on a machine, suspends its pods and measures it, and what was last reported.
+//! Agents: they sense a machine's owner, suspend pods, and measure the machine. Keeps the last report of each agent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use classad::Expr;
 pub struct ReportFacts {
     /// The machine: the report's name.
     pub machine: MachineName,
-    /// The agent does not say that it cannot work.
+    /// False if the agent says that it cannot work.
     pub working: bool,
-    /// What is sensed of the machine's owner, where it is.
+    /// Signs of the machine's owner; `None` if the agent senses none.
     pub sensed: Option<Sensed>,
-    /// The load of the pool's pods, in processes: `TotalCondorLoadAvg`. What the owner's is, is in `sensed`.
+    /// The load of the pool's pods, in processes: `TotalCondorLoadAvg`. The owner's load is in `sensed`.
     pub pool_load: f64,
     /// The pods whose processes are suspended.
     pub suspended: BTreeSet<PodUid>,
-    /// What benchmark runs measured.
+    /// The averages of the machine's benchmark runs.
     pub benchmarks: Option<Benchmarks>,
-    /// Scratch space that is free, in KiB.
+    /// Free scratch space, in KiB.
     pub disk_kib: Option<i64>,
-    /// Virtual memory that is free, in KiB.
+    /// Free virtual memory, in KiB.
     pub virtual_memory_kib: Option<i64>,
     /// Devices, by resource and id.
     pub devices: Vec<Device>,
-    /// More attributes of the machine's ad.
+    /// Additional attributes for the machine's ad.
     pub attributes: Vec<(Arc<str>, Expr)>,
 }
 
 impl ReportFacts {
-    /// What an agent reports that works and has seen nothing yet.
+    /// The report of an agent that works and has seen nothing yet.
     pub fn of(machine: MachineName) -> Self {
         Self {
             machine,
@@ -54,7 +54,8 @@ impl ReportFacts {
         }
     }
 
-    /// Whether both say the same of what the machine is, whatever is done on it.
+    /// Whether both reports agree about the machine itself: benchmarks, disk, memory, devices and attributes. Load and
+    /// suspended pods do not count.
     fn same_machine(&self, other: &Self) -> bool {
         self.benchmarks == other.benchmarks
             && self.disk_kib == other.disk_kib
@@ -64,7 +65,7 @@ impl ReportFacts {
     }
 }
 
-/// What benchmark runs measured, on average.
+/// The averages of a machine's benchmark runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Benchmarks {
     /// `Mips`: millions of integer instructions a second, by Dhrystone.
@@ -76,8 +77,9 @@ pub struct Benchmarks {
 }
 
 impl Benchmarks {
-    /// With another run: "the startd keeps a weighted average of these benchmarking results". Three quarters are of what was
-    /// known before, and a run that measured nothing counts for nothing.
+    /// The averages after another run: "the startd keeps a weighted average of these benchmarking results". The old
+    /// average counts three quarters. A run that measured nothing leaves the old average, and the first run counts
+    /// whole.
     #[must_use]
     pub fn with(self, run: Self) -> Self {
         let weigh = |before: i64, now: i64| match (before, now) {
@@ -88,7 +90,8 @@ impl Benchmarks {
         Self { mips: weigh(self.mips, run.mips), kflops: weigh(self.kflops, run.kflops), at: run.at }
     }
 
-    /// Whether this run was made since one was asked for. Times of reports are whole seconds.
+    /// Whether the last run ended at or after `asked`, when a run was asked for. Reports have whole seconds, so that
+    /// seconds are compared.
     pub fn answers(&self, asked: Time) -> bool {
         self.at.secs() >= asked.secs()
     }
@@ -99,9 +102,9 @@ impl Benchmarks {
 pub struct Device {
     /// The resource, such as `nvidia.com/gpu`.
     pub resource: ResourceName,
-    /// Its id, as the device plugin has it.
+    /// The device's id, as the kubelet's device plugin names it.
     pub id: Arc<str>,
-    /// Its properties, attribute by attribute.
+    /// The device's properties: attributes and their expressions.
     pub properties: Vec<(Arc<str>, Expr)>,
 }
 
@@ -137,7 +140,7 @@ impl Pool {
         self.look_at_agent(name, now);
     }
 
-    /// Takes note of machines and agents that have become silent.
+    /// Marks what depends on machines and agents that have become silent since the last call.
     pub fn note_silence(&mut self, now: Time) {
         for name in self.heartbeats.lapsed(now) {
             self.changed(Change::ClaimsOn(&name));
@@ -149,8 +152,8 @@ impl Pool {
         }
     }
 
-    /// Brings a machine in line with what is known of its agent. What one sensed that is silent counts no longer: idle times
-    /// grow by themselves, so that a machine whose agent died would seem idle while its owner works.
+    /// Updates what the machine knows of its agent. If the agent is silent, what it sensed of the owner counts no
+    /// longer: idle times grow by themselves, so that a machine whose agent died would seem idle while its owner works.
     pub(super) fn look_at_agent(&mut self, name: &MachineName, now: Time) {
         let Some(machine) = self.machines.get_mut(name) else { return };
         let report = self.reports.get(name).cloned();
@@ -256,7 +259,7 @@ mod tests {
             (of(1000, 400, 1), of(2000, 800, 2), of(1250, 500, 2)),
             (of(1250, 500, 2), of(1250, 500, 3), of(1250, 500, 3)),
             (of(1000, 400, 1), of(1001, 401, 2), of(1000, 400, 2)),
-            // What goes wrong in a run leaves what was known.
+            // A run that measured nothing leaves the average.
             (of(1000, 400, 1), of(0, -5, 2), of(1000, 400, 2)),
             (of(0, 0, 1), of(7, 9, 2), of(7, 9, 2)),
         ] {

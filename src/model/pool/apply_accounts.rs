@@ -1,4 +1,4 @@
-//! Events into the pool: submitters and groups.
+//! Events about submitters and groups.
 
 use super::Pool;
 use super::accountant::Correction;
@@ -17,7 +17,7 @@ impl Pool {
         let before = (submitter.factor, submitter.ceiling, submitter.floor);
         submitter.generation = Some(facts.generation);
         (submitter.factor, submitter.ceiling, submitter.floor) = (facts.factor, facts.ceiling, facts.floor);
-        // Later on the accounts here are newer than those in the object, which are our own.
+        // After the start, the accounts in memory are newer than those in the object, which the operator itself wrote.
         if !synced && facts.accounts.iter().next().is_some() {
             submitter.accounts = facts.accounts;
             submitter.corrected = facts.corrected;
@@ -28,8 +28,8 @@ impl Pool {
         }
     }
 
-    /// Makes the correction of an account that its object asks for, or takes note why it cannot be made. Whether anything
-    /// changed.
+    /// Makes the correction that the Submitter object asks for, or notes why the correction cannot be made. Returns
+    /// whether anything changed.
     fn correct(&mut self, name: &SubmitterName, correction: Option<&Correction>, now: Time) -> bool {
         let with = correction.and_then(|correction| correction.negotiator.clone());
         let unknown = with.as_ref().filter(|with| !self.negotiators.contains_key(*with)).map(|with| Problem {

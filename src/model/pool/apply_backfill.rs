@@ -1,4 +1,4 @@
-//! Events into the pool: backfill pods, and what became of calls about them.
+//! Events about backfill pods, and outcomes of calls about them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Pool {
         }
         let known = before.map(|before| (before.asked, before.killed, before.facts.started));
         let (asked, killed, started) = known.unwrap_or_default();
-        // When it started is said no longer once it has ended.
+        // Once the pod has ended, its object may no longer say when it started.
         let facts = Facts { started: facts.started.or(started), ..facts };
         let work = Work { facts, asked, killed };
         let just_ended = before.is_some_and(Work::lives) && !work.lives();
@@ -43,12 +43,13 @@ impl Pool {
         self.backfill_changed(machine);
     }
 
-    /// The pod was made; a watch will tell of it.
+    /// The API server created the pod. A watch will show it.
     pub(super) fn backfill_made(&mut self, slot: &SlotName, now: Time) {
         self.backfill_expected(slot, now);
     }
 
-    /// The pod was not made; or nobody knows, where that is not certain.
+    /// The pod was not created. If that is not certain, nobody knows whether the pod exists, and the pod is looked for
+    /// later.
     pub(super) fn backfill_refused(&mut self, slot: &SlotName, why: &str, certain: bool, now: Time) {
         if certain {
             self.backfill.settle(slot);
@@ -60,7 +61,8 @@ impl Pool {
         self.backfill_changed(&slot.machine);
     }
 
-    /// No watch has shown the pod, and it is not there: claims may have waited for it, and its slot may go on.
+    /// No watch has shown the pod, and a lookup found that it does not exist. Claims may have waited for its end, and
+    /// its slot may leave Backfill.
     pub(super) fn backfill_missing(&mut self, slot: &SlotName) {
         self.backfill.settle(slot);
         self.backfill_changed(&slot.machine);
@@ -71,12 +73,12 @@ impl Pool {
         self.backfill.overdue(machine, now)
     }
 
-    /// A backfill pod was asked for.
+    /// Notes that the creation of a backfill pod was asked for.
     pub fn ask_for_backfill(&mut self, slot: &SlotName, namespace: Arc<str>, resources: Resources) {
         self.backfill.ask(slot, namespace, resources);
     }
 
-    /// A backfill pod was asked to go, or is killed. False where no such pod is known.
+    /// Notes that a backfill pod's deletion, or with `kill` its killing, was asked for. False if no such pod is known.
     pub fn backfill_asked_to_go(
         &mut self,
         machine: &MachineName,
@@ -95,7 +97,8 @@ impl Pool {
         self.changed(Change::Machine(&slot.machine));
     }
 
-    /// What the template is refused for is the same on every node: it is told of the policy, and not for each of them.
+    /// Tells people why a pod was refused. The template is refused for the same reason on every node, so that the event
+    /// is about the policy, and not about each node.
     fn tell_refusal(&mut self, slot: &SlotName, why: &str, now: Time) {
         let policy = self.machines.get(&slot.machine).and_then(|machine| machine.policy.clone());
         let Some((name, uid)) =
@@ -115,7 +118,7 @@ impl Pool {
         self.notices.push(Notice { about, warning: true, reason, action, note });
     }
 
-    /// Deleting a pod failed: it is asked for again.
+    /// The deletion of a pod failed. The pod counts as not asked to go, so that its deletion is asked for again.
     pub(super) fn backfill_stays(&mut self, machine: &MachineName, pod: &PodUid) {
         if let Some(work) = self.backfill.get_mut(machine, pod) {
             (work.asked, work.killed) = (None, false);
@@ -123,7 +126,7 @@ impl Pool {
         self.changed(Change::Machine(machine));
     }
 
-    /// The machine has to be looked at, and every claim on it: one may have waited for what was held.
+    /// Marks the machine and every claim on it: a claim may have waited for what the pod held.
     fn backfill_changed(&mut self, machine: &MachineName) {
         self.changed(Change::Machine(machine));
         self.changed(Change::ClaimsOn(machine));

@@ -1,4 +1,4 @@
-//! Events into the pool: jobs.
+//! Events about jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::ranges::Ranges;
 use super::slot::Removal;
 use super::time::Time;
 
-/// How many problems of one job become events of their own; the condition names all.
+/// The most problems of one job that become events of their own. The job's condition names all problems.
 const TOLD_AT_ONCE: usize = 4;
 
 impl Pool {
@@ -31,7 +31,7 @@ impl Pool {
     }
 
     fn new_cluster(&mut self, facts: &JobFacts) -> Job {
-        // Until everything is known, a number may turn out to be another job's.
+        // Until the start is complete, a new number could turn out to be another job's.
         let next = if self.synced { self.last_cluster + 1 } else { 0 };
         let number = facts.cluster.unwrap_or(next);
         self.last_cluster = self.last_cluster.max(number);
@@ -72,7 +72,7 @@ impl Pool {
         }
     }
 
-    /// Gives numbers to the jobs that were submitted while nobody looked, the older first.
+    /// Gives numbers to the jobs that were submitted while no operator ran, older jobs first.
     pub(super) fn number_jobs(&mut self, now: Time) {
         let mut new: Vec<_> = self.jobs.values().filter(|cluster| cluster.cluster == 0).collect();
         new.sort_by_key(|cluster| (cluster.submitted, cluster.key.clone()));
@@ -111,7 +111,7 @@ impl Pool {
         self.look_at_unrecorded(uid);
     }
 
-    /// Pods may go of whose procs everything is recorded by now.
+    /// Marks the slots of procs whose end or hold is recorded now: their pods may lose their finalizer.
     fn look_at_unrecorded(&mut self, uid: &JobUid) {
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
         let waiting = std::mem::take(&mut cluster.unrecorded);
@@ -121,10 +121,10 @@ impl Pool {
         self.slots_changed(over.values());
     }
 
-    /// Takes note of what a new spec says in vain. The author is told of what was not so before.
+    /// Notes the parts of a new spec that have no effect. Warns the author of those that the old spec did not have.
     fn take_warnings(&mut self, uid: &JobUid, warnings: Vec<Problem>, new: bool) {
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        // A job that was accepted before was told by an earlier operator.
+        // The author of a job that was accepted before was warned by an earlier operator.
         let told = new && cluster.told.accepted;
         let old = std::mem::replace(&mut cluster.warnings, warnings.clone());
         let key = cluster.key.clone();
@@ -133,7 +133,8 @@ impl Pool {
         }
     }
 
-    /// Puts a new spec in force, or tells what is wrong with it; the last good one stays for what runs.
+    /// Puts a new spec in force if it is valid. Otherwise tells the author what is wrong, and the last valid spec holds
+    /// for what runs.
     fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
         let nice = self.negotiator().cycle.nice_user_group.clone();
         self.changed(Change::Spec(uid));
@@ -148,7 +149,7 @@ impl Pool {
             Ok(spec) => {
                 cluster.problems.clear();
                 set_spec(cluster, &spec, new);
-                // Pods of another spec that cannot start are waited for no longer.
+                // The operator waits no longer for pods of the old spec that cannot start.
                 (cluster.matchable, cluster.waits) = (Matchable::Unknown, None);
                 (cluster.resting, cluster.refused) = (None, None);
                 let active: Vec<SlotName> = cluster.active.values().cloned().collect();
@@ -165,7 +166,7 @@ impl Pool {
         }
     }
 
-    /// A job that is being deleted starts nothing, and what runs must go.
+    /// Marks all procs of a job that is being deleted: they must leave their slots, and none starts any more.
     fn remove_active(&mut self, uid: &JobUid) {
         let active: Vec<_> =
             self.jobs.get(uid).into_iter().flat_map(|c| c.active.values().cloned()).collect();
@@ -184,15 +185,15 @@ impl Pool {
         remove(cluster);
         self.remove_active(uid);
         self.look_at_waiting(uid);
-        // The slots know that the job is no more by its absence.
+        // A slot whose job is missing from the pool knows that the job is gone.
         if let Some(cluster) = self.jobs.remove(uid) {
-            // Ends that wait to be recorded wait for nothing any more.
+            // Slots waited for the ends of these procs to be recorded, which will not happen any more.
             self.slots_changed(cluster.unrecorded.values());
         }
         self.changed(Change::JobGone(uid));
     }
 
-    /// A claim that waits for a slot may not be wanted any more.
+    /// Marks the slots for which claims of this job wait: the claims may not be wanted any more.
     fn look_at_waiting(&mut self, uid: &JobUid) {
         let awaited: Vec<SlotName> = self.jobs.get(uid).into_iter().flat_map(Job::awaited).cloned().collect();
         self.slots_changed(&awaited);
@@ -223,8 +224,8 @@ fn remove(cluster: &mut Job) {
     cluster.cooling.clear();
 }
 
-/// Puts a spec in force: what was held under another is released, procs that are new become idle, procs that are no longer
-/// wanted and have not started go. Of a job that was just found what is held is held under this one.
+/// Puts a spec in force. Procs that were held under another spec are released, new procs become idle, and procs that
+/// are no longer wanted and have not started are dropped. If the job was just found, its held procs stay held.
 fn set_spec(cluster: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);

@@ -1,4 +1,4 @@
-//! Events into the pool: machines, and what pods outside the pool hold of them.
+//! Events about machines, and about pods outside the pool that hold resources of machines.
 
 use super::Pool;
 use super::ids::{MachineName, PodUid};
@@ -63,7 +63,7 @@ impl Pool {
         self.outside.insert(pod, held);
     }
 
-    /// Nothing of a pod counts any longer that no slot holds.
+    /// Stops counting what a pod holds outside all slots.
     pub(super) fn drop_outside(&mut self, pod: &PodUid) {
         if let Some(held) = self.outside.remove(pod) {
             self.weigh_outside(&held, Capacity::subtract);
@@ -73,7 +73,7 @@ impl Pool {
     fn weigh_outside(&mut self, held: &Outside, weigh: fn(&mut Capacity, &Capacity)) {
         let Some(host) = self.machines.get_mut(&held.machine) else { return };
         if held.beyond {
-            // What the machine is, and what groups have a share of, is as before.
+            // The machine itself and the weight that groups share stay the same.
             if host.change_beyond(|beyond| weigh(beyond, &held.requests)) {
                 self.changed(Change::ToCarve(&held.machine));
             }
@@ -84,7 +84,9 @@ impl Pool {
         }
     }
 
-    /// What is held of a machine that was just seen, by pods outside the pool and beyond slots: pods may be seen before their node.
+    /// The sums of what pods outside the pool hold of the machine, and of what pods of the pool request beyond their
+    /// slots. Zero for a machine that is known: only for a new machine are the sums needed, since pods may be seen
+    /// before their node.
     fn outside_on(&self, name: &MachineName) -> (Capacity, Capacity) {
         let (mut foreign, mut beyond) = (Capacity::default(), Capacity::default());
         if !self.machines.contains_key(name) {
@@ -97,11 +99,11 @@ impl Pool {
     }
 }
 
-/// What a pod holds of a machine that is in no slot.
+/// What one pod requests of a machine outside all slots.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outside {
     machine: MachineName,
     requests: Capacity,
-    /// It is one of the pool's, and this is what it requests beyond its slot.
+    /// The pod belongs to the pool, and `requests` is what it requests beyond its slot.
     beyond: bool,
 }

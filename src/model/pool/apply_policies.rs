@@ -1,4 +1,4 @@
-//! Events into the pool: what governs it, by policies of nodes and of submission, and negotiators.
+//! Events about NodePolicies, SubmitPolicies and Negotiators.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::marks::Change;
 use super::policy::NodePolicy;
 use super::time::Time;
 
-/// What there is to say of a policy.
+/// The problems and warnings of a policy.
 #[derive(Clone, Copy)]
 struct Findings<'a> {
     problems: &'a [Problem],
@@ -24,7 +24,8 @@ impl<'a> Findings<'a> {
         Self { problems, warnings: warnings.map(Vec::as_slice).unwrap_or_default() }
     }
 
-    /// What people who look at a policy are told once it changed: what is wrong with it, and what of it does nothing.
+    /// The notices for people about a policy that was seen: its problems and its warnings, if they differ from those
+    /// `before`. `meanwhile` ends the text about problems: it says what is in force until they are corrected.
     fn notices(self, about: &Subject, meanwhile: &str, before: Option<Findings<'_>>) -> Vec<Notice> {
         let note = |problems: &[Problem], end: &str| {
             let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -47,8 +48,8 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Takes note of an object that was seen; `others` says whether others do its work. What there is to tell of it, if it is
-/// another than before.
+/// Stores an object that was seen, and returns the notices about it; `None` if the object is the same as before.
+/// `others` says whether other objects do its work while its spec is not valid.
 fn see<C: PartialEq>(
     all: &mut BTreeMap<Arc<str>, Governing<C>>,
     facts: GoverningFacts<C>,

@@ -1,8 +1,8 @@
-//! Backfill work: the pods that run in slots that nobody has claimed, as a policy's template has them.
+//! Backfill work: pods that run in unclaimed slots, made of a policy's template.
 //!
-//! Their end is seen before anything else has what they hold: a claim on such a slot waits for it, and so does every pod
-//! where all of them together would be more than the machine has. Nothing of it is recorded but the pods themselves, which a
-//! new leader finds by their labels.
+//! A backfill pod holds its resources until its end is seen. Until then nobody else gets them: a claim on the pod's
+//! slot waits, and so do all claims and pods on a machine on which everything together would exceed the machine.
+//! Nothing about backfill work is recorded except the pods themselves. A new leader finds them by their labels.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,34 +17,35 @@ use super::policy::Toleration;
 use super::resources::{Capacity, Resources};
 use super::time::Time;
 
-/// What a policy has idle slots do.
+/// The backfill work that a policy prescribes for idle slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// Where the pods run.
+    /// The namespace of the pods.
     pub namespace: Arc<str>,
     /// The pod template, as JSON.
     pub template: Arc<str>,
-    /// By which its pods are told from those of another template.
+    /// A mark that the pods carry as a label. Templates that differ have different marks.
     pub mark: Arc<str>,
 }
 
-/// A backfill pod to make.
+/// A backfill pod that is to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The standing slot.
+    /// The machine slot in which the pod is to run.
     pub slot: SlotName,
-    /// What to make it of.
+    /// The template of the pod.
     pub template: Arc<Template>,
-    /// The policy that says so: its name and uid.
+    /// The policy that has the template: its name and uid.
     pub policy: (PolicyName, Arc<str>),
-    /// What it may use: its requests and limits.
+    /// The pod's requests and limits.
     pub resources: Resources,
-    /// Taints to tolerate.
+    /// Taints that the pod tolerates.
     pub tolerations: Vec<Toleration>,
 }
 
 impl Plan {
-    /// The name of the pod. It follows from the slot alone, so that the API server itself refuses a second one for it.
+    /// The name of the pod. The name follows from the slot alone, so that the API server itself refuses a second pod
+    /// for the slot.
     pub fn pod_name(&self) -> String {
         pod_name(&self.slot)
     }
@@ -58,11 +59,11 @@ pub fn pod_name(slot: &SlotName) -> String {
 /// How far a backfill pod has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Its containers have not started.
+    /// The pod's containers have not started.
     Waits,
-    /// They have.
+    /// The pod's containers have started.
     Runs,
-    /// It has ended.
+    /// The pod has ended.
     Over,
 }
 
@@ -71,41 +72,41 @@ pub enum Phase {
 pub struct Facts {
     /// The pod.
     pub pod: PodRef,
-    /// Its machine.
+    /// The machine on which the pod runs.
     pub machine: MachineName,
-    /// The standing slot of that machine that it was made for; none where it does not say so.
+    /// The number of the machine slot that the pod was made for; `None` if the pod does not say.
     pub slot: Option<u32>,
-    /// The mark of the template that it was made of.
+    /// The mark of the template that the pod was made of.
     pub mark: Arc<str>,
-    /// How far it has come.
+    /// How far the pod has come.
     pub phase: Phase,
-    /// When its main container started, while it runs.
+    /// When the pod's main container started; the object says so only while the container runs.
     pub started: Option<Time>,
-    /// Whether it is being deleted.
+    /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// What it requests; none if the pod cannot be decoded and was not seen before.
+    /// What the pod requests; `None` if the pod cannot be decoded and was not seen before.
     pub requests: Option<Capacity>,
 }
 
 /// A backfill pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// What was seen of it last.
+    /// The pod as it was seen last.
     pub facts: Facts,
-    /// When it was asked to go.
+    /// When the operator asked for the pod's deletion.
     pub asked: Option<Time>,
-    /// It was killed: its grace was cut off.
+    /// Whether the operator has killed the pod: asked for a deletion with the shortest grace period.
     pub killed: bool,
 }
 
 impl Work {
-    /// Whether it holds anything.
+    /// Whether the pod still holds resources.
     pub fn lives(&self) -> bool {
         self.facts.phase != Phase::Over
     }
 
-    /// What the pod holds of its machine while the pod lives. A pod whose requests are unknown may hold all that its slot is,
-    /// or all that the machine has if the pod names no slot of the machine.
+    /// What the pod holds of its machine while the pod lives. If the pod's requests are unknown, it may hold as much as its
+    /// slot has, or as much as the machine has if the pod names no slot of the machine.
     pub fn holds<'a>(&'a self, machine: &Machine) -> Cow<'a, Capacity> {
         let slot = || self.facts.slot.and_then(|id| machine.standing.get(&id));
         match &self.facts.requests {
@@ -114,7 +115,8 @@ impl Work {
         }
     }
 
-    /// Whether it is the pod that would be made for a slot: the labels alone prove nothing, since anybody may write them.
+    /// Whether the pod is the one that would be made for `slot` from `template`. The namespace and the name are
+    /// compared, too: labels alone prove nothing, since anybody may write them.
     pub fn is_of(&self, slot: &SlotName, template: &Template) -> bool {
         let pod = &self.facts.pod;
         self.facts.slot == Some(slot.slot)
@@ -124,39 +126,41 @@ impl Work {
     }
 }
 
-/// How far the backfill work of a slot has come.
+/// How far the backfill work of one slot has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// There is none.
+    /// The slot has no backfill work.
     #[default]
     None,
-    /// Its pod was asked for, or does not run yet.
+    /// The pod's creation was asked for, or the pod exists and does not run yet.
     Coming,
-    /// It runs.
+    /// The pod runs.
     Runs,
 }
 
-/// How a slot's next pod stands.
+/// The attempts to create a slot's next pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Making {
-    /// What was asked for and is not seen yet.
+    /// A pod whose creation was asked for, and which no watch has shown yet.
     asked: Option<Asked>,
-    /// How often in a row a pod could not be made, or ended soon.
+    /// How many attempts in a row failed, or made a pod that soon ended.
     times: u32,
-    /// When the next may be asked for.
+    /// The earliest time of the next attempt.
     until: Time,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Asked {
     resources: Resources,
-    /// The namespace that it is made in.
+    /// The namespace in which the pod is created.
     namespace: Arc<str>,
-    /// The answer is here, or none will come: when the pod is looked for, unless it is seen before.
+    /// When the pod is looked up, unless a watch shows it before. Set once the call was answered, or once it is certain
+    /// that no answer will come.
     looked_for_at: Option<Time>,
 }
 
-/// Whether work that holds something holds more than claims leave of this. Of what there is none nothing is managed.
+/// Whether `held` and the claims exceed `total`. A resource that `total` does not have is not managed, and does not
+/// count.
 fn exceeds(held: &Capacity, total: &Resources, claims: &[&Resources]) -> bool {
     let mut left = Capacity::of(total);
     for claimed in claims {
@@ -170,16 +174,17 @@ fn exceeds(held: &Capacity, total: &Resources, claims: &[&Resources]) -> bool {
     over && *held != Capacity::default()
 }
 
-/// How long a watch may take to show a pod that was made, or of which nobody knows, before it is looked for.
+/// How long a watch may take to show a pod that was created, or that may have been created, before the pod is looked
+/// up.
 const EXPECTED: Duration = Duration::from_mins(1);
 
-/// Work that has run for so long was worth beginning.
+/// A pod that ran this long counts as a success: the next pod need not wait.
 const WORTH_IT: Duration = Duration::from_mins(10);
 
-/// How often people are told that pods cannot be made.
+/// The shortest time between two events that tell people about one policy that pods cannot be created.
 const TOLD_EVERY: Duration = Duration::from_mins(10);
 
-/// All backfill work.
+/// The backfill work of all machines.
 #[derive(Clone, Debug, Default)]
 pub struct Backfill {
     /// The pods, by machine.
@@ -195,7 +200,7 @@ impl Backfill {
         self.pods.range(from..).take_while(move |((on, _), _)| *on == machine).map(|(_, work)| work)
     }
 
-    /// A pod.
+    /// The pod with this uid on a machine.
     pub fn get_mut(&mut self, machine: &MachineName, pod: &PodUid) -> Option<&mut Work> {
         self.pods.get_mut(&(machine.clone(), pod.clone()))
     }
@@ -215,17 +220,17 @@ impl Backfill {
         self.making.range(from..).take_while(move |(slot, _)| slot.machine == machine)
     }
 
-    /// Whether there is none at all, as in most pools.
+    /// Whether the pool has no backfill work at all, as most pools do.
     fn is_none(&self) -> bool {
         self.pods.is_empty() && self.making.is_empty()
     }
 
-    /// Whether nothing of it is on a machine.
+    /// Whether a machine has no backfill pod that lives, and none that was asked for.
     pub fn is_off(&self, machine: &MachineName) -> bool {
         self.is_none() || !self.on(machine).any(Work::lives) && self.asked_on(machine).next().is_none()
     }
 
-    /// How far the work of a standing slot has come.
+    /// How far the backfill work of a machine slot has come.
     pub fn stage(&self, slot: &SlotName) -> Stage {
         if self.is_none() {
             return Stage::None;
@@ -241,7 +246,7 @@ impl Backfill {
         }
     }
 
-    /// What it holds of a machine, or is about to.
+    /// What backfill pods on a machine hold, and what those will hold that were asked for.
     pub fn held(&self, machine: &Machine) -> Capacity {
         let name = &machine.facts.name;
         let mut held = Capacity::default();
@@ -250,7 +255,8 @@ impl Backfill {
         held
     }
 
-    /// Whether a slot's work and the claims on the slot, with one more of this size, hold more than the slot does.
+    /// Whether the slot's backfill work, the claims on the slot, and one more claim of size `more` together exceed the
+    /// slot.
     pub fn over_holds(&self, machine: &Machine, slot: &MachineSlot, more: &Resources) -> bool {
         let name = slot.name(&machine.facts.name);
         let mut held = Capacity::default();
@@ -262,32 +268,34 @@ impl Backfill {
         exceeds(&held, &slot.total, &[&slot.carved, more])
     }
 
-    /// Whether all work on a machine and all claims, with one more of this size, hold more than the machine has.
+    /// Whether all backfill work on a machine, all claims, and one more claim of size `more` together exceed the
+    /// machine.
     pub fn crowds(&self, machine: &Machine, more: &Resources) -> bool {
         exceeds(&self.held(machine), &machine.total, &[&machine.carved, more])
     }
 
-    /// Whether what a claim on a slot is to have, of this size beside what is carved already, may not be free yet.
+    /// Whether backfill work may still hold what a claim on the slot needs; `more` is the size of the claim.
     pub fn holds(&self, machine: &Machine, slot: &MachineSlot, more: &Resources) -> bool {
         !self.is_off(&machine.facts.name)
             && (self.over_holds(machine, slot, more) || self.crowds(machine, more))
     }
 
-    /// Whether a pod of a slot may be asked for: none is there or expected, and the last failure is long ago.
+    /// Whether the creation of a slot's pod may be asked for: no pod of the slot exists or is expected, and the pause
+    /// after the last failure is over.
     pub fn may_make(&self, slot: &SlotName, now: Time) -> bool {
         let rests = self.making.get(slot).is_some_and(|making| making.until > now || making.asked.is_some());
-        // One that has ended has the name still.
+        // A pod that has ended still has the name.
         !rests && self.of(slot).next().is_none()
     }
 
-    /// Keeps in mind that a pod was asked for.
+    /// Notes that the creation of the slot's pod was asked for.
     pub fn ask(&mut self, slot: &SlotName, namespace: Arc<str>, resources: Resources) {
         let making = self.making.entry(slot.clone()).or_default();
         making.asked = Some(Asked { resources, namespace, looked_for_at: None });
     }
 
-    /// The slots whose pods should have been seen by now, and the namespaces in which these are to be looked for. They are
-    /// looked for again when that is no answer either.
+    /// The slots whose pods should have been seen by now, and the namespace of each pod. The caller looks the pods up.
+    /// If a lookup brings no answer, the pod is overdue again after [`EXPECTED`].
     pub fn overdue(&mut self, machine: &MachineName, now: Time) -> Vec<(SlotName, Arc<str>)> {
         let late = |(slot, making): (&SlotName, &Making)| {
             let asked = making.asked.as_ref()?;
@@ -300,7 +308,8 @@ impl Backfill {
         overdue
     }
 
-    /// When a machine's backfill work has to be looked at though nothing happens, beside the ends of kills.
+    /// When the next lookup is due, or the next pause after a failure is over: the machine must then be looked at, even
+    /// if nothing happens. Kills that have to be repeated are not included.
     pub fn wake(&self, machine: &MachineName, now: Time) -> Option<Time> {
         let of = |making: &Making| {
             let looked_for = making.asked.as_ref().and_then(|asked| asked.looked_for_at);
@@ -310,28 +319,29 @@ impl Backfill {
         self.making_on(machine).flat_map(|(_, making)| of(making)).flatten().min()
     }
 
-    /// The answer is here, or none will come: the pod may be seen for a while.
+    /// The call was answered, or will never be answered: from now on a watch has [`EXPECTED`] time to show the pod.
     pub(super) fn expect(&mut self, slot: &SlotName, now: Time) {
         if let Some(asked) = self.making.get_mut(slot).and_then(|making| making.asked.as_mut()) {
             asked.looked_for_at = Some(now + EXPECTED);
         }
     }
 
-    /// Nothing is expected any more.
+    /// No pod is expected any more: it was seen, or it is certain that it does not exist.
     pub(super) fn settle(&mut self, slot: &SlotName) {
         if let Some(making) = self.making.get_mut(slot) {
             making.asked = None;
         }
     }
 
-    /// Its pod could not be made, or ended by itself: the next waits, longer each time.
+    /// The slot's pod could not be created, or ended by itself: the next attempt waits, longer after each failure.
     pub(super) fn failed(&mut self, slot: &SlotName, now: Time) {
         let making = self.making.entry(slot.clone()).or_default();
         making.times = making.times.saturating_add(1);
         making.until = now + Cooling::wait(making.times);
     }
 
-    /// A pod has ended or is gone.
+    /// A pod has ended or is gone. If nobody asked it to go, and it ran less than [`WORTH_IT`], that counts as a
+    /// failure.
     pub(super) fn ended(&mut self, work: &Work, now: Time) {
         let Some(slot) = work.facts.slot.filter(|_| work.asked.is_none()) else { return };
         let slot = SlotName { machine: work.facts.machine.clone(), slot, dynamic: None };
@@ -342,7 +352,7 @@ impl Backfill {
         }
     }
 
-    /// Whether people are to be told now that pods of a policy cannot be made.
+    /// Whether people are to be told now that the policy's pods cannot be created. If so, notes that they were told.
     pub(super) fn tells(&mut self, policy: &PolicyName, now: Time) -> bool {
         let due = self.told.get(policy).is_none_or(|told| now.since(*told) >= TOLD_EVERY);
         if due {

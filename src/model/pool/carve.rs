@@ -1,4 +1,4 @@
-//! Claimed slots that come and go: the one place where a machine's resources change hands.
+//! Claims slots and returns them. All changes of what is carved out of a machine are made here.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use super::time::Time;
 use super::{Document, Pool};
 
 impl Pool {
-    /// Adds a claimed slot: its resources are the machine's no more, and its submitter is charged. False, and nothing
-    /// done, when the machine or its standing slot is not there, or the name is taken.
+    /// Adds a claimed slot. Its resources are taken from the machine, and its submitter is charged from now on. Returns
+    /// false and changes nothing if the machine or its machine slot does not exist, or if the slot is claimed already.
     pub fn carve(&mut self, slot: Slot, now: Time) -> bool {
         let name = slot.name().clone();
         if self.slots.contains_key(&name) {
@@ -31,7 +31,8 @@ impl Pool {
         standing.carved.add(slot.resources());
         machine.carved.add(slot.resources());
         machine.count_unclaimed(now);
-        // Before the start is complete the accounts are not known; Synced reconciles them with the claims.
+        // Until the start is complete the accounts are not known; the event Synced then reconciles them with the
+        // claims.
         if self.synced {
             self.charge(slot.claim(), now);
         }
@@ -45,8 +46,8 @@ impl Pool {
         true
     }
 
-    /// Takes a claim's slot away: its resources return to the machine, and its submitter is charged no longer. A static
-    /// slot is its owner's again.
+    /// Removes a claimed slot, and returns it. Its resources return to the machine, and its submitter is charged no
+    /// longer. A static slot is left to its owner (state Owner).
     pub fn return_slot(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         let gathered = self.slots.get_mut(name).and_then(|slot| slot.is_awaited_no_longer(|next| next.part));
         self.stop_waiting(name);
@@ -82,7 +83,8 @@ impl Pool {
         Some(slot)
     }
 
-    /// Gives an idle proc to a claim, with what it takes of limited things. False where the claim or the job is not there.
+    /// Assigns an idle proc to a claim; `limits` is what the proc takes of concurrency limits. False if the claim or
+    /// the job does not exist.
     pub fn assign(&mut self, name: &SlotName, job: &JobUid, proc: u32, limits: Wants) -> bool {
         let (Some(slot), Some(cluster)) = (self.slots.get_mut(name), self.jobs.get_mut(job)) else {
             return false;
@@ -98,7 +100,7 @@ impl Pool {
         true
     }
 
-    /// Takes a proc that has not started from its claim: it is idle again at once.
+    /// Takes a proc that has not started from its claim; the proc is idle again at once.
     pub fn withdraw(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         let Some(Assignment { job, proc, .. }) = slot.withdraw() else { return };
@@ -112,7 +114,7 @@ impl Pool {
         self.changed(Change::Withdrawn(&job));
     }
 
-    /// Has a claim wait for a slot; one that waited before goes.
+    /// Lets the claim `next` wait for a slot. If another claim waited for the slot, it waits no longer.
     pub fn wait_for(&mut self, name: &SlotName, next: Preemptor) {
         self.stop_waiting(name);
         let Some(slot) = self.slots.get_mut(name) else { return };
@@ -124,7 +126,7 @@ impl Pool {
         self.changed(Change::Waits(name));
     }
 
-    /// The claim that waits for a slot goes, be it for several.
+    /// The claim that waits for a slot waits no longer. If the claim was gathering several slots, the gathering ends.
     pub fn stop_waiting(&mut self, name: &SlotName) {
         let waited = self.slots.get_mut(name).and_then(|slot| slot.is_awaited_no_longer(|_| true));
         let Some(waited) = waited else { return };
@@ -137,7 +139,8 @@ impl Pool {
         self.count_limits(name);
     }
 
-    /// A slot's claim was replaced: what follows from who has the slot follows.
+    /// The slot's claim was replaced; `before` is the earlier claim. Updates the index of claims, the charges and the
+    /// marks.
     pub fn claim_changed(&mut self, name: &SlotName, before: &Claim, now: Time) {
         self.carry(name, before);
         let Some(slot) = self.slots.get(name).cloned() else { return };
@@ -154,13 +157,13 @@ impl Pool {
         }
     }
 
-    /// Keeps in mind that a claim was deleted by us, until it is seen gone.
+    /// Notes that the operator deleted a claim's Slot object. The note stays until the object is seen gone.
     pub fn expect_gone(&mut self, name: &SlotName, claim: &ClaimId) {
         self.deleted_claims.insert(name.clone(), claim.clone());
         self.changed(Change::SlotObjectGoes(name));
     }
 
-    /// The object of a claim that is over is gone: what it held returns.
+    /// A Slot object is gone. If its claim was over and the operator was deleting it, the claim's resources return.
     pub(super) fn slot_deleted(&mut self, name: &SlotName, claim: &ClaimId, now: Time) {
         let over = |slot: &Slot| slot.record() == Record::Deleting && slot.claim().id == *claim;
         if self.slots.get(name).is_some_and(over) {
@@ -168,12 +171,12 @@ impl Pool {
         }
     }
 
-    /// The claim was deleted by us and is not seen gone yet.
+    /// Whether the operator deleted this claim's Slot object and has not seen the object gone yet.
     pub(super) fn is_deleted(&self, name: &SlotName, claim: &ClaimId) -> bool {
         self.deleted_claims.get(name) == Some(claim)
     }
 
-    /// The claim that was deleted by us and is not seen gone yet.
+    /// The claim whose Slot object the operator deleted and has not seen gone yet.
     pub(super) fn deleted_claim(&self, name: &SlotName) -> Option<&ClaimId> {
         self.deleted_claims.get(name)
     }
@@ -184,21 +187,23 @@ impl Pool {
         }
     }
 
-    /// Lays a machine out into slots. True if claims on the present slots keep it from that.
+    /// Divides a machine into machine slots by `shares`. True if claims on the present slots keep the machine from
+    /// that.
     pub fn lay_out(&mut self, name: &MachineName, shares: Vec<Share>, now: Time) -> bool {
         let Some(machine) = self.machines.get_mut(name) else { return false };
         let before: BTreeSet<Document> = machine.documents().collect();
         let relaid = machine.lay_out(shares, now);
         if !relaid.changed.is_empty() {
             self.changed(Change::Layout(name, &before));
-            // The object of a static slot says how large it is: one that is wrong now is made anew.
+            // The object of a static slot says how large the slot is. An object that is wrong now is deleted, and then
+            // created again.
             let shown = relaid.changed.into_iter().filter(|name| self.unclaimed_objects.contains_key(name));
             self.strays.extend(shown);
         }
         relaid.waits
     }
 
-    /// The procs on a machine on which nothing runs any more are to leave their slots.
+    /// Marks all claims on a machine whose programs are certain not to run any more: their procs must leave the slots.
     pub fn evacuate(&mut self, name: &MachineName) {
         let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };
         let on_it = self.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);
@@ -208,7 +213,7 @@ impl Pool {
         self.changed(Change::ClaimsOn(name));
     }
 
-    /// Forgets a machine whose node is gone, once nothing is carved of it any more.
+    /// Forgets a machine whose node is gone, once no claim on the machine is left.
     pub fn forget_if_gone(&mut self, name: &MachineName) {
         let over = self.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && !m.is_held());
         if over && let Some(machine) = self.forget_machine(name) {
@@ -217,7 +222,7 @@ impl Pool {
         }
     }
 
-    /// Forgets a machine with all that is known of it.
+    /// Forgets a machine, and everything that the pool keeps about it elsewhere.
     fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
         self.deleted_claims.retain(|slot, _| slot.machine != *name);
         self.wake_machine_at(name, None);

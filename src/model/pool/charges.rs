@@ -1,7 +1,7 @@
 //! What claims cost their submitters: `NEGOTIATOR_USE_SLOT_WEIGHTS` and `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`.
 //!
-//! As in HTCondor what is not charged counts nowhere: not in the submitter's usage and priority, and not against a ceiling or a
-//! quota, which may be exceeded when the job goes on.
+//! As in HTCondor, a claim that is discounted counts nowhere: not in the submitter's usage and priority, and not
+//! against a ceiling or a quota. A ceiling or quota may therefore be exceeded when the suspended job continues.
 
 use super::Pool;
 use super::ids::SlotName;
@@ -11,24 +11,25 @@ use super::slot::{Claimed, Slot, State};
 use super::time::Time;
 
 impl Pool {
-    /// Whether slots that a negotiator matches cost their weight, and not 1.
+    /// Whether slots that this negotiator matches cost their weight. If not, each slot costs 1.
     pub fn uses_slot_weights(&self, id: &NegotiatorId) -> bool {
         self.config_of(id).cycle.use_slot_weights
     }
 
-    /// Whether a claim costs nothing now: its job is suspended, and its negotiator discounts that.
+    /// Whether a claim costs nothing now: its job is suspended, and its negotiator has
+    /// `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`.
     fn is_discounted(&self, slot: &Slot) -> bool {
         slot.state() == State::Claimed(Claimed::Suspended)
             && self.config_of(&self.answering(&slot.claim().negotiator)).cycle.discount_suspended_resources
     }
 
-    /// Charges the submitter of a claim or no longer does, as the claim stands now.
+    /// Starts or stops charging a claim's submitter, as the claim's state and the knob demand now.
     pub fn review_charge(&mut self, name: &SlotName, now: Time) {
         let Some(slot) = self.slots.get(name).filter(|_| self.synced) else { return };
         self.set_discount(name, self.is_discounted(slot), now);
     }
 
-    /// The same for all claims: the knob may have been turned.
+    /// Does the same for all claims, after the knob may have changed.
     pub fn review_charges(&mut self, now: Time) {
         let differs = |slot: &&Slot| slot.is_discounted() != self.is_discounted(slot);
         let names: Vec<SlotName> =
@@ -38,7 +39,8 @@ impl Pool {
         }
     }
 
-    /// The submitter of a claim is charged, whatever its job does: it is about to end.
+    /// Charges a claim that is about to end, even if it was discounted until now. So every claim can be discharged in
+    /// the same way.
     pub(super) fn charge_again(&mut self, name: &SlotName, now: Time) {
         self.set_discount(name, false, now);
     }

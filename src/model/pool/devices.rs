@@ -1,7 +1,7 @@
 //! Which devices a machine has, as far as they are known one by one.
 //!
-//! A device is handed out by its id: what a claim holds nobody else gets. Which device a pod then finds in its containers is
-//! the kubelet's device plugin's to say: see `docs/reference/differences.md`.
+//! A device is handed out by its id: no two claims hold the same device. Which devices a pod then finds in its
+//! containers is the choice of the kubelet's device plugin; see `docs/reference/differences.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use super::resources::{GPUS, ResourceName, Resources, classad_name};
 use super::slot_types::{Device, Quantity};
 use classad::Ad;
 
-/// What a node's labels speak of that GPU feature discovery made.
+/// The start of the names of the node labels that GPU feature discovery makes.
 const NVIDIA: &str = "nvidia.com/";
 
-/// The devices of a machine, by resource, in the order in which they are given away. A resource that is only counted is not
-/// there.
+/// The devices of a machine, by resource, in the order in which they are handed out. Resources that are only counted
+/// are not in the map.
 pub type Inventory = BTreeMap<ResourceName, Arc<[Device]>>;
 
 impl Machine {
-    /// Its devices: those that its agent reports, those that its policy names, or GPUs as the node's labels describe them.
+    /// The machine's devices: those that its policy names, those that its agent reports, and otherwise GPUs as the
+    /// node's labels describe them.
     pub(super) fn find_devices(&self) -> Inventory {
         let here = self.facts.allocatable.extended.iter().map(|(resource, count)| (resource, *count));
         let of = |(resource, count): (&ResourceName, i64)| {
@@ -32,7 +33,7 @@ impl Machine {
             Quantity::Ids(_) => Some((resource.clone(), quantity.devices().into())),
             Quantity::Count(_) => None,
         });
-        // What the node has goes before what its policy says that it has.
+        // If the node and the policy have the same resource, the node's devices replace the policy's.
         declared.chain(here.filter_map(of)).collect()
     }
 
@@ -48,7 +49,7 @@ impl Machine {
         };
         let mut devices: Vec<Device> = Vec::new();
         for device in of_it.map(device) {
-            // An agent may say one twice; it is there once.
+            // An agent may report a device twice.
             if devices.iter().all(|known| known.id != device.id) {
                 devices.push(device);
             }
@@ -56,14 +57,14 @@ impl Machine {
         devices
     }
 
-    /// The device of a resource with an id.
+    /// The device of `resource` whose id is `id`.
     pub fn device(&self, resource: &str, id: &str) -> Option<&Device> {
         self.devices.get(resource)?.iter().find(|device| &*device.id == id)
     }
 }
 
 impl Resources {
-    /// These resources with the devices that there are of them.
+    /// These resources, with the devices of each that the machine has.
     #[must_use]
     pub(super) fn with_devices(mut self, inventory: &Inventory) -> Self {
         let of = |(resource, devices): (&ResourceName, &Arc<[Device]>)| {
@@ -75,7 +76,7 @@ impl Resources {
     }
 }
 
-/// GPUs of which only the labels of the node tell. They are all alike, and have no names but their places.
+/// GPUs that only the node's labels describe. All have the same properties, and their ids are made of their places.
 fn labelled(resource: &ResourceName, count: i64, labels: &BTreeMap<String, String>) -> Vec<Device> {
     if classad_name(resource) != GPUS || !resource.starts_with(NVIDIA) {
         return Vec::new();
@@ -88,7 +89,8 @@ fn labelled(resource: &ResourceName, count: i64, labels: &BTreeMap<String, Strin
     (0..count).map(device).collect()
 }
 
-/// What GPU feature discovery's labels say of the GPUs of a node, as `condor_gpu_discovery` names it.
+/// The properties of a node's GPUs by the labels of GPU feature discovery, under the names that `condor_gpu_discovery`
+/// uses.
 fn gpu_properties(labels: &BTreeMap<String, String>) -> Ad {
     let mut properties = Ad::new();
     let label = |name: &str| labels.get(&format!("{NVIDIA}{name}"));
@@ -103,7 +105,7 @@ fn gpu_properties(labels: &BTreeMap<String, String>) -> Ad {
         let version = format!("{major}.{}", number("gpu.compute.minor").unwrap_or(0));
         properties.set("Capability", version.parse().unwrap_or(f64::from(major)));
     }
-    // The second of the two is what older releases set.
+    // Older releases of GPU feature discovery set the second label.
     let runtime = |part: &str| {
         number(&format!("cuda.runtime-version.{part}")).or_else(|| number(&format!("cuda.runtime.{part}")))
     };

@@ -1,4 +1,4 @@
-//! Draining: what is asked for, and how far each request has come.
+//! Drains: what each `DrainRequest` asks for, and how far it has come.
 
 use std::sync::Arc;
 
@@ -10,59 +10,59 @@ use super::marks::Change;
 use super::time::Time;
 use classad::Expr;
 
-/// The phase of a request for a node that is not there.
+/// The reason of a request that waits because its node does not exist.
 const NO_SUCH_NODE: &str = "NoSuchNode";
 
 /// How jobs leave a machine that is drained: `condor_drain`'s schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Schedule {
-    /// With their retirement and vacating times.
+    /// Jobs have their retirement and vacating times.
     Graceful,
-    /// With their vacating time only.
+    /// Jobs have only their vacating times.
     Quick,
-    /// At once.
+    /// Jobs are killed at once.
     Fast,
 }
 
 /// What a `DrainRequest` asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainSpec {
-    /// The machine.
+    /// The machine to drain.
     pub machine: MachineName,
     /// How jobs leave.
     pub schedule: Schedule,
-    /// The machine takes jobs again once it is drained.
+    /// Whether the machine takes jobs again once it is drained.
     pub resume: bool,
-    /// What must be true of every slot when the drain begins.
+    /// An expression that must be true of every slot when the drain begins.
     pub check: Option<Expr>,
-    /// `START` meanwhile.
+    /// The `START` that holds during the drain.
     pub start: Option<Expr>,
-    /// Why.
+    /// Why the machine is drained, in the words of whoever asked.
     pub reason: Option<Arc<str>>,
 }
 
 /// How far a request has come.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// It has not begun, and why.
+    /// The drain has not begun; the problem says why.
     Waiting(Problem),
-    /// It will not begin, and why.
+    /// The drain will never begin; the problem says why.
     Refused(Problem),
     /// Jobs are leaving.
     Draining {
-        /// Since when.
+        /// When the drain began.
         since: Time,
     },
     /// All slots are drained, and stay so.
     Drained {
-        /// Since when jobs were leaving.
+        /// When the drain began.
         since: Time,
         /// When all slots were drained.
         at: Time,
     },
     /// All slots were drained, and take jobs again.
     Resumed {
-        /// Since when jobs were leaving.
+        /// When the drain began.
         since: Time,
         /// When all slots were drained.
         at: Time,
@@ -70,7 +70,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// When it began.
+    /// When the drain began.
     pub fn began(&self) -> Option<Time> {
         match self {
             Self::Waiting(_) | Self::Refused(_) => None,
@@ -109,7 +109,7 @@ impl Phase {
         !matches!(self, Self::Waiting(why) if ["Waiting", NO_SUCH_NODE].contains(&why.reason))
     }
 
-    /// Whether nothing more follows from it.
+    /// Whether the request has no further effect: it was refused, or the machine takes jobs again.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Resumed { .. })
     }
@@ -118,9 +118,9 @@ impl Phase {
 /// What a drain cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// CPU seconds that jobs had run which were evicted for it: their work is lost.
+    /// CPU seconds for which jobs had run that were evicted by the drain, and whose work is lost.
     pub badput: i64,
-    /// CPU seconds in which nobody had what the machine has.
+    /// CPU seconds of the machine that no claim used during the drain.
     pub unclaimed: i64,
 }
 
@@ -132,24 +132,24 @@ impl Cost {
     }
 }
 
-/// CPUs that nobody has, and for how long.
+/// CPUs that no claim has, summed up over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unclaimed {
-    /// Thousandths of CPU seconds until `since`.
+    /// Thousandths of CPU seconds that were unclaimed until `since`.
     millis: i64,
-    /// The CPUs that nobody has since then.
+    /// The number of unclaimed CPUs from `since` on.
     pub cpus: i64,
-    /// Since when that is so.
+    /// The time of the last change.
     pub since: Time,
 }
 
 impl Unclaimed {
-    /// From now on nobody has this many, after so many CPU seconds.
+    /// A sum of `seconds` CPU seconds until `now`, with `cpus` unclaimed CPUs from `now` on.
     pub fn new(seconds: i64, cpus: i64, now: Time) -> Self {
         Self { millis: seconds.saturating_mul(1000), cpus, since: now }
     }
 
-    /// From now on nobody has this many.
+    /// Adds the time until `now`. From `now` on, `cpus` CPUs are unclaimed.
     pub fn advance(&mut self, cpus: i64, now: Time) {
         let span = i64::try_from(now.since(self.since).as_millis()).unwrap_or(i64::MAX);
         self.millis = self.millis.saturating_add(span.saturating_mul(self.cpus));
@@ -162,11 +162,11 @@ impl Unclaimed {
     }
 }
 
-/// What drains have cost a machine, and when the last one was: for its ads.
+/// What past drains of a machine have cost, and when the last drain was: for the machine's ads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// What those cost that are over, since the operator began; of those for a `DrainRequest` that is still there, also
-    /// before.
+    /// The sum over drains that ended since the operator began. Drains whose `DrainRequest` still exists count even if
+    /// they ended earlier.
     pub cost: Cost,
     /// `LastDrainStartTime`.
     pub started: Option<Time>,
@@ -185,11 +185,11 @@ pub struct DrainFacts {
     pub generation: i64,
     /// `metadata.creationTimestamp`.
     pub created: Time,
-    /// What it asks for, or everything that is wrong with it.
+    /// What the request asks for, or everything that is wrong with the spec.
     pub spec: Result<Arc<DrainSpec>, Vec<Problem>>,
-    /// How far its status says that it has come, if that is more than waiting.
+    /// The phase that the object's status records, if that is more than waiting.
     pub recorded: Option<Phase>,
-    /// What its status says that it has cost.
+    /// The cost that the object's status records.
     pub cost: Cost,
 }
 
@@ -200,57 +200,57 @@ pub struct Drain {
     pub uid: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
-    /// When it was made: the earlier goes first.
+    /// When the object was created. If there are several requests for a machine, the earliest comes first.
     pub created: Time,
-    /// What it asks for.
+    /// What the request asks for; `None` if the spec is not valid.
     pub spec: Option<Arc<DrainSpec>>,
     /// What is wrong with the present spec.
     pub problems: Vec<Problem>,
-    /// How far it has come.
+    /// How far the request has come.
     pub phase: Phase,
-    /// What it has cost, as of the last claim that came or went.
+    /// What the drain has cost, as of the last time that the number of claims changed.
     pub cost: Cost,
-    /// How many claims there were then.
+    /// How many claims were left at that time.
     pub claims: usize,
 }
 
-/// What a machine is drained for.
+/// Why a machine is drained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DrainedFor {
-    /// A `DrainRequest`; the object's name.
+    /// Because of a `DrainRequest` of this name.
     Request(Arc<str>),
-    /// Its node is cordoned.
+    /// Because its node is cordoned.
     Cordon,
 }
 
-/// A machine's drain.
+/// A drain of a machine that is under way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draining {
-    /// What for.
+    /// Why the machine is drained.
     pub why: DrainedFor,
     /// How jobs leave.
     pub schedule: Schedule,
-    /// The machine takes jobs again once it is drained.
+    /// Whether the machine takes jobs again once it is drained.
     pub resume: bool,
-    /// `START`, as long as claims live that were there before.
+    /// The `START` that holds as long as a claim lives that existed before the drain.
     pub start: Option<Expr>,
-    /// The reason, for people and expressions.
+    /// The reason, for people and for expressions.
     pub reason: Arc<str>,
-    /// Since when.
+    /// When the drain began.
     pub since: Time,
     /// When all slots were drained.
     pub done: Option<Time>,
-    /// When the retirement of the last job ends that was there before: others are evicted no earlier, so that all slots are
-    /// free together. None where no job has any left, and where retirement counts for nothing.
+    /// When the retirement of the last job ends that ran before the drain. The other jobs are evicted no earlier, so
+    /// that all slots come free together. `None` if no job has any retirement left, or if the schedule grants none.
     pub deadline: Option<Time>,
-    /// CPU seconds of work that it has cost.
+    /// CPU seconds of lost work of jobs that were evicted by the drain.
     pub badput: i64,
-    /// What nobody has had since it began.
+    /// CPUs that no claim has had since the drain began.
     pub unclaimed: Unclaimed,
 }
 
 impl Draining {
-    /// What it has cost, as of the last change.
+    /// What the drain has cost, as of the last change of its claims.
     pub fn cost(&self) -> Cost {
         Cost { badput: self.badput, unclaimed: self.unclaimed.seconds() }
     }
@@ -261,7 +261,7 @@ impl Pool {
         let known = facts.spec.as_ref().is_ok_and(|spec| self.machines.contains_key(&spec.machine));
         let waiting = || {
             let (reason, message) = match &facts.spec {
-                // A spec that is not understood begins nothing, and waits for nothing but another spec.
+                // A spec that is not valid begins nothing. The request waits for another spec.
                 Err(problems) => {
                     let reason = problems.first().map_or("InvalidSpec", |problem| problem.reason);
                     let each =
@@ -276,7 +276,7 @@ impl Pool {
             Phase::Waiting(Problem { reason, field: "spec.node".to_owned(), message })
         };
         let before = self.drains.get(&facts.name);
-        // Another spec is another request: what came of the old one does not count.
+        // A changed spec is another request: the phase and cost of the old spec do not count.
         let (phase, cost) = match before {
             Some(before) if before.spec.is_some() && before.spec.as_ref() == facts.spec.as_ref().ok() => {
                 (before.phase.clone(), before.cost)
@@ -313,7 +313,7 @@ impl Pool {
         }
     }
 
-    /// Tells the people who look at a `DrainRequest` in which phase it is, if that is worth an event.
+    /// Tells the people who look at a `DrainRequest` in which phase the request is, if the phase is worth an event.
     pub(super) fn tell_of_drain(&mut self, request: &Arc<str>) {
         let Some(drain) = self.drains.get(request).filter(|drain| drain.phase.is_told()) else { return };
         let (reason, note) = drain.phase.says();
@@ -322,7 +322,8 @@ impl Pool {
         self.notices.push(Notice { about, warning, reason, action: "Drain", note });
     }
 
-    /// What drains that are over cost machines, by the records of their requests. A drain that goes on brings its own.
+    /// Adds the cost of drains that are over to their machines, from the records of their requests. A drain that is
+    /// under way adds its own cost later.
     pub(super) fn recall_drains(&mut self) {
         for drain in self.drains.values() {
             let Some(machine) = drain.spec.as_ref().and_then(|spec| self.machines.get_mut(&spec.machine))
@@ -337,7 +338,8 @@ impl Pool {
         }
     }
 
-    /// A drain goes on with so many claims left. The cost grows all the time: it is put on record when a claim has gone.
+    /// A drain is under way and has `claims` claims left. The cost grows all the time, so that it is recorded only when
+    /// the number of claims changes.
     pub fn drain_goes_on(&mut self, request: &Arc<str>, claims: usize, cost: Cost) {
         self.changed(Change::DrainStatus(request));
         if let Some(drain) = self.drains.get_mut(request).filter(|drain| drain.claims != claims) {
@@ -345,7 +347,7 @@ impl Pool {
         }
     }
 
-    /// A drain of a machine is over: another may be next.
+    /// A drain of a machine is over: the machine's next request may begin.
     pub fn next_drain(&mut self, machine: &MachineName) {
         self.changed(Change::Machine(machine));
     }

@@ -1,9 +1,10 @@
-//! Fences: agents that promise to end the pods of claims whose lease passes while they cannot renew their Lease, and when
-//! the operator may count on that.
+//! Fences. An agent may promise to end the pods of claims whose lease expires while the agent cannot renew its own
+//! Lease. This module says when the operator may rely on such a promise.
 //!
-//! `docs/reference/agents.md` has the argument. The agent counts from when it *sent* its last renewal that succeeded; here it counts
-//! from when that renewal was *seen*, which is later, by the clock of the one that waits. A watch may be behind: that there
-//! was no renewal since is asked of the API server before it is believed.
+//! `docs/reference/agents.md` has the argument. The agent counts from the time at which it *sent* its last successful
+//! renewal. The operator counts from the time at which it *saw* that renewal, which is later, by its own clock. Since a
+//! watch may be behind, the operator asks the API server whether the Lease was renewed meanwhile before it relies on
+//! the promise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,42 +15,42 @@ use super::ids::MachineName;
 use super::marks::Change;
 use super::time::Time;
 
-/// What is waited for beyond the lease: the agent has half of it to end the pods, the rest is for clocks that go at
-/// different speeds.
+/// How long the operator waits in addition to the lease. The agent has half of this time to end the pods; the other
+/// half allows for clocks that run at different speeds.
 pub const FENCE_MARGIN: Duration = Duration::from_secs(30);
 
 /// A renewal of an agent's Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renewal {
-    /// Which: the Lease's version, which is another after each write.
+    /// The resourceVersion of the Lease, which changes with each write.
     pub version: Arc<str>,
-    /// The agent promises to end the pods of claims whose lease passes.
+    /// Whether the agent promises to end the pods of claims whose lease expires.
     pub fences: bool,
 }
 
 /// Whether the agent of a machine has ended a pod, as it promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fence {
-    /// Nobody promised.
+    /// The agent made no promise.
     #[default]
     None,
-    /// It will have at this time, unless its Lease is renewed before.
+    /// The agent will have ended the pod by this time, unless it renews its Lease before.
     At(Time),
-    /// By what was seen it has; its Lease is to be read before that is believed.
+    /// By what was seen, the agent has ended the pod. The Lease must be read to make sure.
     Due,
-    /// Its Lease is being read.
+    /// The Lease is being read.
     Asked,
-    /// It has: the pod does not run, and never will again.
+    /// The agent has ended the pod: it does not run, and never will again.
     Held,
 }
 
-/// How far the question has come whether there was a renewal since.
+/// Whether the Lease was read to find a renewal that no watch has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     No,
-    /// Under way since.
+    /// A call that reads the Lease has been under way since this time.
     Asked(Time),
-    /// It was asked then, and there was none.
+    /// A call that began at this time has found no newer renewal.
     Confirmed(Time),
 }
 
@@ -60,38 +61,38 @@ struct Seen {
     reading: Reading,
 }
 
-/// The last renewal of each agent's Lease, and when it was seen first.
+/// The last renewal of each agent's Lease, and when the operator first saw it.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
     seen: BTreeMap<MachineName, Seen>,
 }
 
 impl Fences {
-    /// A Lease was seen. The same renewal seen again is nothing new.
+    /// Notes a renewal that was seen. A renewal that is known already changes nothing.
     pub fn see(&mut self, machine: &MachineName, renewal: Renewal, now: Time) {
         if self.seen.get(machine).is_none_or(|seen| seen.renewal != renewal) {
             self.seen.insert(machine.clone(), Seen { renewal, at: now, reading: Reading::No });
         }
     }
 
-    /// There is no Lease any more: nobody promises anything.
+    /// The Lease is gone, and with it the agent's promise.
     pub fn forget(&mut self, machine: &MachineName) {
         self.seen.remove(machine);
     }
 
-    /// Whether the agent of a machine promised.
+    /// Whether the agent of a machine makes the promise.
     pub fn promised(&self, machine: &MachineName) -> bool {
         self.seen.get(machine).is_some_and(|seen| seen.renewal.fences)
     }
 
-    /// The Lease is read from now on.
+    /// Notes that a call reads the Lease from now on.
     pub fn ask(&mut self, machine: &MachineName, now: Time) {
         if let Some(seen) = self.seen.get_mut(machine) {
             seen.reading = Reading::Asked(now);
         }
     }
 
-    /// What the Lease was when it was read; none where there is none.
+    /// The call read the Lease; `found` is `None` if there is none.
     pub fn answer(&mut self, machine: &MachineName, found: Option<Renewal>, now: Time) {
         let Some(found) = found else { return self.forget(machine) };
         if let Some(seen) = self.seen.get_mut(machine)
@@ -104,15 +105,16 @@ impl Fences {
         }
     }
 
-    /// The Lease could not be read: nobody knows.
+    /// The Lease could not be read: whether it was renewed stays unknown.
     pub fn give_up(&mut self, machine: &MachineName) {
         if let Some(seen) = self.seen.get_mut(machine) {
             seen.reading = Reading::No;
         }
     }
 
-    /// Whether the agent has ended a pod that carries this lease and was seen to be deleted at `doomed`. One that was not
-    /// being deleted when the agent came back it may let run.
+    /// Whether the agent has ended a pod whose claim has this lease and whose deletion was first seen at `doomed`. The
+    /// promise counts from `doomed` at the earliest: an agent that comes back may let a pod run that is not being
+    /// deleted.
     pub fn of(&self, machine: &MachineName, lease: Duration, doomed: Time, now: Time) -> Fence {
         let Some(seen) = self.seen.get(machine).filter(|seen| seen.renewal.fences) else {
             return Fence::None;

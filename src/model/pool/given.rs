@@ -1,31 +1,31 @@
-//! What groups are given in a cycle.
+//! What a cycle gives to groups.
 
 use std::collections::BTreeMap;
 
-/// What a group, or the root, is given in a cycle. All in slot weight.
+/// What a cycle gives to a group, or to the root. All amounts are slot weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Allocation {
-    /// What its own submitters may use without any surplus.
+    /// What the group's own submitters may use without any surplus.
     pub quota: f64,
-    /// What they and all groups below may use without surplus from outside.
+    /// What the group's own submitters and all groups inside it may use without surplus from outside.
     pub subtree_quota: f64,
-    /// What its own submitters ask for, what they use included.
+    /// What the group's own submitters use and ask for in addition.
     pub requested: f64,
-    /// What they are given: of what they ask for as much as the quota and surplus allow.
+    /// What the group is given: as much of its request as the quota and surplus allow.
     pub allocated: f64,
-    /// What they may use in all: what they are given, and not less than the quota.
+    /// What the group's own submitters may use in all: what they are given, and at least the quota.
     pub limit: f64,
-    /// What they and all groups below may use in all.
+    /// What the group's own submitters and all groups inside it may use in all.
     pub subtree_limit: f64,
 }
 
 impl Allocation {
-    /// What it has beyond its quota.
+    /// What the group is given beyond its quota.
     pub fn surplus(&self) -> f64 {
         (self.allocated - self.quota).max(0.0)
     }
 
-    /// With what a later round of the same cycle gives: who was allowed more before keeps it.
+    /// This allocation, continued by a later round of the same cycle: a group that was allowed more before keeps that.
     #[must_use]
     pub fn then(self, later: Self) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Allocation {
         }
     }
 
-    /// With what another negotiator gives of its slots.
+    /// The sum of this allocation and the allocation by another negotiator.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -50,17 +50,17 @@ impl Allocation {
     }
 }
 
-/// What the last cycle gave, for claims to be held against.
+/// What the last cycle gave to groups. New claims are checked against it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
-    /// Those of no group; none before the first cycle with groups.
+    /// The allocation of jobs of no group; `None` before the first cycle with groups.
     pub root: Option<Allocation>,
-    /// The groups, by their names in small letters.
+    /// The allocations of groups, by their names in lower case.
     pub groups: BTreeMap<String, Allocation>,
 }
 
 impl Given {
-    /// With what another negotiator gave of its slots.
+    /// The sum of these allocations and those by another negotiator.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.root = match (self.root, other.root) {

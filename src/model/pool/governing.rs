@@ -1,48 +1,50 @@
-//! Objects that govern the pool: `SubmitPolicy`, of which the first by name counts, and Negotiator. Of each the last spec that was
-//! valid counts.
+//! Objects that govern the pool: SubmitPolicies, of which the first by name counts, and Negotiators. For each object
+//! the last valid spec counts.
 
 use std::sync::Arc;
 
 use super::job::Problem;
 
-/// What the shell sees of such an object; `C` is what its spec says.
+/// What the shell sees of a governing object; `C` is the type of what the spec says.
 #[derive(Clone, Debug)]
 pub struct GoverningFacts<C> {
     /// The object's name.
     pub name: Arc<str>,
-    /// Its uid.
+    /// The object's uid.
     pub uid: Arc<str>,
     /// `metadata.generation`.
     pub generation: i64,
-    /// What its spec says, or everything that is wrong with it.
+    /// What the spec says, or everything that is wrong with it.
     pub config: Result<Arc<C>, Vec<Problem>>,
-    /// What of its text does nothing, or not what it seems to; none where it has no text.
+    /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
+    /// text.
     pub warnings: Option<Vec<Problem>>,
     /// The spec as text, to be recorded once it is accepted.
     pub spec: Arc<str>,
-    /// Where this spec cannot be used: what the one says that the object's status records as accepted, and that one.
+    /// For a spec that is not valid: the spec that the object's status records as accepted, read and as text.
     pub recorded: Option<(Arc<C>, Arc<str>)>,
 }
 
-/// Such an object.
+/// A governing object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Governing<C> {
-    /// Its uid.
+    /// The object's uid.
     pub uid: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
-    /// What the last spec said that was valid. It stays in force while a newer one is not.
+    /// The last valid spec, which stays in force while a newer spec is not valid.
     pub config: Option<Arc<C>>,
-    /// That spec, as text: the object's status records it, so that a new leader knows it.
+    /// The last valid spec as text. The object's status records it, so that a new leader knows it.
     pub accepted: Option<Arc<str>>,
-    /// What is wrong with the present one.
+    /// What is wrong with the present spec.
     pub problems: Vec<Problem>,
-    /// What of its text does nothing, or not what it seems to; none where it has no text.
+    /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
+    /// text.
     pub warnings: Option<Vec<Problem>>,
 }
 
 impl<C> Governing<C> {
-    /// What is known of an object that was seen, and perhaps before.
+    /// The state of an object after `facts` were seen; `before` is its state until then.
     pub fn seen(facts: GoverningFacts<C>, before: Option<&Self>) -> Self {
         let (found, problems) = match facts.config {
             Ok(config) => (Some((config, facts.spec)), Vec::new()),
@@ -62,7 +64,8 @@ impl<C> Governing<C> {
         }
     }
 
-    /// What holds while the present spec is not accepted, as the end of a message; `others` says whether others do its work.
+    /// The end of a message about a spec that is not accepted: says what is in force meanwhile. `others` says whether
+    /// other objects do this object's work.
     pub fn meanwhile(&self, others: bool) -> &'static str {
         if self.config.is_some() {
             "; until it is corrected the last accepted spec stays in force"

@@ -1,48 +1,51 @@
-//! Which accounting group a job is charged to where its owner has no free choice: `use FEATURE : AssignAccountingGroup`.
+//! The accounting groups of owners, if an admin assigns them and owners have no free choice:
+//! `use FEATURE : AssignAccountingGroup`.
 //!
-//! Source: the manual, "Setting Accounting Group automatically per user". HTCondor's feature is a transform and two submit
-//! requirements: the groups of a job's owner are looked up when the job is submitted, and it keeps them.
+//! Source: the manual, "Setting Accounting Group automatically per user". HTCondor's feature is a transform and two
+//! submit requirements: when a job is submitted, the groups of its owner are looked up and stored in the job.
 
 use super::ids::GroupName;
 use super::job::{JobSpec, Problem};
 use condor_config::user_map::{UserMap, preferred};
 
-/// The groups of owners.
+/// Assigns accounting groups to owners.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupMap {
-    /// Owners to groups, of several one after another with commas between them.
+    /// The groups of each owner; several groups of one owner are separated by commas.
     pub owners: UserMap,
-    /// A job that names another group than its owner has is not accepted; else it is charged to the owner's nevertheless.
+    /// Whether a job that names a group other than its owner's groups is refused. If not, it is charged to the owner's
+    /// group nevertheless.
     pub checked: bool,
 }
 
 impl GroupMap {
-    /// What a job is charged to that this owner submits now.
+    /// The groups to which a job that this owner submits now may be charged.
     pub fn at_submission(&self, owner: &str) -> Groups {
         Groups::OfOwner { groups: self.owners.of(owner), checked: self.checked }
     }
 }
 
-/// What a job may be charged to.
+/// The groups to which a job may be charged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Groups {
-    /// The group that it names, or none.
+    /// The group that the job names, or no group.
     #[default]
     AsNamed,
-    /// A group of its owner's.
+    /// One of the groups of the job's owner.
     OfOwner {
-        /// The groups with commas between them; none where the owner has none.
+        /// The owner's groups, separated by commas; `None` if the owner has no group.
         groups: Option<String>,
-        /// A job that names another is not accepted.
+        /// Whether a job that names another group is refused.
         checked: bool,
     },
 }
 
 impl Groups {
-    /// Charges a job to the group of its owner's that it names, whatever its case, else to the first of them.
+    /// Charges a job to the one of its owner's groups that the job names (in upper or lower case), and otherwise to the
+    /// first of the owner's groups.
     ///
     /// # Errors
-    /// The owner has none, or the job names another.
+    /// The owner has no group, or the job names another group and that is checked.
     pub fn charge(&self, spec: &mut JobSpec) -> Result<(), Problem> {
         let Self::OfOwner { groups, checked } = self else { return Ok(()) };
         let problem = |message: String| Problem {

@@ -1,50 +1,50 @@
-//! Who was heard of, and until when that counts.
+//! The last signs of life of machines or agents, and how long each of them counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ids::MachineName;
 use super::time::Time;
 
-/// Until when each machine counts as alive, by the Lease that its kubelet renews. Judged by when a renewal was seen here,
-/// never by another machine's clock.
+/// Until when each machine counts as alive, by the Lease that its kubelet (or agent) renews. The operator judges by its
+/// own clock when it saw a renewal, never by another machine's clock.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeats {
-    /// When each was heard of last, and until when that counts.
+    /// When each machine was last heard of, and until when that counts.
     until: BTreeMap<MachineName, (Time, Time)>,
     by_time: BTreeSet<(Time, MachineName)>,
 }
 
 impl Heartbeats {
-    /// The machine was heard of, which counts until `until`.
+    /// Notes that the machine was heard of; that counts until `until`.
     pub fn beat(&mut self, machine: &MachineName, now: Time, until: Time) {
         self.forget(machine);
         self.until.insert(machine.clone(), (now, until));
         self.by_time.insert((until, machine.clone()));
     }
 
-    /// Nothing is known of the machine any more.
+    /// Forgets the machine, whose Lease is gone.
     pub fn forget(&mut self, machine: &MachineName) {
         if let Some((_, until)) = self.until.remove(machine) {
             self.by_time.remove(&(until, machine.clone()));
         }
     }
 
-    /// Whether anything was heard of the machine: from one that has no Lease nothing will be.
+    /// Whether the machine was ever heard of. A machine without a Lease never is.
     pub fn knows(&self, machine: &MachineName) -> bool {
         self.until.contains_key(machine)
     }
 
-    /// Whether the machine was heard of once, and not again in time.
+    /// Whether the machine was heard of before, but not in time since.
     pub fn is_silent(&self, machine: &MachineName, now: Time) -> bool {
         self.silent_since(machine, now).is_some()
     }
 
-    /// When a machine was last heard of that is silent now.
+    /// When a machine that is silent now was last heard of; `None` if it is not silent.
     pub fn silent_since(&self, machine: &MachineName, now: Time) -> Option<Time> {
         self.until.get(machine).filter(|(_, until)| *until <= now).map(|(heard, _)| *heard)
     }
 
-    /// Those that have become silent since this was asked last.
+    /// The machines that have become silent since the last call.
     pub fn lapsed(&mut self, now: Time) -> Vec<MachineName> {
         let mut lapsed = Vec::new();
         while self.by_time.first().is_some_and(|(until, _)| *until <= now) {
@@ -53,7 +53,7 @@ impl Heartbeats {
         lapsed
     }
 
-    /// When the next one becomes silent, unless it is heard of.
+    /// When the next machine will become silent, unless it is heard of before.
     pub fn next(&self) -> Option<Time> {
         self.by_time.first().map(|(until, _)| *until)
     }

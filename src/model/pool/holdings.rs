@@ -1,8 +1,9 @@
-//! What claims hold of things that are limited, and the limits that admins set.
+//! Sums up what claims hold of concurrency limits, quotas and ceilings, and keeps the limits that admins set.
 //!
-//! A slot counts for what its claim took, for what its object may still say while that is being written anew, and for what
-//! a claim that waits for it will take. So whatever a leader finds in the API server when this one dies, it is no more than
-//! was counted here.
+//! A slot counts for what its claim took, for what its object may still say while the object is being written anew, and
+//! for what a claim that waits for the slot will take. So if this leader dies, the next leader finds no more in the API
+//! server than was counted here.
+//!
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,18 +22,18 @@ pub struct LimitObject {
     pub object: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
-    /// The limit, or the set, in lower case.
+    /// The name of the limit, or of the set of limits, in lower case.
     pub name: Arc<str>,
     /// `<name>_LIMIT`.
     pub limit: Option<f64>,
     /// `CONCURRENCY_LIMIT_DEFAULT_<name>`.
     pub limit_of_each: Option<f64>,
-    /// What is wrong with it. While there is anything it limits nothing.
+    /// What is wrong with the object. While anything is wrong, the object limits nothing.
     pub problems: Vec<Problem>,
 }
 
 impl LimitObject {
-    /// Whether what is in use under this name, in lower case, concerns it.
+    /// Whether the object sets the limit of this name (in lower case), or of the set that the limit is in.
     pub fn concerns(&self, name: &str) -> bool {
         self.is_of(name) || self.is_of_set_of(name)
     }
@@ -41,7 +42,7 @@ impl LimitObject {
         self.limit.is_some() && *self.name == *name
     }
 
-    /// Whether it speaks of each of a set, and this is one of them.
+    /// Whether the object sets the limits of a set, and the limit of this name is in the set.
     pub fn is_of_set_of(&self, name: &str) -> bool {
         self.limit_of_each.is_some() && name.split_once('.').is_some_and(|(set, _)| *self.name == *set)
     }
@@ -52,22 +53,23 @@ impl LimitObject {
     }
 }
 
-/// What slots hold, with the sums.
+/// What each slot holds of the concurrency limits, with the sums.
 #[derive(Clone, Debug, Default)]
 pub struct Holdings {
     book: LimitBook,
     by_slot: BTreeMap<SlotName, Wants>,
-    /// Claims that others have taken the places of, as long as the objects of their slots may still name them.
+    /// For each slot: claims that were replaced, as long as the slot's object may still name them.
     carried: BTreeMap<SlotName, Vec<Claim>>,
 }
 
 impl Holdings {
-    /// The sums, for a negotiation and for new claims.
+    /// What is in use of each limit, for a negotiation and for new claims.
     pub fn book(&self) -> &LimitBook {
         &self.book
     }
 
-    /// The first limit that bars a slot from this in place of what it holds; none if all of it can be had.
+    /// The first limit that has too little left if the slot is to hold `wants` instead of what it holds now; `None` if
+    /// all have enough.
     pub fn blocked_in<'w>(&self, slot: &SlotName, wants: &'w Wants) -> Option<&'w str> {
         match self.by_slot.get(slot) {
             Some(held) => self.book.blocked_in_place_of(held, wants),
@@ -75,17 +77,17 @@ impl Holdings {
         }
     }
 
-    /// The claims that are over and that objects may still name: what they weigh counts against quotas and ceilings.
+    /// The replaced claims that objects may still name. Their weight counts against quotas and ceilings.
     pub fn carried(&self) -> impl Iterator<Item = &Claim> {
         self.carried.values().flatten()
     }
 
-    /// Those of them that a slot's object may still name.
+    /// The replaced claims that this slot's object may still name.
     pub fn carried_by(&self, slot: &SlotName) -> impl Iterator<Item = &Claim> {
         self.carried.get(slot).into_iter().flatten()
     }
 
-    /// From now on the slot holds this and nothing else. Gives what it held, if that was something else.
+    /// Notes that the slot holds `wants` from now on. Returns what the slot held before; `None` if that was the same.
     fn hold(&mut self, slot: &SlotName, wants: Wants) -> Option<Wants> {
         let before = self.by_slot.get(slot);
         if before.map_or(wants.is_empty(), |before| *before == wants) {
@@ -103,14 +105,15 @@ impl Holdings {
     }
 }
 
-/// What a slot counts for.
+/// What a slot counts for: the most that its claim and its object name, and what a claim that waits for the slot will
+/// take.
 fn counted(slot: &Slot) -> Wants {
     let now = slot.claim().limits.or_more(slot.carried_limits());
     slot.preemptor().map_or(now.clone(), |next| now.and(&next.claim.limits))
 }
 
 impl Pool {
-    /// A slot's claim, or what is written of it, has changed, or the slot is gone: what it holds of limited things follows.
+    /// Updates the sums after a slot's claim or its object changed, or the slot is gone.
     pub(super) fn count_limits(&mut self, name: &SlotName) {
         let slot = self.slots.get(name);
         let held = slot.map_or_else(|| self.wanted_at(name), counted);
@@ -125,15 +128,15 @@ impl Pool {
         self.changed(Change::Limit { objects: &objects, less });
     }
 
-    /// A slot's claim is for another proc, or another claim's: it takes this of limited things. What it took before counts
-    /// until the object says so too.
+    /// The slot's claim serves another proc, or is another claim, and takes `limits` of the concurrency limits. What
+    /// the claim took before counts until the slot's object is written.
     pub fn take_limits(&mut self, name: &SlotName, limits: Wants) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.take_limits(limits);
         self.count_limits(name);
     }
 
-    /// A claim took the place of this one: what that held counts until the slot's object says so.
+    /// Another claim took the place of `before`. What `before` held counts until the slot's object is written.
     pub(super) fn carry(&mut self, name: &SlotName, before: &Claim) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.carry_limits(&before.limits);
@@ -141,7 +144,7 @@ impl Pool {
         self.count_limits(name);
     }
 
-    /// A slot's object says what its claim is.
+    /// The slot's object was written with the slot's present claim. What earlier claims held counts no longer.
     pub(super) fn claim_written(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.limits_are_written();
@@ -164,10 +167,10 @@ impl Pool {
         }
     }
 
-    /// Somebody set limits: nobody loses what he has, but what can be had is another.
+    /// Admins changed limits. Jobs keep the units that they have, but other amounts are left for new claims.
     pub(super) fn limits_changed(&mut self) {
         let objects = self.limits.values().filter(|limit| limit.problems.is_empty());
-        // What is limited is one for all negotiators: of what several say the least counts.
+        // A limit holds for all negotiators together. If several of them set it, the smallest value counts.
         let knobs: Vec<_> = self.at_work().into_iter().map(|one| Arc::clone(&one.config.cycle)).collect();
         let named = knobs.iter().flat_map(|knobs| &knobs.concurrency_limits);
         let named = named.map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));

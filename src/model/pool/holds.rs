@@ -1,4 +1,4 @@
-//! Procs that are held without having run.
+//! Holds procs that have not run.
 
 use super::Pool;
 use super::ids::JobUid;
@@ -6,11 +6,12 @@ use super::leaving::HoldReason;
 use super::marks::Change;
 use super::units::counted;
 
-/// `HoldReasonCode` `JobPolicyUndefined`: an expression of the job has no value. Here: evaluating it takes too many steps.
+/// `HoldReasonCode` `JobPolicyUndefined`: an expression of the job has no value. Slotwright uses the code if an
+/// evaluation takes too many steps.
 pub const JOB_POLICY_UNDEFINED: i64 = 5;
 
 impl Pool {
-    /// Holds all procs of a job that wait, until the job is edited.
+    /// Holds all idle procs of a job, until the job is edited.
     pub fn hold_waiting(&mut self, uid: &JobUid, hold: &HoldReason) {
         let Some(cluster) = self.jobs.get_mut(uid).filter(|cluster| !cluster.idle.is_empty()) else { return };
         let waiting = std::mem::take(&mut cluster.idle);

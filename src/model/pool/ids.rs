@@ -64,20 +64,21 @@ text_id! {
 }
 
 impl ClaimId {
-    /// An id as `HTCondor` makes it: the slot, when, and a number. It is no secret here, the API server guards Slots.
+    /// Makes an id as HTCondor does, of the slot, the time and a number. The id is no secret here: the API server
+    /// guards Slots.
     pub fn new(slot: &SlotName, now: Time, number: u64) -> Self {
         format!("{slot}#{}#{number}", now.millis()).into()
     }
 
-    /// Whether it was made for this slot.
+    /// Whether the claim was made for this slot.
     pub fn is_of(&self, slot: &SlotName) -> bool {
         self.as_str().strip_prefix(&slot.to_string()).is_some_and(|rest| rest.starts_with('#'))
     }
 }
 
 impl SubmitterName {
-    /// The owner: what stands behind the last dot. The ceiling of the submitter of this very name holds for all submitters of
-    /// the owner together, whatever groups they charge.
+    /// The owner: the part behind the last dot. The ceiling of the submitter whose name is the owner alone holds for
+    /// all submitters of the owner together, whatever groups they charge.
     #[must_use]
     pub fn owner(&self) -> Self {
         let name = self.as_str();
@@ -86,15 +87,15 @@ impl SubmitterName {
 }
 
 impl GroupName {
-    /// Whether `other` is this group or a group inside this group: `physics` contains `physics` and `Physics.higgs`, but not
-    /// `physicsX`. HTCondor does not distinguish the case of a group's letters, nor does this.
+    /// Whether `other` is this group or a group inside it: `physics` contains `physics` and `Physics.higgs`, but not
+    /// `physicsX`. As in HTCondor, upper and lower case are the same in names of groups.
     pub fn contains(&self, other: &Self) -> bool {
         let (outer, inner) = (self.as_str(), other.as_str());
         inner.get(..outer.len()).is_some_and(|head| head.eq_ignore_ascii_case(outer))
             && matches!(inner.as_bytes().get(outer.len()), None | Some(b'.'))
     }
 
-    /// Whether both are names of one group, whatever the case of their letters.
+    /// Whether both are names of the same group, in upper or lower case.
     pub fn is_same(&self, other: &Self) -> bool {
         self.as_str().eq_ignore_ascii_case(other.as_str())
     }
@@ -110,7 +111,7 @@ impl GroupName {
     }
 }
 
-/// An HTCJob: its uid says which, namespace and name say where.
+/// An HTCJob. The uid identifies the object; namespace and name say where it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
     /// The uid.
@@ -130,7 +131,7 @@ pub struct ProcId {
     pub proc: u32,
 }
 
-/// A pod, exactly: a pod made later under the same name has another uid.
+/// One pod, identified by its uid. A pod that is created later under the same name is another pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodRef {
     /// The namespace.
@@ -149,18 +150,18 @@ pub struct SlotName {
     pub machine: MachineName,
     /// `SlotID`, from 1.
     pub slot: u32,
-    /// `DSlotID`, from 1, of a dynamic slot.
+    /// `DSlotID`, from 1; `None` for a slot that is not dynamic.
     pub dynamic: Option<u32>,
 }
 
-/// Why a text is no slot name.
+/// A text that is no name of a slot.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0:?} is not a slot name; slot names read slot1@node or slot1_3@node")]
 pub struct BadSlotName(String);
 
 impl SlotName {
-    /// The name of the Slot or `PartitionableSlot` object: `_` and `@` are not allowed there, so that `slot1_3@node`
-    /// becomes `slot1-3.node`.
+    /// The name of the Slot or `PartitionableSlot` object. `_` and `@` are not allowed in names of objects, so that
+    /// `slot1_3@node` becomes `slot1-3.node`.
     pub fn object_name(&self) -> String {
         match self.dynamic {
             Some(dynamic) => format!("slot{}-{dynamic}.{}", self.slot, self.machine),
@@ -171,7 +172,7 @@ impl SlotName {
     /// Reads an HTCondor slot name.
     ///
     /// # Errors
-    /// When the text is not of that form.
+    /// The text has another form.
     pub fn parse(text: &str) -> Result<Self, BadSlotName> {
         Self::read(text).ok_or_else(|| BadSlotName(text.to_owned()))
     }

@@ -16,7 +16,7 @@ use super::time::Time;
 use super::waits::{Explaining, FailedClause, Waits};
 use classad::{Ad, Env, Value};
 
-/// What one proc asks for.
+/// What one proc requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// `RequestCpus`.
@@ -29,11 +29,11 @@ pub struct Request {
     pub gpus: i64,
     /// Other extended resources by their Kubernetes name.
     pub extended: BTreeMap<ResourceName, i64>,
-    /// Which amounts nobody has said: they are 0 until the job is given its defaults.
+    /// Which amounts the spec does not say: they are 0 until the job is given its defaults.
     pub unsaid: Unsaid,
 }
 
-/// Which of the amounts that have defaults a job does not say.
+/// Which amounts, of those that have defaults, a job does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsaid {
     /// `RequestCpus`.
@@ -44,12 +44,12 @@ pub struct Unsaid {
     pub disk: bool,
 }
 
-/// Something wrong with an object, said so that its author can mend it.
+/// Something wrong with an object, in words that help its author to correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The reason in one word.
     pub reason: &'static str,
-    /// The field, such as `spec.requirements`; empty where no field of the object is to blame.
+    /// The field, such as `spec.requirements`; empty if no field of the object is to blame.
     pub field: String,
     /// What is wrong, where, and what to do.
     pub message: String,
@@ -64,39 +64,40 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A job's spec, understood.
+/// A job's spec, as the operator reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSpec {
-    /// How many procs.
+    /// How many procs the job has.
     pub count: u32,
-    /// What each asks for.
+    /// What each proc requests.
     pub request: Request,
-    /// The job's ad, the same for each proc but for `ProcId`.
+    /// The job's ad, the same for each proc except for `ProcId`.
     pub ad: Ad,
-    /// Its [`priorities`](JobSpec::priorities).
+    /// The job's [`priorities`](JobSpec::priorities).
     pub priorities: [i32; 5],
-    /// Who is charged.
+    /// The submitter to whose account the job's claims are charged.
     pub submitter: SubmitterName,
-    /// The accounting group that is charged.
+    /// The accounting group to which the job is charged.
     pub group: Option<GroupName>,
-    /// What becomes of ended pods.
+    /// What the operator does with ended pods.
     pub retention: Retention,
 }
 
 impl JobSpec {
-    /// The attributes that decide where a job stands among its submitter's, the highest value first, each before the next.
+    /// The attributes that decide the job's place in the queue of its submitter: the highest value comes first, and
+    /// each attribute decides only between jobs that agree in those before it.
     pub const PRIORITIES: [&str; 5] =
         ["PreJobPrio1", "PreJobPrio2", "JobPrio", "PostJobPrio1", "PostJobPrio2"];
-    /// The [`priorities`](Self::priorities) of a job that says none.
+    /// The [`priorities`](Self::priorities) of a job that sets none of the attributes.
     pub const PLAIN: [i32; 5] = [0; 5];
 
-    /// Who submitted it.
+    /// The owner: who submitted the job.
     pub fn owner(&self) -> String {
         let owner = self.ad.eval_attr("Owner", None, &Env::at(0));
         owner.as_str().map(str::to_owned).unwrap_or_default()
     }
 
-    /// Charges it to an accounting group: its submitter is `GROUP.OWNER`.
+    /// Charges the job to an accounting group: its submitter becomes `GROUP.OWNER`.
     pub fn charge_to(&mut self, group: &str) {
         let owner = self.owner();
         let submitter = format!("{group}.{owner}");
@@ -108,10 +109,11 @@ impl JobSpec {
         self.group = Some(group.into());
     }
 
-    /// "nice_user jobs are submitted with a default retirement time of 0, so they will never wait in retirement unless the user
-    /// overrides the default": those that are charged to this group.
+    /// Gives a nice user's job no retirement time, unless the job sets one: "nice_user jobs are submitted with a
+    /// default retirement time of 0, so they will never wait in retirement unless the user overrides the default".
+    /// `group` is the accounting group of nice users.
     pub(super) fn yield_if_nice(&mut self, group: &str) {
-        // As the accountant knows them.
+        // The accountant recognizes nice users in the same way, by the start of the submitter's name.
         if !self.submitter.as_str().strip_prefix(group).is_some_and(|rest| rest.starts_with('.')) {
             return;
         }
@@ -121,68 +123,68 @@ impl JobSpec {
         }
     }
 
-    /// What decides where a job stands among its submitter's, of what it says of each of [`JobSpec::PRIORITIES`]. What is not set
-    /// counts as 0, as in the schedd.
-    /// The fraction of a number does not count; true is 1.
+    /// The job's priorities from the values of [`JobSpec::PRIORITIES`]. As in the schedd, an attribute that is not set
+    /// counts as 0, the fraction of a number does not count, and true is 1.
     pub fn priorities(said: [Value; 5]) -> [i32; 5] {
         #[allow(clippy::cast_possible_truncation, reason = "the nearest there is")]
         said.map(|said| said.as_number().map_or(0, |priority| priority as i32))
     }
 }
 
-/// What becomes of a pod once its end is recorded.
+/// What the operator does with a pod once the pod's end is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retention {
-    /// It stays.
+    /// Keeps the pod.
     #[default]
     Keep,
-    /// It stays if it failed.
+    /// Keeps the pod if it failed.
     KeepFailed,
-    /// It is deleted.
+    /// Deletes the pod.
     Delete,
 }
 
 /// How a pod ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The job's own process ended. The proc is done, whatever the code: it leaves the queue, as `OnExitRemove` has it.
+    /// The job's own process ended. The proc is done, whatever the exit code: it leaves the queue, as under the default
+    /// of `OnExitRemove`.
     Exited {
         /// The main container's exit code.
         code: i32,
     },
-    /// An init container failed: the job's own process never ran. The proc is done.
+    /// An init container failed, so that the job's own process never ran. The proc is done.
     InitFailed {
-        /// The init container.
+        /// The init container's name.
         container: Arc<str>,
-        /// Its exit code.
+        /// The init container's exit code.
         code: i32,
     },
-    /// The machine, not the job, ended it, or it never started. The proc is idle again.
+    /// The machine, not the job, ended the run, or the pod never started. The proc is idle again.
     Evicted {
-        /// Why.
+        /// The reason.
         why: Arc<str>,
     },
 }
 
 impl End {
-    /// Whether the proc is done by it.
+    /// Whether this end makes the proc done.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Exited { .. } | Self::InitFailed { .. })
     }
 }
 
-/// A proc that was sent back to idle and waits before it is tried again, so that a node that refuses it is not asked
+/// A proc that is idle again and waits before it is tried again, so that a node that refuses the proc is not asked
 /// without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cooling {
-    /// How often in a row it was sent back.
+    /// How many times in a row the proc became idle again without having ended.
     pub times: u32,
-    /// When it may be tried again.
+    /// The time from which the proc may be tried again.
     pub until: Time,
 }
 
 impl Cooling {
-    /// The wait after the `times`th time in a row: 10 s doubled each time, five minutes at the most.
+    /// The wait after the `times`th failure in a row: 10 s, doubled each time, five minutes at the most.
     pub fn wait(times: u32) -> Duration {
         Duration::from_secs(10u64.saturating_mul(1 << times.saturating_sub(1).min(5)).min(300))
     }
@@ -191,16 +193,16 @@ impl Cooling {
 /// What is known about whether any machine could run a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Matchable {
-    /// Not looked at yet.
+    /// No cycle has looked yet.
     #[default]
     Unknown,
-    /// Some machine could.
+    /// Some machine could run the job.
     Yes,
-    /// None could, for this reason.
+    /// No machine could run the job, for this reason.
     No(Problem),
 }
 
-/// The order of one submitter's jobs: by their priorities, then the older.
+/// A job's place among the jobs of its submitter: by priorities, then older jobs first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueueKey {
     priorities: Reverse<[i32; 5]>,
@@ -210,27 +212,29 @@ pub struct QueueKey {
 }
 
 impl QueueKey {
-    /// The job that stands here.
+    /// The job at this place.
     pub fn job(&self) -> &JobKey {
         &self.job
     }
 }
 
-/// How the job's finalizer stands, by which deleting the job waits until its claims are released.
+/// Whether the operator's finalizer is on the job. With the finalizer, a deletion of the job waits until its claims are
+/// over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobFinalizer {
-    /// It is not there.
+    /// The finalizer is not on the job.
     Free,
-    /// It was asked for.
+    /// The operator has asked for the finalizer.
     Asked,
-    /// It is in place: procs may start.
+    /// The finalizer is on the job: procs may start.
     Held,
-    /// It was asked to go.
+    /// The operator has asked to take the finalizer off.
     Releasing,
 }
 
 impl JobFinalizer {
-    /// What a sight of the object means: an older one than the answer to a call changes nothing.
+    /// The state after the object was seen, with or without the finalizer. While a call is under way, the object may be
+    /// older than the call's effect, and changes nothing.
     #[must_use]
     pub fn seen(self, there: bool) -> Self {
         match (self, there) {
@@ -241,7 +245,7 @@ impl JobFinalizer {
         }
     }
 
-    /// What a failed call leaves.
+    /// The state after the call failed.
     #[must_use]
     pub fn failed(self) -> Self {
         match self {
@@ -251,19 +255,19 @@ impl JobFinalizer {
     }
 }
 
-/// What a job's author was told, so that it is told once.
+/// What the operator has told the job's author, so that each message comes only once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// That it was accepted.
+    /// That the job was accepted.
     pub accepted: bool,
-    /// That its accounting group is missing; told again only after it was there.
+    /// That the job's accounting group does not exist; told again only if the group existed in between.
     pub group_missing: bool,
 }
 
 /// A job with its procs.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The HTCJob.
+    /// The HTCJob object.
     pub key: JobKey,
     /// `ClusterId`.
     pub cluster: i64,
@@ -271,70 +275,71 @@ pub struct Job {
     pub submitted: Time,
     /// The `metadata.generation` that `spec` was read from.
     pub generation: i64,
-    /// The last spec that was understood.
+    /// The last valid spec.
     pub spec: Option<Arc<JobSpec>>,
-    /// What it is given of what its spec does not say: what was in force when the job was first seen.
+    /// The defaults for what the spec does not say: those that were in force when the job was first seen.
     pub defaults: Arc<JobDefaults>,
-    /// What is wrong with the present spec. While there is anything no proc is started.
+    /// What is wrong with the present spec. While anything is wrong, no proc is started.
     pub problems: Vec<Problem>,
-    /// What the present spec says and nothing acts on.
+    /// Parts of the present spec that have no effect.
     pub warnings: Vec<Problem>,
-    /// The job is being deleted.
+    /// Whether the job is being deleted.
     pub removing: bool,
-    /// Whether deleting it waits until its claims are released.
+    /// Whether a deletion of the job waits until its claims are over.
     pub finalizer: JobFinalizer,
-    /// What its author was told.
+    /// What the job's author was told.
     pub told: Told,
-    /// Procs that wait.
+    /// Procs that are idle.
     pub idle: Ranges,
-    /// Procs that are held: they wait until the job is edited.
+    /// Procs that are held until the job is edited.
     pub on_hold: BTreeMap<u32, HoldReason>,
-    /// The procs of which the API server knows that they are held.
+    /// The procs that the job's status in the API server lists as held.
     pub recorded_holds: BTreeSet<u32>,
-    /// Procs with a claim, and the slot.
+    /// Procs that have a claim, each with the slot.
     pub active: BTreeMap<u32, SlotName>,
-    /// Claims for its procs that wait, with the slots whose present claims have to go first.
+    /// Claims for procs of the job that wait, each with the slots whose present claims must end first.
     pub waits_for: BTreeMap<ClaimId, BTreeSet<SlotName>>,
-    /// Procs that ended, or are held, in a slot that waits until that is recorded.
+    /// Procs that ended or are held, but whose end or hold is not recorded yet; each with its slot, which waits for the
+    /// record.
     pub unrecorded: BTreeMap<u32, SlotName>,
-    /// Slots in which something may be left of the pods of procs that have ended: other containers run on. Read it by
+    /// Slots in which containers may still run of pods whose proc has ended. Read them with
     /// [`Pool::has_remains`](super::Pool::has_remains).
     pub(super) remains: BTreeSet<SlotName>,
     /// Procs that ended with exit code 0.
     pub succeeded: Ranges,
-    /// Procs that ended with another.
+    /// Procs that ended with another exit code.
     pub failed: Ranges,
-    /// `succeeded` and `failed` as the API server has them.
+    /// `succeeded` and `failed` as the job's status in the API server has them.
     pub recorded: (Ranges, Ranges),
     /// Idle procs that wait before they are tried again.
     pub cooling: BTreeMap<u32, Cooling>,
-    /// Procs with an earlier pod that is not gone yet. The next pod has the same name.
+    /// Procs with an earlier pod that still exists. The next pod has the same name.
     pub earlier_pods: BTreeMap<u32, PodUid>,
-    /// The API server refused one of its pods: nothing of it is tried before this.
+    /// Set after the API server refused a pod of the job: no proc is tried before this time.
     pub resting: Option<Cooling>,
-    /// Why the API server refused the last of its pods that was tried; none once it takes one.
+    /// Why the API server refused the last pod of the job; `None` once it accepts a pod.
     pub refused: Option<Arc<str>>,
     /// When the first proc started.
     pub first_start: Option<Time>,
     /// When the last proc ended.
     pub completed_at: Option<Time>,
-    /// Whether any machine could run it.
+    /// Whether any machine could run the job.
     pub matchable: Matchable,
-    /// When that was last looked at.
+    /// When `matchable` was last computed.
     pub explained: Time,
-    /// What [`Pool::offers`](super::Pool::offers) was then.
+    /// The value of [`Pool::offers`](super::Pool::offers) at that time.
     pub explained_by: u64,
-    /// The clauses that keep it from every machine, those that do so on most slots first; none while some machine could
-    /// run it. Bounded.
+    /// The clauses that keep the job from every machine, those that fail on most slots first; empty while some machine
+    /// could run the job. The number is bounded.
     pub clauses: Arc<[FailedClause]>,
-    /// How far the explanation has come, while it takes more than one cycle.
+    /// The progress of the explanation, while the explanation takes more than one cycle.
     pub explaining: Option<Explaining>,
-    /// What its procs that wait for a slot wait for, if a cycle has said so.
+    /// What the job's procs that wait for a slot wait for, if a cycle has said so.
     pub waits: Option<Waits>,
 }
 
 impl Job {
-    /// Where the job stands among its submitter's.
+    /// The job's place among the jobs of its submitter.
     pub fn queue_key(&self) -> QueueKey {
         QueueKey {
             priorities: Reverse(self.spec.as_ref().map_or(JobSpec::PLAIN, |spec| spec.priorities)),
@@ -344,8 +349,8 @@ impl Job {
         }
     }
 
-    /// Whether a pod that says so is the job's indeed. Anybody who may make pods in the namespace can write our labels; nobody
-    /// else can.
+    /// Whether a pod with this job's labels is indeed the job's: its namespace and name must fit. Anybody who may create
+    /// pods in the namespace can make such a pod; nobody else can.
     pub fn owns(&self, facts: &PodFacts) -> bool {
         self.key.namespace == facts.pod.namespace && *pod_name(&self.key.name, facts.proc) == *facts.pod.name
     }
@@ -355,14 +360,15 @@ impl Job {
         self.succeeded.contains(proc) || self.failed.contains(proc)
     }
 
-    /// Whether there is nothing of a proc that the API server has to know before its pod may go: its end, or that it is held.
+    /// Whether the API server has everything about a proc that it must have before the proc's pod may go: the proc's
+    /// end, or that the proc is held.
     pub fn is_settled(&self, proc: u32) -> bool {
         let ended = self.is_done(proc) && !self.is_recorded(proc);
         let held = self.on_hold.contains_key(&proc) && !self.recorded_holds.contains(&proc);
         !ended && !held
     }
 
-    /// Whether procs are held with this `HoldReasonCode`.
+    /// Whether a proc of the job is held with this `HoldReasonCode`.
     pub fn is_held_for(&self, code: i64) -> bool {
         self.on_hold.values().any(|hold| hold.code == code)
     }
@@ -381,8 +387,8 @@ impl Job {
         self.resting.is_some_and(|resting| resting.until > now)
     }
 
-    /// One of its pods was refused: what is wrong with one is wrong with all. Gives the time of the next try; those that were
-    /// asked for together count once.
+    /// The API server refused a pod of the job, and would refuse the others for the same reason: no proc is tried for a
+    /// while. Returns the time of the next try. Several refusals before that time count once.
     pub fn rest(&mut self, now: Time) -> Time {
         if let Some(resting) = self.resting.filter(|resting| resting.until > now) {
             return resting.until;
@@ -411,12 +417,12 @@ impl Job {
         self.idle.len().saturating_sub(waiting as u64)
     }
 
-    /// The slots for which claims for its procs wait.
+    /// The slots for which claims for procs of the job wait.
     pub fn awaited(&self) -> impl Iterator<Item = &SlotName> {
         self.waits_for.values().flatten()
     }
 
-    /// How many of them no claim waits for: a proc takes one slot, however long the job there takes to leave it.
+    /// How many idle procs may start now, less those for which a claim already waits.
     pub fn unmatched(&self, now: Time) -> u64 {
         self.startable(now).saturating_sub(self.waits_for.len() as u64)
     }

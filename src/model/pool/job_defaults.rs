@@ -1,7 +1,7 @@
-//! What a job gets that does not say: `JOB_DEFAULT_REQUESTCPUS` and its kin.
+//! The defaults for what a job does not request: `JOB_DEFAULT_REQUESTCPUS` and related knobs.
 //!
-//! As `condor_submit` does, a job's ad is given them when the job is submitted: a job keeps the defaults of that time,
-//! whatever becomes of the configuration. They are expressions of the job's ad.
+//! As `condor_submit` does, the operator adds the defaults to a job's ad when the job is submitted. The job keeps these
+//! defaults, whatever becomes of the configuration. They are expressions of the job's ad.
 //!
 //! Source: the manual, "Defaults for Partitionable Slot Sizes".
 
@@ -12,7 +12,7 @@ use crate::pool::{Groups, JobSpec, Problem, Time};
 use classad::{Ad, Env, Expr, Value};
 use condor_config::{Config, Host, Reader, ValueError};
 
-/// The attributes that have a default, and the knob that it is.
+/// The attributes that have a default, and the knob that holds the default.
 const KNOBS: [(&str, &str); 4] = [
     ("RequestCpus", "JOB_DEFAULT_REQUESTCPUS"),
     ("RequestMemory", "JOB_DEFAULT_REQUESTMEMORY"),
@@ -20,40 +20,41 @@ const KNOBS: [(&str, &str); 4] = [
     ("JobLeaseDuration", "JOB_DEFAULT_LEASE_DURATION"),
 ];
 
-/// More than any machine has, and far from where sums of it overflow.
+/// The largest amount that a default may give: more than any machine has, but far from where sums overflow.
 const MOST: f64 = 1e15;
 
-/// What a job gets of what it does not say, or has no say in.
+/// What a job is given: defaults for what it does not say, and the group if its owner has no free choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDefaults {
-    /// Attributes with their expressions.
+    /// Attributes with their default expressions.
     attributes: Vec<(&'static str, Expr)>,
     groups: Groups,
 }
 
-/// Of a job that is charged to a group of its owner's: the groups. In the record of its defaults alone.
+/// A key in the record of the defaults: the groups of the job's owner, if the job is charged to one of these.
 const GROUPS: &str = "AcctGroup";
-/// Of a job that may name others in vain: false.
+/// A key in the record of the defaults: `false` if the job may name another group, which then has no effect.
 const CHECKED: &str = "CheckRequestedGroup";
 
-/// HTCondor's own: one for all jobs that have no other.
+/// HTCondor's own defaults: one object for all jobs that have no others.
 static OWN: LazyLock<Arc<JobDefaults>> = LazyLock::new(|| {
     let reading = Reader::new(Host::none()).subsystem("SCHEDD").read(&[]);
     Arc::new(JobDefaults::read(&reading.config).unwrap_or_default())
 });
 
 impl JobDefaults {
-    /// HTCondor's own: 1 CPU, 128 MiB, 1 GiB of disk or a quarter more than the job's input files, a lease of 40 minutes.
+    /// HTCondor's own defaults: 1 CPU; 128 MiB; 1 GiB of disk, or a quarter more than the job's input files; a lease of
+    /// 40 minutes.
     pub fn own() -> Arc<Self> {
         Arc::clone(&OWN)
     }
 
     /// Reads `JOB_DEFAULT_REQUESTCPUS`, `JOB_DEFAULT_REQUESTMEMORY` (MiB), `JOB_DEFAULT_REQUESTDISK` (KiB) and
-    /// `JOB_DEFAULT_LEASE_DURATION` (seconds). What the text does not say is HTCondor's own; what it defines as nothing is
-    /// none.
+    /// `JOB_DEFAULT_LEASE_DURATION` (seconds). A knob that the text does not set has HTCondor's own default; a knob
+    /// that the text sets to nothing gives no default.
     ///
     /// # Errors
-    /// What is no expression.
+    /// The knobs whose value is no expression.
     pub fn read(config: &Config) -> Result<Self, Vec<ValueError>> {
         let (mut all, mut faults) = (Vec::new(), Vec::new());
         for (attribute, knob) in KNOBS {
@@ -65,7 +66,7 @@ impl JobDefaults {
         if faults.is_empty() { Ok(Self { attributes: all, groups: Groups::AsNamed }) } else { Err(faults) }
     }
 
-    /// The same, for a job that is charged to these.
+    /// The same defaults for a job that is charged to one of `groups`.
     #[must_use]
     pub fn with_groups(&self, groups: Groups) -> Self {
         Self { groups, ..self.clone() }
@@ -76,7 +77,7 @@ impl JobDefaults {
         matches!(self.groups, Groups::OfOwner { .. })
     }
 
-    /// The defaults as they are recorded: each attribute's expression as text.
+    /// The defaults in the form in which the job's status records them: each attribute's expression as text.
     pub fn record(&self) -> BTreeMap<String, String> {
         let attributes =
             self.attributes.iter().map(|(attribute, expr)| ((*attribute).to_owned(), expr.to_string()));
@@ -91,7 +92,7 @@ impl JobDefaults {
         record
     }
 
-    /// Reads a record. None where it is not one that [`JobDefaults::record`] made.
+    /// Reads a record. `None` if the record was not made by [`JobDefaults::record`].
     pub fn recall(record: &BTreeMap<String, String>) -> Option<Self> {
         let read = |(name, text): (&String, &String)| {
             let (attribute, _) = KNOBS.iter().find(|(attribute, _)| attribute == name)?;
@@ -110,11 +111,11 @@ impl JobDefaults {
         (!record.is_empty()).then_some(Self { attributes, groups })
     }
 
-    /// Gives a job what it does not say, works out what it then asks for, and charges it to a group of its owner's where it has
-    /// no free choice.
+    /// Adds the defaults to a job's ad, computes what the job then requests, and charges the job to a group of its
+    /// owner if the owner has no free choice.
     ///
     /// # Errors
-    /// A request of which a default makes no amount; a group that is not the owner's.
+    /// A default that does not evaluate to an amount; a group that is not one of the owner's.
     pub fn complete(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
         self.fill(&mut spec.ad);
         let env = Env::at(submitted.secs());
@@ -144,9 +145,10 @@ impl JobDefaults {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// Gives an ad the attributes that it does not have.
+    /// Adds the attributes that the ad does not have.
     fn fill(&self, job: &mut Ad) {
-        // What condor_submit counts, and what the default for disk looks at: pods bring no files from where they are made.
+        // `condor_submit` sums up the job's input files, and the default for disk reads the sum. Pods bring no files
+        // from where they are submitted.
         if !job.contains("RequestDisk") && !job.contains("TransferInputSizeMB") {
             job.set("TransferInputSizeMB", 0);
         }

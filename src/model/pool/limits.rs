@@ -273,8 +273,9 @@ impl LimitBook {
         self.blocked_in_place_of(&Wants::default(), wants)
     }
 
-    /// The first limit, by name, that has too little left for a job that takes the place of another job, which gives back `has`;
-    /// none if all limits have enough. If more is in use than the limit allows, the job may not even have as much as the other.
+    /// The first limit, by name, that has too little left for a job that takes the place of another job, which returns
+    /// `has`; `None` if all limits have enough. If more is in use than the limit allows, the job may not even take as much
+    /// as the other returns.
     pub fn blocked_in_place_of<'w>(&self, has: &Wants, wants: &'w Wants) -> Option<&'w str> {
         wants.iter().find_map(|(name, amount)| {
             let limit = self.capacities.of(name);
@@ -292,7 +293,7 @@ impl LimitBook {
         }
     }
 
-    /// Gives back what was taken. When the last user gives back its part, the sum becomes 0, whatever the rounding error was.
+    /// Returns what was taken. When the last user returns its part, the sum becomes 0, whatever the rounding error was.
     pub fn return_slot(&mut self, wants: &Wants) {
         for (name, amount) in &wants.0 {
             let Some(tally) = self.in_use.get_mut(name) else { continue };

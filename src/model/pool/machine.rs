@@ -1,4 +1,4 @@
-//! Machines: nodes, and the slots that each is laid out into.
+//! Machines: nodes, and the machine slots into which each is divided.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,10 +33,10 @@ pub struct MachineFacts {
     pub ready: bool,
     /// Whether the node is cordoned.
     pub cordoned: bool,
-    /// Taints that keep pods away: effect `NoSchedule` or `NoExecute`, without those that say what `ready` and `cordoned`
-    /// say.
+    /// Taints that keep pods away: effect `NoSchedule` or `NoExecute`, without the taints that repeat what `ready` and
+    /// `cordoned` say.
     pub taints: Vec<Taint>,
-    /// What it runs.
+    /// The operating system that the node runs.
     pub system: System,
 }
 
@@ -50,7 +50,7 @@ pub struct System {
 }
 
 impl MachineFacts {
-    /// Those of a node of which only the name is known.
+    /// The facts of a node of which only the name is known.
     pub fn of_nothing(name: MachineName) -> Self {
         Self {
             name,
@@ -74,63 +74,64 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 pub struct Taint {
     /// The key.
     pub key: String,
-    /// The value, empty where there is none.
+    /// The value; empty if the taint has none.
     pub value: String,
     /// The effect.
     pub effect: String,
 }
 
-/// What is sensed on a machine of its owner. Nothing is known of a machine on which nobody senses.
+/// Signs of a machine's owner, which an agent senses. Without an agent, nothing is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sensed {
     /// The last input on any terminal.
     pub keyboard: LastInput,
     /// The last input on the console: keyboard and mouse of the machine itself.
     pub console: LastInput,
-    /// The load that is not the pool's, in processes.
+    /// The load of processes that are not the pool's, in processes.
     pub owner_load: f64,
 }
 
 /// A slot's part of the machine's load, in processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Of the owner's load.
+    /// The slot's part of the owner's load.
     pub owner: f64,
-    /// What its job causes: `CondorLoadAvg`.
+    /// The load that the slot's job causes: `CondorLoadAvg`.
     pub condor: f64,
 }
 
-/// When somebody last touched something.
+/// When somebody last used a keyboard, a mouse or a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastInput {
-    /// Somebody is at it.
+    /// Somebody is using it now.
     Ongoing,
-    /// Then.
+    /// The last input was at this time.
     At(Time),
 }
 
-/// Whether a machine offers what it has, and if not, why.
+/// Whether a machine offers its resources to new jobs, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It does.
+    /// The machine offers its resources.
     Offered,
-    /// Its kubelet is not ready.
+    /// The node does not report `Ready`.
     NotReady,
-    /// Its kubelet has not renewed its Lease in time.
+    /// The node's kubelet has not renewed its Lease in time.
     Silent,
-    /// Its agent, which ends the pods of claims when it is cut off for their lease, has not renewed its Lease in time.
+    /// The node's agent has not renewed its Lease in time. The agent ends the pods of claims when it is cut off for as
+    /// long as their leases, so that a new job would be ended, too.
     AgentSilent,
-    /// An admin cordoned it.
+    /// An admin cordoned the node.
     Cordoned,
-    /// It has a taint that no policy tolerates.
+    /// The node has a taint that no policy tolerates.
     Tainted(String),
-    /// The policy that selects it was never valid: what its owner wants is not known.
+    /// The policy that selects the node was never valid, so that nobody knows what the node's owner wants.
     PolicyNotAccepted(PolicyName),
-    /// The text of the policy that selects it cannot be used on this machine, and why.
+    /// The text of the policy that selects the node cannot be used on this node; the text says why.
     PolicyUnfit(PolicyName, String),
-    /// Its slots are to be laid out in another way, and claims on the present ones live.
+    /// The node is to be divided into other slots, and claims on the present slots live.
     LayoutWaits,
-    /// Its node was deleted.
+    /// The node was deleted.
     Gone,
 }
 
@@ -212,89 +213,91 @@ impl Machine {
     }
 }
 
-/// What a policy's text comes to on one machine, where it says something else on others.
+/// The configuration that a policy's text gives on one machine, if the text gives another on other machines.
 #[derive(Clone, Debug)]
 pub struct OwnConfig {
-    /// The policy's configuration that it was made of.
+    /// The policy's configuration that contains the text.
     pub of: Arc<StartdConfig>,
-    /// The macros that stood for the machine.
+    /// The macros that describe the machine, such as `DETECTED_CPUS`, with their values.
     pub macros: Vec<(String, String)>,
-    /// The configuration, or why the text cannot be used here.
+    /// The configuration, or why the text cannot be used on this machine.
     pub config: Result<Arc<StartdConfig>, String>,
 }
 
 /// A machine with its slots.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// What the shell saw last.
+    /// What the shell saw of the node last.
     pub facts: MachineFacts,
-    /// What pods outside the pool request on it.
+    /// What pods outside the pool request on the machine.
     pub foreign: Capacity,
-    /// What the pool's own pods request beyond their slots, since admission added to them. It is no part of the layout, and
-    /// nobody's slots are the smaller for it: there is less to carve.
+    /// What the pool's own pods request beyond their slots, because admission added to their requests. The layout does
+    /// not depend on this amount, and no slot is smaller because of it; but less can be carved.
     beyond: Capacity,
-    /// What of the total cannot be carved for it.
+    /// The part of `total` that cannot be carved because of `beyond`.
     lost: Resources,
-    /// An agent is at work on it: it senses, suspends pods and runs benchmarks.
+    /// Whether an agent works on the machine: it senses the owner, suspends pods and runs benchmarks.
     pub agent: bool,
-    /// What is sensed of its owner, while an agent is at work.
+    /// Signs of the machine's owner, while an agent works.
     pub sensed: Option<Sensed>,
-    /// What its agent reported last, at work or not.
+    /// The last report of the machine's agent, whether or not the agent works now.
     pub report: Option<Arc<ReportFacts>>,
-    /// The policy that governs it.
+    /// The policy that governs the machine.
     pub policy: Option<PolicyName>,
-    /// What the policy's text comes to here, where it depends on the machine.
+    /// The configuration that the policy's text gives on this machine, if the text depends on the machine.
     pub own_config: Option<OwnConfig>,
-    /// The configuration that it is laid out and governed by: the last one that could be used here.
+    /// The configuration in force: the last one that could be used on this machine.
     pub in_force: Option<Arc<StartdConfig>>,
-    /// Why the present one cannot be used here.
+    /// Why the policy's present text cannot be used on this machine.
     pub unfit: Option<String>,
-    /// Custom resources that the configuration says it has, beside those of the node: `MACHINE_RESOURCE_<name>`.
+    /// Custom resources that the configuration declares, in addition to those of the node: `MACHINE_RESOURCE_<name>`.
     pub declared: BTreeMap<ResourceName, Quantity>,
-    /// Its devices, with what is known of each.
+    /// The machine's devices, with their properties.
     pub devices: Inventory,
-    /// Whether it offers anything.
+    /// Whether the machine offers its resources to new jobs, and if not, why.
     pub offer: Offer,
-    /// Since when it is known, as long as a startd would have run.
+    /// Since when the operator has known the machine; stands for the time since which a startd would have run.
     pub since: Time,
-    /// Local time there, in seconds east of Greenwich.
+    /// The machine's local time, in seconds east of Greenwich.
     pub utc_offset: i32,
-    /// `STARTD_SLOT_ATTRS`: attributes of each slot, as the ads of all show them, such as `slot2_State`.
+    /// `STARTD_SLOT_ATTRS`: attributes of each slot that the ads of all slots show, such as `slot2_State`.
     pub crossed: Arc<[(String, Expr)]>,
     /// The slot that runs benchmarks, and since when.
     pub benchmarking: Option<(u32, Time)>,
-    /// It is being drained, or is drained.
+    /// The drain that is under way, or that has emptied the machine.
     pub draining: Option<Draining>,
-    /// What drains have cost.
+    /// What past drains have cost.
     pub drains: History,
-    /// What a drain would cost now, and how long it would take: `ExpectedMachineGracefulDrainingBadput` and the like.
+    /// The attributes that say what a drain would cost now, and how long it would take:
+    /// `ExpectedMachineGracefulDrainingBadput` and the like.
     pub expected: Expected,
-    /// When the deadline of its drain was last worked out.
+    /// When the deadline of the machine's drain was last computed.
     pub looked_at: Option<Time>,
-    /// What the pool may carve: allocatable less foreign.
+    /// What the pool may carve: the allocatable resources less what pods outside the pool request.
     pub total: Resources,
-    /// What claims hold, over all its slots.
+    /// What the claims on all slots of the machine hold.
     pub carved: Resources,
-    /// Its slots, by `SlotID`.
+    /// The machine slots, by `SlotID`.
     pub standing: BTreeMap<u32, MachineSlot>,
-    /// The ad of what all its slots share.
+    /// The part of the ad that all slots of the machine share.
     pub(super) ad: Option<MadeMachineAd>,
 }
 
-/// Attributes that tell what a drain would cost, with their expressions.
+/// Attributes that say what a drain would cost, with their expressions.
 pub type Expected = Arc<[(&'static str, Expr)]>;
 
-/// What became of a layout.
+/// The result of dividing a machine into slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relaid {
     /// Slots that are new, gone, or of another size.
     pub changed: Vec<SlotName>,
-    /// Claims keep the machine from being laid out: it stays as it was.
+    /// Claims keep the machine from being divided: it stays as it was.
     pub waits: bool,
 }
 
 impl Machine {
-    /// A machine just seen: one partitionable slot with all that it has, until a policy lays it out in another way.
+    /// A machine that was just seen: one partitionable slot with all resources, until a policy divides the machine in
+    /// another way.
     pub fn new(facts: MachineFacts, foreign: Capacity, now: Time) -> Self {
         let mut machine = Self {
             facts,
@@ -334,12 +337,12 @@ impl Machine {
         Self { offer: Offer::Gone, ..Self::new(MachineFacts::of_nothing(name), Capacity::default(), now) }
     }
 
-    /// The layout without slot types: one partitionable slot.
+    /// The layout of a machine without slot types: one partitionable slot.
     pub fn undivided(&self) -> Vec<Share> {
         vec![Share { slot_type: 0, kind: SlotKind::Partitionable, resources: self.total.clone() }]
     }
 
-    /// Works out the total anew after the node, its agent's report, or the pods of others changed.
+    /// Computes the total anew, after the node, its agent's report, or the pods outside the pool changed.
     pub fn recount(&mut self) {
         let mut left = self.facts.allocatable.clone();
         left.subtract(&self.foreign);
@@ -351,7 +354,7 @@ impl Machine {
         self.count_lost();
     }
 
-    /// What the pool's pods request beyond their slots is so much more or less. Whether there is another amount to carve now.
+    /// Changes what the pool's pods request beyond their slots. Returns whether another amount can be carved now.
     pub(super) fn change_beyond(&mut self, change: impl FnOnce(&mut Capacity)) -> bool {
         change(&mut self.beyond);
         let before = std::mem::take(&mut self.lost);
@@ -359,7 +362,8 @@ impl Machine {
         before != self.lost
     }
 
-    /// Rounded once, with all that is requested: a tenth of a CPU may be one that nobody has whole anyway.
+    /// Rounds once, after everything was subtracted. A tenth of a CPU that is requested may belong to a CPU of which
+    /// the rest is in use anyway.
     fn count_lost(&mut self) {
         let mut left = self.facts.allocatable.clone();
         left.subtract(&self.foreign);
@@ -369,7 +373,7 @@ impl Machine {
         self.lost = lost;
     }
 
-    /// Takes note of how many CPUs nobody has, while it is drained.
+    /// Notes how many CPUs no claim has, while the machine is drained.
     pub fn count_unclaimed(&mut self, now: Time) {
         let cpus = self.available().cpus;
         if let Some(draining) = &mut self.draining {
@@ -377,15 +381,16 @@ impl Machine {
         }
     }
 
-    /// Whether the agent says that the processes of a pod are suspended.
+    /// Whether the agent's report says that the processes of a pod are suspended.
     pub fn suspends(&self, pod: &PodUid) -> bool {
         self.report.as_ref().is_some_and(|report| report.suspended.contains(pod))
     }
 
-    /// Lays the machine out into slots. Where only sizes are different, slots keep their states and claims keep what they
-    /// hold; where the slots are others, the machine stays as it is while there are claims.
+    /// Divides the machine into slots. If the new layout has the same slots with other sizes, slots keep their states
+    /// and claims keep what they hold. If the slots are others, the machine stays as it is while it has claims.
     pub fn lay_out(&mut self, shares: Vec<Share>, now: Time) -> Relaid {
-        // While only claims are known of the slots, the others are missing.
+        // As long as only claims of some slots are known (after a change of leader), the machine's other slots are
+        // missing here.
         let adopted = self.standing.values().any(|slot| slot.slot_type.is_none());
         let of = |(slot, share): (&MachineSlot, &Share)| slot.is_of(share);
         let same = if adopted {
@@ -423,11 +428,11 @@ impl Machine {
         relaid
     }
 
-    /// Has a slot stand of which a claim is known, as long as the layout is not.
+    /// Adds or keeps the machine slot of a claim that is known while the layout is not.
     pub fn stand(&mut self, claimed: &SlotName, now: Time) {
         let kind = if claimed.dynamic.is_some() { SlotKind::Partitionable } else { SlotKind::Static };
         match self.standing.get_mut(&claimed.slot) {
-            // Made before any policy was looked at: of which type it is nobody knows.
+            // This slot was made before any policy was read: nobody knows its type.
             Some(slot) if slot.kind == kind => slot.slot_type = None,
             Some(slot) if slot.is_held() => {}
             _ => {
@@ -436,42 +441,42 @@ impl Machine {
         }
     }
 
-    /// The objects of its standing slots.
+    /// The objects of the machine slots.
     pub fn documents(&self) -> impl Iterator<Item = Document> {
         self.standing.values().map(|slot| slot.document(&self.facts.name))
     }
 
-    /// Its standing slots, in the order of their ids.
+    /// The machine slots, in the order of their ids.
     pub fn slots(&self) -> impl Iterator<Item = &MachineSlot> {
         self.standing.values()
     }
 
-    /// Whether there are claims on it.
+    /// Whether the machine has claims.
     pub fn is_held(&self) -> bool {
         self.standing.values().any(MachineSlot::is_held)
     }
 
-    /// The claimed slots on it.
+    /// The claimed slots on the machine.
     pub fn claimed_slots(&self) -> impl Iterator<Item = SlotName> {
         self.standing.values().flat_map(|slot| slot.claimed_slots(&self.facts.name))
     }
 
-    /// What a configuration says of one of its slots.
+    /// The part of a configuration that holds for one of the machine's slots.
     pub fn slot_config<'a>(&self, config: &'a StartdConfig, id: u32) -> &'a Arc<SlotConfig> {
         config.slot(id, self.standing.get(&id).and_then(|slot| slot.slot_type))
     }
 
-    /// How many slots it has, the dynamic ones among them: `TotalSlots`.
+    /// How many slots the machine has, including dynamic slots: `TotalSlots`.
     pub fn slot_count(&self) -> usize {
         self.standing.values().map(|slot| 1 + slot.dynamic.len()).sum()
     }
 
-    /// What is left to carve, over all slots.
+    /// What is left to carve, over all slots of the machine.
     pub fn available(&self) -> Resources {
         self.balance().floor_at_zero()
     }
 
-    /// The total less what claims hold and wait for: negative where they hold more than there is.
+    /// The total less what claims hold and wait for; negative if claims hold more than the machine has.
     fn balance(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
@@ -480,22 +485,23 @@ impl Machine {
         left
     }
 
-    /// What is left to carve from one of its slots. Pods of others may have taken of its share: no more than the machine
-    /// has left.
+    /// What is left to carve from one of the machine's slots. Pods outside the pool may have taken part of the slot's
+    /// share, so that no more is left than the whole machine has left.
     pub fn available_in(&self, slot: &MachineSlot) -> Resources {
         slot.uncarved().at_most(&self.available())
     }
 
-    /// Returns how much more the claims on one of its slots hold than there is: the node, or what it offers, has shrunk.
+    /// How much more the claims on one of the machine's slots hold than the slot has, after the node or its offer
+    /// shrank.
     ///
-    /// As much of what these claims give back is nobody's.
+    /// When these claims return resources, this amount of them goes to nobody.
     pub fn overdrawn_in(&self, slot: &MachineSlot) -> Resources {
         let mut missing = Resources::default();
         missing.subtract(&slot.balance().at_most(&self.balance()));
         missing.floor_at_zero()
     }
 
-    /// What no claim holds of one of its slots, be it that one waits for it.
+    /// What no claim holds of one of the machine's slots, including what is kept for a claim that waits.
     pub fn unheld_in(&self, slot: &MachineSlot) -> Resources {
         let mut left = self.available_in(slot);
         if let Some(kept) = &slot.kept {
@@ -527,7 +533,8 @@ mod tests {
         Share { slot_type, kind, resources: Resources { cpus, ..Resources::default() } }
     }
 
-    /// A new leader knows claims before it knows the layout: they are where the layout has them, whatever it calls them.
+    /// A new leader knows claims before it knows the layout. Each claim is on the slot where the layout has it,
+    /// whatever the claim calls the slot.
     #[test]
     fn a_layout_is_found_again_under_the_claims_that_live() {
         let (mut machine, name) =

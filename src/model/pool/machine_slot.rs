@@ -1,7 +1,8 @@
-//! The slots that a machine is laid out into: static ones, and partitionable ones from which dynamic slots are carved.
+//! The slots into which a machine is divided: static slots, and partitionable slots from which dynamic slots are
+//! carved.
 //!
-//! A standing slot is there as long as the layout says so. What is claimed is a [`Slot`](super::Slot): a dynamic slot of a
-//! partitionable one, or the static slot itself under its own name for as long as the claim lives.
+//! A machine slot exists as long as the layout has it. A claim is on a [`Slot`](super::Slot): either a dynamic slot of
+//! a partitionable slot, or the static slot itself, under its own name, for as long as the claim lives.
 
 use std::collections::BTreeSet;
 
@@ -17,44 +18,45 @@ use super::time::Time;
 /// One slot of a layout: its share of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The number of its slot type, 0 for the default's.
+    /// The number of the slot's type; 0 for the type that exists by default.
     pub slot_type: u32,
-    /// Static or partitionable.
+    /// Whether the slot is static or partitionable.
     pub kind: SlotKind,
-    /// What it holds.
+    /// The resources of the slot.
     pub resources: Resources,
 }
 
-/// A slot that the machine's layout makes.
+/// A slot that the machine's layout makes, static or partitionable.
 #[derive(Clone, Debug)]
 pub struct MachineSlot {
     /// `SlotID`, from 1.
     pub id: u32,
-    /// The number of its slot type, 0 for the default's. None for a slot of which only a claim is known.
+    /// The number of the slot's type; 0 for the type that exists by default. `None` if only a claim on the slot is
+    /// known.
     pub slot_type: Option<u32>,
-    /// Static or partitionable.
+    /// Whether the slot is static or partitionable.
     pub kind: SlotKind,
-    /// What it holds when nothing is claimed: `TotalSlotCpus` and the like.
+    /// What the slot holds when nothing is claimed: `TotalSlotCpus` and the like.
     pub total: Resources,
-    /// What claims hold of it.
+    /// What claims hold of the slot.
     pub carved: Resources,
     /// What is kept for claims that wait until dynamic slots have gone.
     pub kept: Option<Box<Resources>>,
     /// `DSlotID`s in use.
     pub dynamic: BTreeSet<u32>,
-    /// A static slot's claim is on it: its state is that of the claimed slot.
+    /// Whether a claim is on the static slot itself. If so, the slot's state is that of the claimed slot.
     pub claimed: bool,
     phase: Phase,
-    /// Its part of the machine's load.
+    /// The slot's part of the machine's load.
     pub load: Load,
-    /// What its latches gave, in their order.
+    /// The values of the slot's latched expressions, in the order of the configuration.
     pub latched: Vec<Latched>,
-    /// Ads that were made of it.
+    /// The slot's ads, kept with what they were made of.
     pub(super) ads: Option<MadeSlotAd>,
 }
 
 impl MachineSlot {
-    /// A slot as the startd makes it: in Owner.
+    /// A slot in Owner, as the startd makes it.
     pub(super) fn new(id: u32, share: Share, now: Time) -> Self {
         Self {
             id,
@@ -78,7 +80,7 @@ impl MachineSlot {
         Self { slot_type: None, ..Self::new(id, share, now) }
     }
 
-    /// Its name.
+    /// The slot's name.
     pub fn name(&self, machine: &MachineName) -> SlotName {
         SlotName { machine: machine.clone(), slot: self.id, dynamic: None }
     }
@@ -103,7 +105,7 @@ impl MachineSlot {
         self.phase = Phase::starting(state, since);
     }
 
-    /// Its object.
+    /// The slot's object.
     pub fn document(&self, machine: &MachineName) -> Document {
         let name = self.name(machine);
         match self.kind {
@@ -112,12 +114,13 @@ impl MachineSlot {
         }
     }
 
-    /// What of its share no claim holds and none waits for. Less may be had: see [`Machine::available`](super::Machine::available).
+    /// The part of the slot's resources that no claim holds or waits for. Less may be left to carve: see
+    /// [`Machine::available`](super::Machine::available).
     pub fn uncarved(&self) -> Resources {
         self.balance().floor_at_zero()
     }
 
-    /// Its share less what claims hold and wait for: negative where they hold more than the share.
+    /// The slot's resources less what claims hold and wait for; negative if claims hold more than the slot has.
     pub(super) fn balance(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
@@ -127,12 +130,12 @@ impl MachineSlot {
         left
     }
 
-    /// Whether a claim is on it, or on something carved from it.
+    /// Whether a claim is on the slot, or on a dynamic slot that was carved from it.
     pub fn is_held(&self) -> bool {
         self.claimed || !self.dynamic.is_empty()
     }
 
-    /// The names of the claimed slots on it.
+    /// The names of the claimed slots: the slot itself if it is claimed, and its dynamic slots.
     pub fn claimed_slots(&self, machine: &MachineName) -> impl Iterator<Item = SlotName> {
         let name = self.name(machine);
         let own = self.claimed.then(|| name.clone());
@@ -140,7 +143,7 @@ impl MachineSlot {
         own.into_iter().chain(dynamic)
     }
 
-    /// The lowest `DSlotID` not in use: `HTCondor` uses them again.
+    /// The lowest `DSlotID` that is not in use. HTCondor uses ids again, too.
     pub fn free_dynamic_id(&self) -> u32 {
         (1..).zip(&self.dynamic).find(|(n, used)| n != *used).map_or_else(
             || u32::try_from(self.dynamic.len()).unwrap_or(u32::MAX).saturating_add(1),
@@ -148,19 +151,21 @@ impl MachineSlot {
         )
     }
 
-    /// Whether a layout has the same slot here, if perhaps of another size or type. The number of a type says which configuration
-    /// is the slot's, and nothing of what was carved: a layout that is the default's in other words lets all claims be.
+    /// Whether the slot and `share` are the same slot of a layout, though perhaps of another size or type. The type
+    /// only says which configuration holds for the slot; so a layout that says the same as the default in other words
+    /// ends no claims.
     pub(super) fn is_of(&self, share: &Share) -> bool {
         self.kind == share.kind
     }
 
-    /// Its claim is over: it goes on where the claimed slot stood.
+    /// The claim on a static slot is over: the slot is in Owner again, and keeps the claimed slot's last transition.
     pub(super) fn let_go(&mut self, slot: &Slot, now: Time) {
         self.claimed = false;
         self.phase = Phase::starting(State::Owner, now).by(slot.phase().last().cloned());
     }
 
-    /// Takes the type and size of a share. A static slot keeps what its claim holds. True if it is another type or size.
+    /// Takes over the type and size of a share. A claimed slot keeps its size. Returns whether the type or size
+    /// changed.
     pub(super) fn resize(&mut self, share: &Share) -> bool {
         let other = self.slot_type.replace(share.slot_type) != Some(share.slot_type);
         if self.claimed || self.total == share.resources {

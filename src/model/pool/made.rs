@@ -1,5 +1,5 @@
-//! Ads that were made of a machine and its slots, kept with all that they were made of: an ad is made again only when
-//! something of that is different. Whoever changes a machine need not know of them.
+//! Keeps the ads of a machine and its slots, each together with everything that it was made of. An ad is made again
+//! only if some of that differs. So code that changes a machine need not know of its ads.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::slot::{Latched, State};
 use super::time::Time;
 use classad::{Ad, Expr};
 
-/// The ad of what all slots of a machine share.
+/// The part of the ad that all slots of a machine share, with what it was made of.
 #[derive(Clone, Debug)]
 pub struct MadeMachineAd {
     facts: MachineFacts,
@@ -28,17 +28,18 @@ pub struct MadeMachineAd {
     ad: Ad,
 }
 
-/// The ad of a slot that nothing is claimed of as a whole.
+/// The ad of a machine slot, with what it was made of.
 #[derive(Clone, Debug)]
 pub struct MadeSlotAd {
-    /// Both are known by their address: nothing else can have it while they are held here.
+    /// `config` and `machine` are compared by address. Since they are held here, nothing else can have the same
+    /// address.
     config: Arc<StartdConfig>,
     machine: Ad,
     total: Resources,
     available: Resources,
     expected: Expected,
     dynamic: usize,
-    /// Of the machine.
+    /// The number of slots of the machine.
     slots: usize,
     state: State,
     entered_state: Time,
@@ -49,7 +50,7 @@ pub struct MadeSlotAd {
 }
 
 impl Machine {
-    /// The ad of what its slots share, if it was made and is as it would be made now.
+    /// The ad that the machine's slots share, if it was made and would be the same if it were made now.
     pub fn made_ad(&self) -> Option<Ad> {
         let of = |made: &&MadeMachineAd| {
             self.total == made.total
@@ -65,7 +66,7 @@ impl Machine {
         self.ad.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
-    /// Keeps the ad that was made of the machine as it is.
+    /// Keeps the ad that was made of the machine in its present state.
     pub fn keep_ad(&mut self, ad: Ad) {
         self.ad = Some(MadeMachineAd {
             facts: self.facts.clone(),
@@ -83,8 +84,8 @@ impl Machine {
 }
 
 impl MachineSlot {
-    /// Its ad, if it was made and is as it would be made now, of the machine's ad, with so many slots there and this
-    /// much to offer.
+    /// The slot's ad, if it was made and would be the same if it were made now: of the ad `machine`, with `slots` slots
+    /// on the machine and with `available` left to carve.
     pub fn made_ad(
         &self,
         config: &StartdConfig,
@@ -110,7 +111,7 @@ impl MachineSlot {
         self.ads.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
-    /// Keeps the ad that was made of the slot as it is.
+    /// Keeps the ad that was made of the slot in its present state.
     pub fn keep_ad(
         &mut self,
         config: &Arc<StartdConfig>,

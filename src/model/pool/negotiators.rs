@@ -1,6 +1,7 @@
-//! Which negotiators work on the pool, which slots each has, and who is charged with which of them.
+//! The negotiators of the pool: which slots each has, and with which of them each claim is charged.
 //!
-//! Source: the manual, "Running Multiple Negotiators in One Pool": each has slots of its own and does its own accounting.
+//! Source: the manual, "Running Multiple Negotiators in One Pool": each negotiator has slots of its own and does its
+//! own accounting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -15,15 +16,15 @@ use super::{CycleFigures, Given, Pool};
 /// A negotiator: `NEGOTIATOR_NAME`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NegotiatorId {
-    /// The one that works with `HTCondor`'s defaults while there is no Negotiator object.
+    /// The negotiator that works with HTCondor's defaults while there is no Negotiator object.
     #[default]
     Unnamed,
-    /// That of the Negotiator object of this name.
+    /// The negotiator of the Negotiator object of this name.
     Named(Arc<str>),
 }
 
 impl NegotiatorId {
-    /// The name of its object.
+    /// The name of the negotiator's object.
     pub fn name(&self) -> Option<&Arc<str>> {
         match self {
             Self::Unnamed => None,
@@ -49,67 +50,69 @@ pub(super) fn defaults() -> &'static NegotiatorConfig {
 /// A negotiator that makes matches.
 #[derive(Clone, Debug)]
 pub struct AtWork {
-    /// Which one.
+    /// The negotiator.
     pub id: NegotiatorId,
-    /// Its configuration in force.
+    /// The negotiator's configuration in force.
     pub config: Arc<NegotiatorConfig>,
 }
 
-/// When a negotiator's cycles run, and what came of the last one.
+/// The state of a negotiator's cycles, and the result of the last one.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
     /// When the last cycle started.
     pub started: Option<Time>,
-    /// When it ended.
+    /// When the last cycle ended.
     pub ended: Option<Time>,
-    /// Something changed that a cycle could act on: `condor_reschedule`.
+    /// Whether something changed that a cycle could act on: `condor_reschedule`.
     pub wanted: bool,
-    /// Cycles since the start.
+    /// The number of cycles since the operator's start.
     pub cycles: u64,
-    /// The last cycle.
+    /// The figures of the last cycle.
     pub last: Option<CycleFigures>,
-    /// What it gave to groups.
+    /// What the last cycle gave to groups.
     pub given: Given,
-    /// The matches of the last cycle of which no claim came though the job still waits.
+    /// The matches of the last cycle that became no claim although the job still waits.
     pub refused: BTreeSet<(JobUid, SlotName)>,
 }
 
-/// Some slots, as people are told of them.
+/// A number of slots with an example, as people are told of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotTally {
-    /// How many.
+    /// How many slots.
     pub count: u64,
-    /// The first of them.
+    /// The first slot.
     pub example: Option<SlotName>,
 }
 
 impl SlotTally {
-    /// One more.
+    /// Counts one more slot.
     pub fn add(&mut self, slot: &SlotName) {
         self.count += 1;
         self.example.get_or_insert_with(|| slot.clone());
     }
 }
 
-/// Which negotiator has which partitionable or static slot: the first by name whose `NEGOTIATOR_SLOT_CONSTRAINT` the slot's ad
-/// makes true. So a slot is never matched by two. As of the start of the last cycle, or when negotiators last changed.
+/// Which negotiator has which partitionable or static slot: the first by name whose `NEGOTIATOR_SLOT_CONSTRAINT` is
+/// true for the slot's ad. So no slot is matched by two negotiators. Computed at the start of the last cycle, or when
+/// negotiators last changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
-    /// By slot; none where the only negotiator has them all.
+    /// The negotiator of each slot; `None` if there is one negotiator, which has all slots.
     pub owners: Option<BTreeMap<SlotName, NegotiatorId>>,
-    /// Slots that two negotiators' constraints take, by the two; the first by name comes first.
+    /// Slots that the constraints of two negotiators take, by the pair of negotiators in the order of their names.
     pub overlaps: BTreeMap<(NegotiatorId, NegotiatorId), SlotTally>,
-    /// Slots that no negotiator's constraint takes: nobody matches them.
+    /// Slots that no negotiator's constraint takes, so that nobody matches them.
     pub uncovered: SlotTally,
 }
 
 impl Sharing {
-    /// Whether a negotiator has a slot.
+    /// Whether this negotiator has the slot.
     pub fn has(&self, id: &NegotiatorId, slot: &SlotName) -> bool {
         self.owners.as_ref().is_none_or(|owners| owners.get(slot) == Some(id))
     }
 
-    /// The negotiators whose constraints take slots that this one's takes too, with these slots.
+    /// The other negotiators whose constraints take some of the slots that this negotiator's constraint takes, with
+    /// these slots.
     pub fn overlaps_of(&self, id: &NegotiatorId) -> impl Iterator<Item = (&NegotiatorId, &SlotTally)> {
         self.overlaps.iter().filter_map(move |((one, other), slots)| {
             let with = if one == id { Some(other) } else { (other == id).then_some(one) };
@@ -119,8 +122,9 @@ impl Sharing {
 }
 
 impl Pool {
-    /// The negotiators that make matches, in the order of their names; never none. An object that never had a valid spec makes
-    /// none, unless there is no other: HTCondor's defaults hold then, and while there is no object.
+    /// The negotiators that make matches, in the order of their names; there is always at least one. An object that
+    /// never had a valid spec makes no matches while there are others. If there is no valid object, HTCondor's defaults
+    /// hold.
     pub fn at_work(&self) -> Vec<AtWork> {
         let usable = self.negotiators.iter().filter_map(|(name, object)| {
             Some(AtWork {
@@ -140,33 +144,34 @@ impl Pool {
         self.negotiators.iter().any(|(other, object)| other != name && object.config.is_some())
     }
 
-    /// The first by name of those that make matches.
+    /// The first negotiator by name of those that make matches.
     pub fn first_negotiator(&self) -> NegotiatorId {
         let usable = self.negotiators.iter().find(|(_, object)| object.config.is_some());
         let first = usable.or_else(|| self.negotiators.first_key_value());
         first.map_or(NegotiatorId::Unnamed, |(name, _)| NegotiatorId::Named(name.clone()))
     }
 
-    /// Who answers for what a negotiator did: itself while it is at work, else the first by name. So everything that is in use
-    /// is charged with one that is at work.
+    /// The negotiator with which the claims of negotiator `id` are charged: `id` itself while it works, else the first
+    /// by name. So everything in use is charged with a negotiator that works.
     pub fn answering(&self, id: &NegotiatorId) -> NegotiatorId {
         let works =
             id.name().and_then(|name| self.negotiators.get(name)).is_some_and(|it| it.config.is_some());
         if works { id.clone() } else { self.first_negotiator() }
     }
 
-    /// The configuration in force of a negotiator, with `HTCondor`'s defaults; that of the first by name where its object is gone.
+    /// The configuration in force of a negotiator; the configuration of the first negotiator by name if the object is
+    /// gone or was never valid.
     pub fn config_of(&self, id: &NegotiatorId) -> &NegotiatorConfig {
         let own = id.name().and_then(|name| self.negotiators.get(name));
         own.and_then(|object| object.config.as_deref()).unwrap_or_else(|| self.negotiator())
     }
 
-    /// The half-life of a negotiator's accounts in seconds, as the accountant wants it.
+    /// The half-life of a negotiator's accounts, in seconds.
     pub fn halflife_of(&self, id: &NegotiatorId) -> f64 {
         self.config_of(id).halflife.as_secs_f64()
     }
 
-    /// A slot came into use: the account of its submitter with the negotiator that made the claim is charged.
+    /// Starts charging a claim to its submitter's account with the negotiator that made the claim.
     pub(super) fn charge(&mut self, claim: &Claim, now: Time) {
         let id = self.answering(&claim.negotiator);
         let halflife = self.halflife_of(&id);
@@ -174,7 +179,7 @@ impl Pool {
         account.charge(claim.weight, now.millis(), halflife);
     }
 
-    /// A slot went out of use.
+    /// Stops charging a claim.
     pub(super) fn discharge(&mut self, claim: &Claim, now: Time) {
         let id = self.answering(&claim.negotiator);
         let halflife = self.halflife_of(&id);
@@ -182,26 +187,27 @@ impl Pool {
         account.stop_charging(claim.weight, now.millis(), halflife);
     }
 
-    /// What the last cycles of all negotiators gave to groups.
+    /// The sum of what the last cycles of all negotiators gave to groups.
     pub fn given(&self) -> Given {
         let mut turns = self.schedule.turns.values();
         let first = turns.next().map(|turn| turn.given.clone()).unwrap_or_default();
         turns.fold(first, |sum, turn| sum.and(&turn.given))
     }
 
-    /// There are other negotiators than before, or what they say is another.
+    /// Negotiators were added, removed or changed.
     pub(super) fn negotiators_changed(&mut self, now: Time) {
         self.changed(Change::Negotiators);
         self.limits_changed();
         self.hand_over_turns();
         if self.synced {
             self.settle_accounts(now);
-            // Factors in force, and which account comes first, may be others.
+            // Priority factors may have changed, and so may which account comes first.
             self.changed(Change::Priorities);
         }
     }
 
-    /// Turns of negotiators that are no longer at work go; one that takes the place of the only one goes on with its turn.
+    /// Drops the turns of negotiators that no longer work. If the only negotiator was replaced, the first of the
+    /// present ones continues its turn.
     fn hand_over_turns(&mut self) {
         let all: Vec<NegotiatorId> = self.at_work().into_iter().map(|one| one.id).collect();
         let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -212,12 +218,13 @@ impl Pool {
         }
     }
 
-    /// Brings the accounts in line with the negotiators that there are and with the claims that are in force.
+    /// Makes the accounts agree with the present negotiators and the present claims.
     ///
-    /// What was used while there was no Negotiator object counts with the first by name, and what was used with any of them
-    /// with the one that works alone once there is no object. An account with a negotiator that is gone is kept for one of
-    /// the same name until all of it is forgotten; the claims that are left of it count with the first by name, as slots do
-    /// that another negotiator's constraint takes over.
+    /// - Usage from the time without a Negotiator object moves to the first Negotiator by name.
+    /// - If all Negotiator objects are gone, usage with any of them moves to the unnamed negotiator.
+    /// - If a Negotiator is gone and others exist, accounts with it are kept for an object of the same name until they
+    ///   have decayed. Its claims count with the first negotiator by name; so do its slots, if that negotiator's
+    ///   constraint takes them.
     pub(super) fn settle_accounts(&mut self, now: Time) {
         let mut held = self.held();
         for name in held.keys() {
@@ -261,7 +268,7 @@ impl Pool {
         }
     }
 
-    /// Slots and slot weight that the claims hold, by who is charged and with which negotiator.
+    /// The slots and slot weight that claims hold, by submitter and by the negotiator with which they are charged.
     fn held(&self) -> BTreeMap<SubmitterName, BTreeMap<NegotiatorId, (u64, f64)>> {
         let mut held: BTreeMap<_, BTreeMap<_, (u64, f64)>> = BTreeMap::new();
         for claim in self.slots.values().filter(|slot| !slot.is_discounted()).map(Slot::claim) {

@@ -1,4 +1,5 @@
-//! What admins say: node policies, accounting groups, the negotiator's configuration.
+//! The configuration that admins write: node policies, accounting groups, and the configurations of submission and of
+//! the negotiator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use super::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
 use super::zone::Zone;
 use classad::Expr;
 
-/// Which nodes a policy is for, by their labels: a Kubernetes label selector.
+/// A Kubernetes label selector, which selects the nodes of a policy by their labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Every one of these must hold.
+    /// The demands; all must hold.
     pub terms: Vec<SelectorTerm>,
 }
 
@@ -31,14 +32,14 @@ pub enum SelectorTerm {
     In(String, BTreeSet<String>),
     /// The label is absent or has none of the values.
     NotIn(String, BTreeSet<String>),
-    /// The label is there.
+    /// The label exists.
     Exists(String),
-    /// The label is not there.
+    /// The label does not exist.
     DoesNotExist(String),
 }
 
 impl Selector {
-    /// Whether the labels meet every demand. No demands select everything.
+    /// Whether the labels meet every demand. A selector without demands selects everything.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         self.terms.iter().all(|term| match term {
             SelectorTerm::In(key, values) => labels.get(key).is_some_and(|value| values.contains(value)),
@@ -49,7 +50,7 @@ impl Selector {
     }
 }
 
-/// A taint that pods of the pool tolerate. Unset parts match anything, as in Kubernetes.
+/// A taint that pods of the pool tolerate. A part that is unset matches anything, as in Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toleration {
     /// The key.
@@ -61,7 +62,7 @@ pub struct Toleration {
 }
 
 impl Toleration {
-    /// Whether it tolerates the taint.
+    /// Whether this toleration covers the taint.
     pub fn tolerates(&self, taint: &Taint) -> bool {
         let met = |want: &Option<String>, have: &str| {
             want.as_deref().is_none_or(|want| want.is_empty() || want == have)
@@ -70,73 +71,75 @@ impl Toleration {
     }
 }
 
-/// What a policy says of a slot.
+/// The part of a policy's configuration that concerns a slot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlotConfig {
     /// The policy expressions.
     pub policy: Policy,
-    /// `SLOT_WEIGHT`; `Cpus` where unset.
+    /// `SLOT_WEIGHT`; if unset, `Cpus`.
     pub slot_weight: Option<Expr>,
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
     /// `MODIFY_REQUEST_EXPR_*`.
     pub requests: RequestPolicy,
-    /// `CONSUMPTION_POLICY`, where it is true.
+    /// `CONSUMPTION_POLICY`, if it is true.
     pub consumption: Option<ConsumptionPolicy>,
-    /// `STARTD_LATCH_EXPRS`, and `CpuBusy` where it is not among them.
+    /// `STARTD_LATCH_EXPRS`, and `CpuBusy` if it is not among them.
     pub latches: Vec<Latch>,
 }
 
-/// An expression whose last change a slot remembers.
+/// An expression of which a slot remembers the last change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latch {
-    /// Its name.
+    /// The expression's name.
     pub name: String,
-    /// The expression, of the slot's ad.
+    /// The expression, which is evaluated in the slot's ad.
     pub expr: Expr,
-    /// It stands for itself in `STARTD_LATCH_EXPRS`: `<name>Value` is its value and `<name>Time` when that changed. If not it
-    /// is `CpuBusy`, of which `CpuIsBusy` tells whether it is true, and `CpuBusyTime` for how many seconds it has been.
+    /// True if `STARTD_LATCH_EXPRS` lists the name: then `<name>Value` is the expression's value, and `<name>Time` when
+    /// the value last changed. False for `CpuBusy` if it is not listed: then `CpuIsBusy` says whether it is true, and
+    /// `CpuBusyTime` for how many seconds it has been true.
     pub listed: bool,
 }
 
-/// The startd's configuration, understood.
+/// The startd's configuration, read from a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartdConfig {
-    /// What is said of all slots.
+    /// The configuration of all slots.
     pub slots: Arc<SlotConfig>,
-    /// What is said of the slots of a type: `SLOT_TYPE_<N>_START` goes before `START`.
+    /// The configuration of the slots of a type: `SLOT_TYPE_<N>_START` replaces `START`.
     pub types: BTreeMap<u32, Arc<SlotConfig>>,
-    /// What is said of single slots: `SLOT<N>_<attribute>`.
+    /// The configuration of single slots: `SLOT<N>_<attribute>`.
     pub single: BTreeMap<u32, Arc<SlotConfig>>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
-    /// What idle slots do: `spec.backfill`.
+    /// The backfill work of idle slots: `spec.backfill`.
     pub backfill: Option<Arc<Template>>,
-    /// How machines are divided: slot types.
+    /// The slot types, which divide machines.
     pub division: SlotTypes,
-    /// `STARTD_SLOT_ATTRS`: what each slot's ad shows of the others.
+    /// `STARTD_SLOT_ATTRS`: attributes of each slot that the ads of all slots show.
     pub slot_attrs: Vec<String>,
-    /// `STARTD_JOB_ATTRS`: what a claimed slot's ad shows of its job.
+    /// `STARTD_JOB_ATTRS`: attributes of the job that a claimed slot's ad shows.
     pub job_attrs: Vec<String>,
-    /// `STARTD_PARTITIONABLE_SLOT_ATTRS`: what a partitionable slot's ad lists of its dynamic slots.
+    /// `STARTD_PARTITIONABLE_SLOT_ATTRS`: attributes of the dynamic slots that a partitionable slot's ad lists.
     pub child_attrs: Vec<String>,
-    /// `UID_DOMAIN`; the node's name where unset.
+    /// `UID_DOMAIN`; if unset, the node's name.
     pub uid_domain: Option<Box<str>>,
-    /// `FILESYSTEM_DOMAIN`; the node's name where unset.
+    /// `FILESYSTEM_DOMAIN`; if unset, the node's name.
     pub filesystem_domain: Option<Box<str>>,
-    /// `SLOTS_CONNECTED_TO_KEYBOARD`: how many slots notice it, from the first; all where unset.
+    /// `SLOTS_CONNECTED_TO_KEYBOARD`: how many slots, from the first on, notice the keyboard; if unset, all.
     pub keyboard_slots: Option<u32>,
-    /// `SLOTS_CONNECTED_TO_CONSOLE`: the same of the console.
+    /// `SLOTS_CONNECTED_TO_CONSOLE`: the same for the console.
     pub console_slots: Option<u32>,
-    /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`: for how much longer the others seem idle than the machine is known.
+    /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`: the other slots seem idle for this much longer than the operator has known
+    /// the machine.
     pub idle_boost: Duration,
     /// The time zone of `ClockMin` and `ClockDay`.
     pub zone: Zone,
-    /// Taints that are tolerated.
+    /// Taints that pods on the nodes tolerate.
     pub tolerations: Vec<Toleration>,
     /// Whether a cordoned node is drained.
     pub drain_cordoned: bool,
-    /// The policy's text, where it says something else on other machines: it is read again for each.
+    /// The policy's text, if it means something else on other machines: it is then read again for each machine.
     pub by_machine: Option<Arc<ByMachine>>,
 }
 
@@ -166,45 +169,45 @@ impl Default for StartdConfig {
 }
 
 impl From<SlotConfig> for StartdConfig {
-    /// What is the same for all slots.
+    /// The same configuration for all slots.
     fn from(slots: SlotConfig) -> Self {
         Self { slots: Arc::new(slots), ..Self::default() }
     }
 }
 
 impl StartdConfig {
-    /// What is said of a slot.
+    /// The configuration of a slot.
     pub fn slot(&self, id: u32, slot_type: Option<u32>) -> &Arc<SlotConfig> {
         let of_type = || self.types.get(&slot_type?);
         self.single.get(&id).or_else(of_type).unwrap_or(&self.slots)
     }
 
-    /// Whether slots prefer some jobs to others: RANK.
+    /// Whether any slot may prefer some jobs to others (RANK is set).
     pub fn has_ranks(&self) -> bool {
         let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());
         all.any(|slot| slot.policy.rank.is_some())
     }
 
-    /// Whether slots may weigh anything else than their CPUs.
+    /// Whether a slot may have another weight than its CPUs.
     pub fn has_weights(&self) -> bool {
         let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());
         all.any(|slot| slot.slot_weight.is_some())
     }
 }
 
-/// What a policy says in a way that depends on the machine.
+/// A policy whose text gives another configuration on each machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByMachine {
     /// The text.
     pub text: Box<str>,
-    /// What the policy's fields say, without the text.
+    /// The configuration from the other fields of the policy, without the text.
     pub fields: StartdConfig,
 }
 
-/// `CLAIM_WORKLIFE`: for how long a claim may start procs.
+/// `CLAIM_WORKLIFE`: how long a claim may start procs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimWorklife {
-    /// This long.
+    /// For this long after the claim was made.
     Limited(Duration),
     /// For ever.
     Unlimited,
@@ -219,26 +222,27 @@ impl Default for ClaimWorklife {
 /// A `NodePolicy`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePolicy {
-    /// Its uid.
+    /// The object's uid.
     pub uid: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
-    /// Which nodes, by the last spec that was valid.
+    /// The nodes that the last valid spec selects.
     pub selector: Selector,
-    /// The greatest precedence counts where several policies select a node; that of the last spec that was valid.
+    /// If several policies select a node, the greatest precedence counts. Taken from the last valid spec.
     pub precedence: i32,
-    /// The last configuration that was valid. It stays in force while a newer one is not.
+    /// The last valid configuration. It stays in force while a newer one is not valid.
     pub config: Option<Arc<StartdConfig>>,
-    /// The spec that it is of, as text: the object's status records it, so that a new leader knows it.
+    /// The last valid spec as text. The object's status records it, so that a new leader knows it.
     pub accepted: Option<Arc<str>>,
-    /// What is wrong with the present one.
+    /// What is wrong with the present spec.
     pub problems: Vec<Problem>,
-    /// What of its text does nothing, or not what it seems to; none where it has no text.
+    /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
+    /// text.
     pub warnings: Option<Vec<Problem>>,
 }
 
 impl NodePolicy {
-    /// What holds while the present spec is not accepted, as the end of a message.
+    /// The end of a message about a spec that is not accepted: says what is in force meanwhile.
     pub fn meanwhile(&self) -> &'static str {
         if self.config.is_some() {
             "; until it is corrected the last accepted spec stays in force"
@@ -248,19 +252,19 @@ impl NodePolicy {
     }
 }
 
-/// What a `SubmitPolicy` says: the schedd's and condor_submit's part of the configuration.
+/// The configuration of a `SubmitPolicy`: the part of HTCondor's configuration that the schedd and condor_submit read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmitConfig {
-    /// `JOB_DEFAULT_REQUESTCPUS` and its kin.
+    /// `JOB_DEFAULT_REQUESTCPUS` and related knobs.
     pub job_defaults: Arc<JobDefaults>,
-    /// The accounting groups of owners, where they have no free choice.
+    /// The accounting groups of owners, if owners have no free choice.
     pub groups: Option<GroupMap>,
 }
 
-/// How much a group may use.
+/// The quota of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quota {
-    /// Slot weight.
+    /// An amount of slot weight.
     Static(f64),
     /// A share of the parent's quota.
     Dynamic(f64),
@@ -273,23 +277,23 @@ pub struct Group {
     pub object: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
-    /// The group.
+    /// The group's name.
     pub name: GroupName,
-    /// The owners who may charge jobs to it; unset: those of the group around it.
+    /// The owners who may charge jobs to the group; if unset, those who may charge jobs to the group around it.
     pub owners: Option<Vec<String>>,
-    /// Its quota.
+    /// The group's quota.
     pub quota: Quota,
-    /// Whether a dynamic quota is given too, beside the static one that counts.
+    /// Whether the object also has a dynamic quota, which is unused because the static quota counts.
     pub share_unused: bool,
-    /// Whether it may use what other groups leave; `GROUP_ACCEPT_SURPLUS` where unset.
+    /// Whether the group may use what other groups leave; if unset, `GROUP_ACCEPT_SURPLUS`.
     pub accept_surplus: Option<bool>,
-    /// Whether its jobs compete with those of no group in the end; `GROUP_AUTOREGROUP` where unset.
+    /// Whether the group's jobs compete with those of no group at the end; if unset, `GROUP_AUTOREGROUP`.
     pub autoregroup: Option<bool>,
-    /// `GROUP_PRIO_FACTOR_<group>`: the factor of those who submit in it.
+    /// `GROUP_PRIO_FACTOR_<group>`: the factor of the group's submitters.
     pub priority_factor: Option<f64>,
 }
 
-/// The negotiator's configuration: `HTCondor`'s knobs of the same names and their defaults.
+/// The negotiator's configuration: HTCondor's knobs, with their names and defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NegotiatorConfig {
     /// `NEGOTIATOR_INTERVAL`.
@@ -314,10 +318,11 @@ impl Default for NegotiatorConfig {
 
 impl From<negotiation::Config> for NegotiatorConfig {
     fn from(cycle: negotiation::Config) -> Self {
-        // Half of what was used is forgotten in no time: the accountant needs some.
+        // A half-life of 0 would mean that half of all usage is forgotten in no time. The accountant needs a positive
+        // one.
         let halflife = Duration::try_from_secs_f64(cycle.priority_halflife).unwrap_or(Duration::MAX);
         Self {
-            // None would be cycles without end while a job waits that finds nothing.
+            // An interval of 0 would mean cycles without end while a job waits that matches nothing.
             interval: cycle.interval.max(Duration::from_secs(1)),
             cycle_delay: cycle.cycle_delay,
             min_interval: cycle.min_interval,

@@ -8,11 +8,11 @@ use thiserror::Error;
 /// A set of numbers, as ranges that neither touch nor overlap. A million procs in sequence cost one entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// First number to last number.
+    /// The first number of each range, with the last.
     spans: BTreeMap<u32, u32>,
 }
 
-/// Why a text is no set of ranges.
+/// A text that is no list of ranges.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0:?} is not a list of ranges; they read 0-4,7")]
 pub struct BadRanges(String);
@@ -42,7 +42,7 @@ impl Ranges {
         self.spans.range(..=n).next_back().is_some_and(|(_, last)| *last >= n)
     }
 
-    /// Adds `n`; false when it was there already.
+    /// Adds `n`. False if `n` was in the set already.
     pub fn insert(&mut self, n: u32) -> bool {
         if self.contains(n) {
             return false;
@@ -54,7 +54,7 @@ impl Ranges {
         true
     }
 
-    /// Takes `n` away; false when it was not there.
+    /// Removes `n`. False if `n` was not in the set.
     pub fn remove(&mut self, n: u32) -> bool {
         let Some((first, last)) = self.spans.range(..=n).next_back().map(|(f, l)| (*f, *l)) else {
             return false;
@@ -80,7 +80,7 @@ impl Ranges {
     /// Reads `0-4,7`. An empty text is the empty set.
     ///
     /// # Errors
-    /// When the text is not of that form.
+    /// The text has another form.
     pub fn parse(text: &str) -> Result<Self, BadRanges> {
         let mut set = Self::default();
         for part in text.split(',').filter(|_| !text.is_empty()) {
@@ -88,7 +88,7 @@ impl Ranges {
             let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
                 return Err(BadRanges(text.to_owned()));
             };
-            // Written by us in order and apart; anything else was edited by hand and is not trusted.
+            // The operator writes ranges in order and apart. Anything else was edited by hand, and is not trusted.
             if last < first
                 || set.spans.last_key_value().is_some_and(|(_, end)| first <= end.saturating_add(1))
             {

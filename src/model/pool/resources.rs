@@ -1,4 +1,4 @@
-//! What machines hold, slots get and jobs ask for.
+//! Amounts of resources: what machines have, slots hold and jobs request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 /// The name of an extended resource in Kubernetes, such as `nvidia.com/gpu`.
 pub type ResourceName = Arc<str>;
 
-/// How many pods a kubelet takes: a resource like others, of which every pod takes one.
+/// The resource that counts pods: a kubelet admits so many, and every pod takes one.
 pub const PODS: &str = "pods";
 
-/// The `ClassAd` name of the resource that GPUs of every maker are counted by.
+/// The `ClassAd` name under which GPUs of all vendors are counted.
 pub const GPUS: &str = "GPUs";
 
 /// The attribute of a slot's ad that says which Kubernetes resource each `ClassAd` name counts, as a nested ad:
 /// `[ GPUs = "nvidia.com/gpu" ]`.
 pub const NODE_RESOURCES: &str = "NodeResources";
 
-/// The `ClassAd` name of an extended resource: `GPUs` for GPUs of every maker, otherwise the part behind the slash with a
-/// capital, and `_` for what a name cannot hold.
+/// The `ClassAd` name of an extended resource: `GPUs` for GPUs of all vendors, otherwise the part behind the slash with
+/// a capital letter, and with `_` for characters that a name cannot contain.
 pub fn classad_name(resource: &str) -> String {
     let tail = resource.rsplit('/').next().unwrap_or(resource);
     if tail.eq_ignore_ascii_case("gpu") || resource.starts_with("gpu.intel.com/") {
@@ -50,14 +50,14 @@ pub struct Resources {
     pub disk_kib: i64,
     /// Extended resources.
     pub extended: BTreeMap<ResourceName, i64>,
-    /// Of extended resources whose devices have ids, which ones, in the order in which they are given away. A resource
-    /// that is only counted is not here.
+    /// For extended resources whose devices have ids: the ids, in the order in which they are handed out. Resources
+    /// that are only counted are not in the map.
     pub devices: BTreeMap<ResourceName, Vec<DeviceId>>,
 }
 
 impl Resources {
-    /// Takes `other` away. What is missing becomes negative: see [`Resources::floor_at_zero`]. A device that is not there
-    /// cannot be taken, and is no debt.
+    /// Subtracts `other`. Missing amounts become negative; see [`Resources::floor_at_zero`]. A device id that is not
+    /// there cannot be removed, and leaves no debt.
     pub fn subtract(&mut self, other: &Self) {
         self.cpus = self.cpus.saturating_sub(other.cpus);
         self.memory_mib = self.memory_mib.saturating_sub(other.memory_mib);
@@ -87,7 +87,8 @@ impl Resources {
         }
     }
 
-    /// A slot never offers less than nothing, also when pods of others took more than was left.
+    /// Replaces negative amounts by 0: a slot never offers less than nothing, even if pods outside the pool took more
+    /// than was left.
     #[must_use]
     pub fn floor_at_zero(mut self) -> Self {
         self.cpus = self.cpus.max(0);
@@ -99,7 +100,7 @@ impl Resources {
         self
     }
 
-    /// Of everything the lesser amount, and of devices those that are in both.
+    /// For each resource the smaller of the two amounts, and the device ids that are in both.
     #[must_use]
     pub fn at_most(mut self, room: &Self) -> Self {
         self.cpus = self.cpus.min(room.cpus);
@@ -114,7 +115,7 @@ impl Resources {
         self.no_more_than_devices()
     }
 
-    /// Of a resource whose devices have ids there is no more than there are devices.
+    /// Lowers the amount of each resource whose devices have ids to the number of ids.
     #[must_use]
     pub fn no_more_than_devices(mut self) -> Self {
         for (name, ids) in &self.devices {
@@ -134,32 +135,33 @@ impl Resources {
             && self.devices.iter().all(|(name, ids)| ids.iter().all(|id| room.devices_of(name).contains(id)))
     }
 
-    /// Whether both are as much of everything. Objects do not show a resource that there is nothing of.
+    /// Whether both have the same amount of each resource. A missing entry is the same as 0, since objects leave out
+    /// resources with an amount of 0.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         self.fits_in(other) && other.fits_in(self)
     }
 
-    /// How much there is of an extended resource.
+    /// The amount of an extended resource.
     pub fn amount(&self, name: &str) -> i64 {
         self.extended.get(name).copied().unwrap_or(0)
     }
 
-    /// The ids of the devices of an extended resource; none where it is only counted.
+    /// The device ids of an extended resource; empty if the resource is only counted.
     pub fn devices_of(&self, name: &str) -> &[DeviceId] {
         self.devices.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The extended resource that a job means by a name, if the machine counts it: Kubernetes' own name, which has a domain, or
-    /// that of a `MACHINE_RESOURCE_<name>`, whose case means nothing: `cogs` are `Cogs`. If two resources have the same
-    /// `ClassAd` name, only the one that this name counts can be had.
+    /// The extended resource that a job names, if the machine counts it. The name is Kubernetes' own name, which has a
+    /// domain, or the name of a `MACHINE_RESOURCE_<name>`, in upper or lower case: `cogs` names `Cogs`. If two
+    /// resources have the same `ClassAd` name, only the one that this name counts can be had.
     pub fn named(&self, asked: &str) -> Option<&ResourceName> {
         let counted = self.called(&classad_name(asked))?;
         let same = &**counted == asked || (!counted.contains('/') && counted.eq_ignore_ascii_case(asked));
         same.then_some(counted)
     }
 
-    /// The extended resource that a `ClassAd` name, whose case means nothing, counts here: of several the one that there is most of, the first by name
-    /// among equals.
+    /// The extended resource that is counted under a `ClassAd` name, in upper or lower case. If several resources have
+    /// the name, the one with the greatest amount is counted; among equals the first by name.
     pub fn called(&self, name: &str) -> Option<&ResourceName> {
         self.extended
             .iter()
@@ -168,7 +170,7 @@ impl Resources {
             .map(|(resource, _)| resource)
     }
 
-    /// How much there is by `ClassAd` name: `GPUs`, `Fpga`, ...
+    /// The amounts of extended resources by `ClassAd` name: `GPUs`, `Fpga`, ...
     pub fn by_classad_name(&self) -> BTreeMap<String, i64> {
         let mut amounts = BTreeMap::new();
         for (name, amount) in self.extended.iter().filter(|(name, _)| &***name != PODS) {
@@ -189,7 +191,7 @@ impl fmt::Display for Resources {
     }
 }
 
-/// What Kubernetes counts on a node: thousandths of a CPU and bytes.
+/// Amounts as Kubernetes counts them on a node: thousandths of a CPU, and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// Thousandths of a CPU.
@@ -214,7 +216,7 @@ impl Capacity {
         }
     }
 
-    /// What of its CPUs, memory and disk a slot has not.
+    /// The part of these CPUs, memory and disk that exceeds what a slot holds.
     #[must_use]
     pub fn beyond(&self, slot: &Resources) -> Self {
         let has = Self::of(slot);
@@ -227,7 +229,7 @@ impl Capacity {
         }
     }
 
-    /// Takes `other` away.
+    /// Subtracts `other`.
     pub fn subtract(&mut self, other: &Self) {
         self.milli_cpu = self.milli_cpu.saturating_sub(other.milli_cpu);
         self.memory = self.memory.saturating_sub(other.memory);
@@ -238,7 +240,7 @@ impl Capacity {
         }
     }
 
-    /// What pods may request of what a slot holds.
+    /// The amounts that pods may request in a slot that holds `resources`.
     pub fn of(resources: &Resources) -> Self {
         Self {
             milli_cpu: resources.cpus.saturating_mul(1000),
@@ -248,7 +250,8 @@ impl Capacity {
         }
     }
 
-    /// What a slot can offer of it: whole CPUs, MiB and KiB, each rounded down so that nothing is offered twice.
+    /// The whole amounts that slots can offer: whole CPUs, MiB and KiB, each rounded down so that nothing is offered
+    /// twice.
     pub fn whole(&self) -> Resources {
         Resources {
             cpus: self.milli_cpu.div_euclid(1000),

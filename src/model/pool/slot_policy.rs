@@ -1,63 +1,63 @@
-//! The policy of a slot: the startd's expressions, as its configuration says them.
+//! The policy of a slot: the expressions of the startd's configuration.
 //!
-//! Source: the manual's policy chapter, "State/Activity Transition Expression Summary". What an answer means is
-//! `startd::policy`'s to say.
+//! Source: the manual's policy chapter, "State/Activity Transition Expression Summary". `startd::policy` evaluates the
+//! expressions, and says what an undefined or wrong value means.
 
 use std::time::Duration;
 
 use super::policy::ClaimWorklife;
 use classad::Expr;
 
-/// The policy expressions of the slots of one type. What is none was not said: `HTCondor`'s default holds.
+/// The policy expressions of the slots of one type. If an expression is unset, HTCondor's default holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// `START`: which jobs may run; true where unset.
+    /// `START`: which jobs may run; if unset, true.
     pub start: Option<Expr>,
-    /// `IS_OWNER`: the machine's owner has the slot for themselves; false where unset.
+    /// `IS_OWNER`: whether the machine's owner has the slot; if unset, false.
     pub is_owner: Option<Expr>,
     /// `RUNBENCHMARKS`.
     pub run_benchmarks: Option<Expr>,
-    /// `RANK`: how much the slot likes a job; 0 where unset.
+    /// `RANK`: how much the slot prefers a job; if unset, 0.
     pub rank: Option<Expr>,
-    /// `WANT_SUSPEND`; false where unset.
+    /// `WANT_SUSPEND`; if unset, false.
     pub want_suspend: ByUniverse,
-    /// `SUSPEND`; false where unset.
+    /// `SUSPEND`; if unset, false.
     pub suspend: ByUniverse,
-    /// `CONTINUE`; true where unset.
+    /// `CONTINUE`; if unset, true.
     pub resume: ByUniverse,
-    /// `PREEMPT`; false where unset.
+    /// `PREEMPT`; if unset, false.
     pub preempt: ByUniverse,
-    /// `WANT_VACATE`; true where unset.
+    /// `WANT_VACATE`; if unset, true.
     pub want_vacate: ByUniverse,
-    /// `KILL`; false where unset.
+    /// `KILL`; if unset, false.
     pub kill: ByUniverse,
-    /// `WANT_HOLD`; false where unset.
+    /// `WANT_HOLD`; if unset, false.
     pub want_hold: Option<Expr>,
     /// `WANT_HOLD_REASON`.
     pub want_hold_reason: Option<Expr>,
     /// `WANT_HOLD_SUBCODE`.
     pub want_hold_subcode: Option<Expr>,
-    /// `MAXJOBRETIREMENTTIME`, seconds of run time; 0 where unset.
+    /// `MAXJOBRETIREMENTTIME`, in seconds of run time; if unset, 0.
     pub max_job_retirement_time: Option<Expr>,
-    /// `MachineMaxVacateTime`, seconds; ten minutes where unset.
+    /// `MachineMaxVacateTime`, in seconds; if unset, ten minutes.
     pub machine_max_vacate_time: Option<Expr>,
     /// `ENABLE_BACKFILL`.
     pub enable_backfill: bool,
-    /// `START_BACKFILL`; false where unset.
+    /// `START_BACKFILL`; if unset, false.
     pub start_backfill: Option<Expr>,
-    /// `EVICT_BACKFILL`; false where unset.
+    /// `EVICT_BACKFILL`; if unset, false.
     pub evict_backfill: Option<Expr>,
-    /// `CLAIM_WORKLIFE`; twenty minutes where unset.
+    /// `CLAIM_WORKLIFE`; if unset, twenty minutes.
     pub claim_worklife: Option<ClaimWorklife>,
-    /// `KILLING_TIMEOUT`: how long a kill may take before the agent is asked.
+    /// `KILLING_TIMEOUT`: how long a kill may take before the operator asks the agent.
     pub killing_timeout: Duration,
-    /// `MATCH_TIMEOUT`: how long a match waits for its claim.
+    /// `MATCH_TIMEOUT`: how long a match may wait for its claim.
     pub match_timeout: Duration,
-    /// `POLLING_INTERVAL`: how often a claimed slot's policy is looked at.
+    /// `POLLING_INTERVAL`: how often a claimed slot's policy is evaluated.
     pub polling_interval: Duration,
-    /// `MAX_CLAIM_ALIVES_MISSED` times `ALIVE_INTERVAL`: the lease of a claim whose job says none.
+    /// `MAX_CLAIM_ALIVES_MISSED` times `ALIVE_INTERVAL`: the lease of a claim whose job sets none.
     pub claim_lease: Duration,
-    /// `UPDATE_INTERVAL`: how often that of a slot which is not claimed is.
+    /// `UPDATE_INTERVAL`: how often the policy of a slot that is not claimed is evaluated.
     pub update_interval: Duration,
 }
 
@@ -92,15 +92,15 @@ impl Default for Policy {
     }
 }
 
-/// An expression with its forms for one universe, such as `PREEMPT_VANILLA`: such a form goes first where it gives a
-/// boolean.
+/// An expression with its forms for single universes, such as `PREEMPT_VANILLA`. If the form for the job's universe
+/// evaluates to a boolean, it replaces the plain expression.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByUniverse {
     /// The expression itself.
     pub plain: Option<Expr>,
-    /// `_VANILLA`: `JobUniverse` 5, which all jobs here have that do not say otherwise.
+    /// `_VANILLA`: for `JobUniverse` 5, which is the universe of all jobs that do not say otherwise.
     pub vanilla: Option<Expr>,
-    /// `_VM`: `JobUniverse` 13.
+    /// `_VM`: for `JobUniverse` 13.
     pub vm: Option<Expr>,
 }
 

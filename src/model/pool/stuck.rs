@@ -1,4 +1,4 @@
-//! Pods that the kubelet cannot start: their image cannot be had, or a container cannot be made.
+//! Pods that the kubelet cannot start, because an image cannot be pulled or a container cannot be created.
 //!
 //! Kubernetes lets such a pod wait for ever, and its claim would wait with it. HTCondor's starter puts the job on hold.
 
@@ -8,14 +8,14 @@ use std::time::Duration;
 use super::leaving::HoldReason;
 use super::time::Time;
 
-/// How long the kubelet may try. It tries again and again, 10 s after the first time, then after twice as long each time: five
-/// times in this, so that a registry that is away for a moment holds nobody's jobs.
+/// How long the kubelet may try. It tries again after 10 s, then after twice as long each time: five times in this
+/// span, so that a registry that is away for a moment holds nobody's jobs.
 pub const START_PATIENCE: Duration = Duration::from_mins(5);
 
-/// `HoldReasonCode` `InvalidDockerImage`: a container's image cannot be had.
+/// `HoldReasonCode` `InvalidDockerImage`: a container's image cannot be pulled.
 pub const INVALID_DOCKER_IMAGE: i64 = 35;
 
-/// `HoldReasonCode` `FailedToCreateProcess`: a container cannot be made.
+/// `HoldReasonCode` `FailedToCreateProcess`: a container cannot be created.
 pub const FAILED_TO_CREATE_PROCESS: i64 = 6;
 
 /// `HoldReasonCode` `StartdHeldJob`: the slot's `WANT_HOLD` was true.
@@ -24,20 +24,21 @@ pub const STARTD_HELD_JOB: i64 = 21;
 /// `HoldReasonCode` `JobOutOfResources`: the job went over its memory limit or its disk limit.
 pub const JOB_OUT_OF_RESOURCES: i64 = 34;
 
-/// The most of what the kubelet says that is kept, in bytes: it comes from registries.
+/// The longest message of the kubelet that is kept, in bytes. The text comes from registries, and may be long.
 const LONGEST: usize = 512;
 
 /// Why a container does not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// How the proc is held for it.
+    /// The hold of the proc, if the pod has to be given up.
     pub hold: HoldReason,
-    /// Trying again is in vain.
+    /// Whether trying again cannot help.
     pub hopeless: bool,
 }
 
 impl Obstacle {
-    /// What it means that a container waits for this reason, in the kubelet's words; nothing where it only takes its time.
+    /// The obstacle that a waiting container's reason stands for, in the kubelet's words; `None` if the container only
+    /// takes its time.
     pub fn of(container: &str, reason: &str, message: &str) -> Option<Self> {
         let (code, hopeless) = match reason {
             "InvalidImageName" => (INVALID_DOCKER_IMAGE, true),
@@ -61,19 +62,20 @@ impl Obstacle {
     }
 }
 
-/// A pod that has met one.
+/// The state of a pod that has met an obstacle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// As it was seen last.
+    /// The obstacle that was seen last.
     pub obstacle: Arc<Obstacle>,
-    /// Since when, as far as was seen.
+    /// When the operator first saw an obstacle.
     pub since: Time,
-    /// Its pod was deleted for it.
+    /// Whether the operator has deleted the pod because of the obstacle.
     pub given_up: bool,
 }
 
 impl Stuck {
-    /// When nobody waits for it any longer. Where it is known that this is in vain, that is now.
+    /// When the operator gives the pod up. With `in_vain`, or if the obstacle is hopeless, the kubelet gets no time to
+    /// try again.
     pub fn until(&self, in_vain: bool) -> Time {
         if in_vain || self.obstacle.hopeless { self.since } else { self.since + START_PATIENCE }
     }
@@ -90,7 +92,7 @@ mod tests {
             ("ImagePullBackOff", Some((35, false))),
             ("InvalidImageName", Some((35, true))),
             ("CreateContainerConfigError", Some((6, false))),
-            // They only take their time.
+            // These reasons mean that the container only takes its time.
             ("ContainerCreating", None),
             ("PodInitializing", None),
             ("", None),

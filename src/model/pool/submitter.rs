@@ -1,4 +1,4 @@
-//! Submitters: who is charged, and what waits in their name.
+//! Submitters: their accounts, and the queues of their jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::time::Time;
 pub struct Accounts(BTreeMap<NegotiatorId, Account>);
 
 impl Accounts {
-    /// The account with a negotiator; none where nothing of its slots was ever used.
+    /// The account with a negotiator; `None` if the submitter never used a slot of that negotiator.
     pub fn of(&self, id: &NegotiatorId) -> Option<&Account> {
         self.0.get(id)
     }
 
-    /// The account with a negotiator, a new one where there was none.
+    /// The account with a negotiator; a new account if there was none.
     pub fn of_mut(&mut self, id: &NegotiatorId, now: Time) -> &mut Account {
         self.0.entry(id.clone()).or_insert_with(|| Account::new(now.millis()))
     }
 
-    /// All of them.
+    /// All accounts, each with its negotiator.
     pub fn iter(&self) -> impl Iterator<Item = (&NegotiatorId, &Account)> {
         self.0.iter()
     }
@@ -47,7 +47,7 @@ impl Accounts {
 
     /// Slot weight times seconds with all negotiators, from the beginning to `now`.
     pub fn weighted_usage_at(&self, now: Time) -> f64 {
-        // What accumulates does not depend on the half-life.
+        // Accumulated usage does not depend on the half-life.
         let at_now = self.0.values().map(|account| account.at(now.millis(), 1.0).weighted_accumulated_usage);
         at_now.fold(0.0, |sum, usage| sum + usage)
     }
@@ -63,7 +63,8 @@ impl Accounts {
         others.fold(0.0, |sum, (_, account)| sum + account.weighted_resources_used)
     }
 
-    /// What was used with one negotiator counts as used with the other, as of `now`; the half-life is in seconds.
+    /// Moves what was used with negotiator `from` into the account with negotiator `to`, as of `now`. The half-life is
+    /// in seconds.
     pub(super) fn hand_over(&mut self, from: &NegotiatorId, to: &NegotiatorId, now: Time, halflife: f64) {
         let Some(account) = self.0.remove(from) else { return };
         match self.0.get_mut(to) {
@@ -84,9 +85,9 @@ impl FromIterator<(NegotiatorId, Account)> for Accounts {
 /// A submitter.
 #[derive(Clone, Debug)]
 pub struct Submitter {
-    /// The accountant's name.
+    /// The submitter's name, as the accountant uses it.
     pub name: SubmitterName,
-    /// The `metadata.generation` of its object last seen; none while there is no object.
+    /// The `metadata.generation` of the Submitter object that was seen last; `None` while there is no object.
     pub generation: Option<i64>,
     /// The factor that an admin set.
     pub factor: Option<f64>,
@@ -94,15 +95,15 @@ pub struct Submitter {
     pub ceiling: Option<f64>,
     /// The floor that an admin set, in slot weight.
     pub floor: Option<f64>,
-    /// The id of the correction of its account that was made last.
+    /// The id of the last correction of an account that was made.
     pub corrected: Option<Arc<str>>,
-    /// Why the correction that its object asks for cannot be made.
+    /// Why the correction that the object asks for cannot be made.
     pub problems: Vec<Problem>,
-    /// When it was first heard of by this operator: accounts that it does not have yet begin then.
+    /// When this operator first heard of the submitter. Accounts that do not exist yet begin at this time.
     pub since: Time,
-    /// What it has used.
+    /// What the submitter has used.
     pub accounts: Accounts,
-    /// Its jobs, the first to run first.
+    /// The submitter's jobs, in the order in which they are to run.
     pub queue: BTreeSet<QueueKey>,
 }
 
@@ -123,18 +124,19 @@ impl Submitter {
         }
     }
 
-    /// Its object is gone: what an admin set is forgotten. A correction that was made stays made.
+    /// The Submitter object is gone: forgets what an admin set there. A correction that was made stays made.
     pub fn forget_object(&mut self) {
         (self.generation, self.factor, self.ceiling, self.floor) = (None, None, None, None);
         self.problems.clear();
     }
 
-    /// The account with a negotiator as it stands, a new one where nothing of its slots was ever used.
+    /// The present account with a negotiator; a new account if the submitter never used a slot of that negotiator.
     pub fn account_with(&self, id: &NegotiatorId) -> Account {
         self.accounts.of(id).cloned().unwrap_or_else(|| Account::new(self.since.millis()))
     }
 
-    /// Corrects the account with a negotiator, once for each id of a correction. Whether it did. The half-life is in seconds.
+    /// Makes a correction of the account with a negotiator, unless a correction with the same id was made already.
+    /// Returns whether it was made. The half-life is in seconds.
     pub fn correct(
         &mut self,
         correction: &Correction,
@@ -150,18 +152,18 @@ impl Submitter {
         true
     }
 
-    /// The accounting group: what stands before the last dot of the name.
+    /// The accounting group: the part of the name before the last dot.
     pub fn group(&self) -> Option<GroupName> {
         self.name.as_str().rsplit_once('.').map(|(group, _)| group.into())
     }
 }
 
 impl Pool {
-    /// A submitter's priority factor: its own; that of nice users; its group's; that of those of another domain than
-    /// `ACCOUNTANT_LOCAL_DOMAIN`; the default. The first of these that there is.
+    /// A submitter's priority factor. The first of these that exists: the submitter's own; the factor of nice users;
+    /// the group's; the factor of submitters of another domain than `ACCOUNTANT_LOCAL_DOMAIN`; the default.
     ///
-    /// A group's is that of the group that the submitter is counted in: the innermost that is declared. Nobody is counted
-    /// in a group that has none of its own as in the one around it.
+    /// The group is the innermost declared group to which the submitter belongs. If that group has no factor, the
+    /// factors of the groups around it do not count.
     pub fn priority_factor(&self, submitter: &Submitter, config: &NegotiatorConfig) -> f64 {
         let group = self.group_of(submitter).map(|group| (group.name.as_str(), group.priority_factor));
         submitter.factor.unwrap_or_else(|| config.cycle.priority_factor(submitter.name.as_str(), group))

@@ -1,4 +1,4 @@
-//! Time, handed in by the shell: no room here reads a clock.
+//! Points in time. The shell hands the time in; the model reads no clock.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use std::time::Duration;
 pub struct Time(i64);
 
 impl Time {
-    /// From milliseconds since the Unix epoch.
+    /// The time that is `millis` milliseconds after the Unix epoch.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// From seconds since the Unix epoch.
+    /// The time that is `secs` seconds after the Unix epoch.
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(1000))
     }
@@ -23,12 +23,12 @@ impl Time {
         self.0
     }
 
-    /// Whole seconds since the Unix epoch: what `time()` gives in a `ClassAd`.
+    /// Whole seconds since the Unix epoch: the value of `time()` in a `ClassAd`.
     pub const fn secs(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// The time that has passed since `earlier`; none when the clock went backwards.
+    /// The time that has passed since `earlier`; 0 if the clock went back.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! Transitions noted down while somebody wants to know them: simulations and tests.
+//! A record of slots' transitions, for simulations and tests.
 
 use std::sync::Arc;
 
@@ -9,27 +9,28 @@ use super::slot::{Claim, LastTransition, Slot, State};
 /// A transition that a slot took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// The slot. A dynamic slot takes the first of its transitions, its match, as what is left of its partitionable slot.
+    /// The slot. A dynamic slot's first transition is its match. It takes that transition from the state of its
+    /// partitionable slot.
     pub slot: SlotName,
-    /// Where it was.
+    /// The state before the transition.
     pub from: State,
-    /// Where it is.
+    /// The state after the transition.
     pub to: State,
-    /// Number, reason and time.
+    /// The transition's number, reason and time.
     pub taken: LastTransition,
-    /// The proc of its claim: the job's name and the proc's number.
+    /// The proc of the slot's claim: the job's name and the proc's number.
     pub proc: Option<(Arc<str>, u32)>,
 }
 
 impl Noted {
-    /// What a claimed slot just did.
+    /// The transition that a claimed slot just took.
     pub fn of_claimed(slot: &Slot, from: State) -> Option<Self> {
         let taken = slot.phase().last().cloned()?;
         let proc = Some(proc(slot.claim()));
         Some(Self { slot: slot.name().clone(), from, to: slot.state(), taken, proc })
     }
 
-    /// What a slot of this machine just did that nobody has claimed.
+    /// The transition that an unclaimed slot of this machine just took.
     pub fn of_standing(slot: &MachineSlot, machine: &MachineName, from: State) -> Option<Self> {
         let taken = slot.phase().last().cloned()?;
         Some(Self { slot: slot.name(machine), from, to: slot.state(), taken, proc: None })

@@ -1,9 +1,9 @@
-//! Amounts in the units that people write.
+//! Formats amounts in the units that people write.
 
 use std::fmt::Write;
 
-/// An amount in KiB, written in the largest unit of which it has at least one, rounded down to a tenth: `15.9Gi`. 0
-/// has no unit.
+/// An amount in KiB, written in the largest unit in which it is at least one, rounded down to a tenth: `15.9Gi`. 0 has
+/// no unit.
 pub fn bytes(kib: i64) -> String {
     if kib == 0 {
         return "0".to_owned();
@@ -21,12 +21,12 @@ pub fn bytes(kib: i64) -> String {
     }
 }
 
-/// So many of something: `1 proc`, `3 procs`.
+/// A number with its noun: `1 proc`, `3 procs`.
 pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// A weight or a number of units, with two digits behind the point at the most.
+/// A weight or a number of units, with at most two digits behind the point.
 pub fn plain(amount: f64) -> String {
     let rounded = (amount * 100.0).round() / 100.0;
     format!("{rounded}")

@@ -1,7 +1,7 @@
-//! Pods that were made and that no watch has shown yet.
+//! Pods that were created and that no watch has shown yet.
 //!
-//! A watch that has to begin anew lists what there is: a pod that was made and is gone again by then is never seen, and
-//! nobody tells that it went. So a pod that is not seen for a while is asked for.
+//! A watch that has to begin anew lists what exists. So a pod that was created, and is gone again when the watch lists,
+//! is never seen, and nobody says that it went. Therefore a pod that no watch shows for a while is looked up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::ids::{PodRef, PodUid, SlotName};
 use super::slot::Slot;
 use super::time::Time;
 
-/// How long a watch may take to show a pod, before the pod is asked for.
+/// How long a watch may take to show a pod, before the pod is looked up.
 const LATE: Duration = Duration::from_secs(30);
 
-/// Such pods, with the slots that they run in.
+/// The unseen pods, with the slots in which they run.
 #[derive(Clone, Debug, Default)]
 pub struct Unseen {
     pods: BTreeMap<PodUid, (Time, PodRef, SlotName)>,
@@ -23,28 +23,29 @@ pub struct Unseen {
 }
 
 impl Unseen {
-    /// A pod was made, and nobody has seen it.
+    /// Notes that a pod was created and not seen yet.
     pub(super) fn made(&mut self, pod: PodRef, slot: SlotName, now: Time) {
         self.seen(&pod.uid);
         self.by_time.insert((now + LATE, pod.uid.clone()));
         self.pods.insert(pod.uid.clone(), (now + LATE, pod, slot));
     }
 
-    /// A watch has shown it.
+    /// Notes that a watch has shown the pod.
     pub(super) fn seen(&mut self, pod: &PodUid) {
         if let Some((at, ..)) = self.pods.remove(pod) {
             self.by_time.remove(&(at, pod.clone()));
         }
     }
 
-    /// When one is to be asked for, unless it is seen.
+    /// When the next pod is to be looked up, unless a watch shows it before.
     pub fn next(&self) -> Option<Time> {
         self.by_time.first().map(|(at, _)| *at)
     }
 }
 
 impl Pool {
-    /// Pods that should have been seen by now, to be asked for. They are again when that is no answer either.
+    /// The pods that should have been seen by now; the caller looks them up. If a lookup brings no answer, the pod is
+    /// returned again after another [`LATE`].
     pub fn overdue_pods(&mut self, now: Time) -> Vec<(PodRef, SlotName)> {
         let mut overdue = Vec::new();
         while let Some((_, uid)) = self.unseen.by_time.first().filter(|(at, _)| *at <= now).cloned() {
@@ -62,7 +63,7 @@ impl Pool {
         self.slots.get(slot).and_then(Slot::active).is_some_and(|running| running.pod.uid == *uid)
     }
 
-    /// A pod that no watch has shown is not there: it was deleted before one could.
+    /// A lookup found that a pod does not exist. If no watch has shown the pod, it was deleted before a watch could.
     pub(super) fn pod_missing(&mut self, name: &SlotName, pod: PodRef, now: Time) {
         if !self.unseen.pods.contains_key(&pod.uid) || !self.runs_in(name, &pod.uid) {
             return;

@@ -1,39 +1,39 @@
-//! Why procs wait: what a cycle says of jobs that it left without a slot.
+//! Why procs wait: the reasons that a cycle gives for jobs that it left without a slot.
 
 use std::sync::Arc;
 
 use super::ids::JobKey;
 use super::time::Time;
 
-/// Why jobs got no slot.
+/// Why a job got no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RejectReason {
     /// No slot that is left matches the request.
     NoMatch,
-    /// There are slots that match, but the submitter has had its share.
+    /// Slots match, but the submitter has used up its share.
     SubmitterLimit,
     /// The submitter has reached its ceiling.
     Ceiling,
-    /// One of the concurrency limits that the job names is reached.
+    /// A concurrency limit that the job takes is reached.
     ConcurrencyLimit,
-    /// Slots that match are in use, and `PREEMPTION_REQUIREMENTS` does not allow to take them.
+    /// The slots that match are in use, and `PREEMPTION_REQUIREMENTS` is not true for them.
     PreemptionPolicy,
-    /// Slots that match are in use, by jobs that they rank higher.
+    /// The slots that match are in use by jobs that the slots rank higher.
     PreemptionRank,
-    /// The submitter's group, or one above it, has reached its quota.
+    /// The submitter's group, or a group around it, has reached its quota.
     GroupQuota,
-    /// There were no slots left when its turn came.
+    /// No slots were left when the submitter's turn came.
     NoSlots,
-    /// The cycle, or its submitter, had had its time.
+    /// The cycle, or the submitter, has used up its time.
     TimeLimit,
-    /// Evaluating it, or its submitter's jobs before it, has cost what a cycle may spend on that.
+    /// The job, or the submitter's jobs before it, has used up the evaluation steps that a cycle grants.
     EvaluationShare,
-    /// Nothing was found, and an evaluation of one of the job's own expressions was too expensive to be finished.
+    /// No slot was found, and an evaluation of one of the job's own expressions took too many steps to finish.
     TooExpensive,
 }
 
 impl RejectReason {
-    /// It in one word, for conditions and statistics.
+    /// The reason in one word, for conditions and statistics.
     pub const fn word(self) -> &'static str {
         match self {
             Self::NoMatch | Self::NoSlots => "MachinesBusy",
@@ -50,59 +50,60 @@ impl RejectReason {
     }
 }
 
-/// How much there is of something limited, how much is in use, and how much a proc takes.
+/// The state of a limit: how much there is, how much is in use, and how much a proc takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amount {
-    /// Whose limit: the group, the submitter, the concurrency limit.
+    /// Whose limit it is: the name of the group, the submitter or the concurrency limit.
     pub of: Arc<str>,
-    /// What is in use.
+    /// How much is in use.
     pub used: f64,
-    /// What there is in all.
+    /// How much there is in all.
     pub limit: f64,
-    /// What a proc takes; 0 where that depends on the slot.
+    /// How much a proc takes; 0 if that depends on the slot.
     pub wants: f64,
-    /// Whether there may be more for a while than `limit`: what other groups leave.
+    /// Whether more than `limit` may be available for a while, because other groups leave surplus.
     pub may_grow: bool,
 }
 
 impl Amount {
-    /// Whether a proc takes more than there is in all, so that it can never start.
+    /// Whether one proc takes more than the whole limit, so that it can never start.
     pub fn is_too_small(&self) -> bool {
         !self.may_grow && self.wants > self.limit + 1e-9 * self.limit.max(1.0)
     }
 }
 
-/// What bars waiting procs from slots of machines that could run them, with what a person needs to know of it.
+/// What keeps waiting procs from slots of machines that could run them, with the details that a person needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bar {
     /// The group, or one around it, is at its quota.
     GroupQuota(Amount),
-    /// Jobs of no group wait for what no group's quota reserves.
+    /// The job belongs to no group, and the quotas of groups reserve all that is left.
     NoGroup,
-    /// The submitter, or its owner, is at the ceiling.
+    /// The submitter, or its owner, has reached the ceiling.
     Ceiling(Amount),
-    /// A concurrency limit is reached; which of them is not known where that depends on the machine.
+    /// A concurrency limit is reached; `None` if it depends on the machine which limit.
     ConcurrencyLimit(Option<Amount>),
     /// The machines that match are busy.
     Busy {
-        /// The submitter whose turn is first among those who wait for the same.
+        /// The submitter whose turn comes first among those who wait for the same machines.
         first: Option<Arc<str>>,
-        /// Nodes that offer nothing for a while, and why.
+        /// Nodes that offer nothing for the moment, and why.
         withheld: Option<Arc<str>>,
     },
     /// The machines that match keep their present jobs.
     Kept {
-        /// By which expression: PREEMPTION_REQUIREMENTS or RANK.
+        /// The expression that decides so: PREEMPTION_REQUIREMENTS or RANK.
         reason: RejectReason,
-        /// Whose expression it is: `Negotiator default`, `NodePolicy desktops`; none where it is the default.
+        /// The object that sets the expression, such as `Negotiator default` or `NodePolicy desktops`; `None` if it is
+        /// HTCondor's default.
         by: Option<Arc<str>>,
     },
-    /// Anything else: the reason says all there is.
+    /// Any other reason, which needs no details.
     Other(RejectReason),
 }
 
 impl Bar {
-    /// What keeps the procs waiting, in one word.
+    /// The reason in one word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::GroupQuota(amount) if amount.is_too_small() => "GroupQuotaTooSmall",
@@ -127,7 +128,7 @@ impl Bar {
         }
     }
 
-    /// Whether the procs can never start as things are.
+    /// Whether the procs can never start under the present limits.
     pub fn is_for_ever(&self) -> bool {
         match self {
             Self::GroupQuota(amount) | Self::Ceiling(amount) | Self::ConcurrencyLimit(Some(amount)) => {
@@ -142,72 +143,73 @@ impl Bar {
     }
 }
 
-/// What procs of a job wait for that some machine could run.
+/// What procs of a job wait for, if some machine could run the job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waits {
-    /// What bars them.
+    /// What keeps the procs waiting.
     pub bar: Bar,
-    /// Since when that is said.
+    /// Since when that has been so.
     pub since: Time,
 }
 
-/// Whose expression keeps a job from a slot.
+/// The side whose expression keeps a job from a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The job's Requirements.
     Job,
-    /// The machine's: START and what else it requires of jobs.
+    /// The machine's Requirements: START and the other clauses.
     Machine,
 }
 
 /// A clause of Requirements that is not true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedClause {
-    /// Whose.
+    /// The side whose clause it is.
     pub side: Side,
-    /// Its text, cut where it is very long.
+    /// The clause's text, shortened if it is very long.
     pub text: Arc<str>,
-    /// On how many of the slots looked at.
+    /// On how many of the inspected slots the clause fails.
     pub slots: usize,
 }
 
-/// How far the explanation of a job has come that takes more than one cycle.
+/// The progress of an explanation that takes more than one cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explaining {
-    /// What [`Pool::offers`](super::Pool::offers) was at its beginning: it begins again once machines offer something else.
+    /// The value of [`Pool::offers`](super::Pool::offers) when the explanation began. If machines offer something else
+    /// meanwhile, the explanation begins again.
     pub by: u64,
-    /// How many slots have been looked at, and do not match.
+    /// How many slots were inspected and do not match.
     pub slots: usize,
-    /// The clauses that fail on them.
+    /// The clauses that fail on these slots.
     pub clauses: Vec<FailedClause>,
-    /// The slot that is nearest to a match, and how far it is.
+    /// The slot that is nearest to a match, and its distance.
     pub nearest: Option<(usize, usize)>,
-    /// Slots that match, of machines that offer nothing now.
+    /// Slots that match, but whose machines offer nothing now.
     pub withheld: Vec<usize>,
 }
 
 /// Jobs that a cycle left without a slot for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// The reason in one word: that of the condition `Matchable` of the jobs.
+    /// The reason in one word, as in the condition `Matchable` of the jobs.
     pub reason: &'static str,
-    /// Whose it is: a concurrency limit, a group, a submitter, a clause, a field.
+    /// What the reason is about: a concurrency limit, a group, a submitter, a clause or a field.
     pub of: Option<Arc<str>>,
-    /// How many jobs.
+    /// How many jobs have this reason.
     pub jobs: u64,
-    /// How many procs of theirs.
+    /// How many procs of these jobs wait.
     pub procs: u64,
-    /// One of them: the first.
+    /// The first of these jobs, as an example.
     pub example: JobKey,
-    /// The clauses that keep that one from all machines.
+    /// The clauses that keep the example from all machines.
     pub clauses: Arc<[FailedClause]>,
 }
 
 /// Why a cycle left jobs without a slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rejections {
-    /// The reasons that most procs wait for, these first. Bounded.
+    /// The reasons, those of most procs first. The number is bounded.
     pub reasons: Vec<Rejected>,
-    /// Procs that wait for others.
+    /// How many procs wait for other reasons.
     pub other_procs: u64,
 }

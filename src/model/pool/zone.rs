@@ -1,26 +1,27 @@
-//! Time zones: how far local time is from Greenwich, and until when.
+//! Time zones: the offset of local time from UTC, and when it changes.
 
 use std::sync::Arc;
 
 use super::time::Time;
 
-/// A time zone, for `ClockMin` and `ClockDay` of the machines in it. Its table is the shell's to make: none is looked up here.
+/// A time zone, for `ClockMin` and `ClockDay` of the machines in it. The shell supplies the table of changes; nothing
+/// is looked up here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Zone {
-    /// Local time before the first change, in seconds east of Greenwich.
+    /// The offset of local time before the first change, in seconds east of Greenwich.
     first: i32,
-    /// When it changes, in order, and to what.
+    /// The times at which the offset changes, in order, each with the new offset.
     changes: Arc<[(Time, i32)]>,
 }
 
 impl Zone {
-    /// A zone with this offset in seconds, and these changes of it. They are put in order.
+    /// A zone that begins with the offset `first`, in seconds. The changes may be in any order.
     pub fn new(first: i32, mut changes: Vec<(Time, i32)>) -> Self {
         changes.sort_unstable();
         Self { first, changes: changes.into() }
     }
 
-    /// Seconds east of Greenwich.
+    /// The offset at the time `now`, in seconds east of Greenwich.
     pub fn offset(&self, now: Time) -> i32 {
         let passed = self.changes.partition_point(|(at, _)| *at <= now);
         passed
@@ -29,7 +30,7 @@ impl Zone {
             .map_or(self.first, |(_, offset)| *offset)
     }
 
-    /// When the offset changes next.
+    /// When the offset next changes after `now`.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         self.changes.get(self.changes.partition_point(|(at, _)| *at <= now)).map(|(at, _)| *at)
     }

@@ -21,12 +21,12 @@ const NAMED: usize = 3;
 /// What making a slot's ad costs, in steps of evaluation.
 const AD: u64 = 1000;
 
-/// What explaining a job came to.
+/// The result of explaining a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Explained {
-    /// Whether a machine could run it, and the clauses because of which none could.
+    /// Whether a machine could run the job, and the clauses because of which none could.
     Whole(Matchable, Arc<[FailedClause]>),
-    /// The explanation has to go on.
+    /// The explanation has taken its steps, and must go on later.
     Part(Explaining),
 }
 
@@ -95,7 +95,7 @@ impl<'a> Offers<'a> {
             }
             let Some(ad) = self.ad(place) else { break };
             let offered = place < self.offered;
-            // What machines lack that offer nothing now is no reason.
+            // Clauses that fail on machines that offer nothing now are not reported.
             let mut other = Tally::default();
             let look = if offered { &mut tally } else { &mut other }.look(&spec.ad, ad, &env);
             match look {

@@ -56,7 +56,7 @@ impl Tally {
         }
         let sides = [&report.my, &report.target].into_iter().filter(|side| !side.accepts);
         let failed: usize = sides.map(|side| side.failed().count().max(1)).sum();
-        // Of slots that lack as much, one that the job accepts is nearer.
+        // If two slots lack equally much, a slot that the job accepts is nearer.
         let failed = 2 * failed + usize::from(!report.my.accepts);
         Look::Counted { failed, steps: report.my.steps + report.target.steps }
     }
@@ -78,8 +78,8 @@ impl Tally {
         }
     }
 
-    /// The clauses that fail on most slots, most slots first. Of clauses that fail on equally many, the job's come before the
-    /// machines', and otherwise those that were counted first.
+    /// The clauses that fail on most slots, most slots first. If clauses fail on equally many slots, the job's come
+    /// before the machines', and clauses that were counted earlier come first.
     pub(super) fn into_clauses(mut self) -> Arc<[FailedClause]> {
         self.0.sort_by_key(|clause| (std::cmp::Reverse(clause.slots), clause.side));
         self.0.truncate(KEPT);

@@ -84,9 +84,10 @@ impl GpuDemands {
     }
 }
 
-/// The clauses of Requirements by which a slot must have what the job asks for besides CPUs, memory and disk: `TARGET.<R> >=
-/// Request<R>`, or, if the job requires something of its devices, a count of the free ones that are so. A slot's own
-/// Requirements say nothing of resources that its machine has none of.
+/// The clauses of Requirements that demand what the job requests besides CPUs, memory and disk:
+/// `TARGET.<R> >= Request<R>`, or, if the job requires properties of its devices, a count of the free devices that have
+/// them. The job must demand this itself, because the slot's Requirements ignore resources that the machine does not
+/// have.
 ///
 /// A job that names a Kubernetes resource also needs a machine on which `<R>` counts that resource.
 pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {
@@ -102,7 +103,7 @@ pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {
             format!("TARGET.{name} >= Request{name}")
         };
         match resource {
-            // A name without a domain is that of a MACHINE_RESOURCE_<name>, whose case means nothing.
+            // A name without a domain is the name of a MACHINE_RESOURCE_<name>, in upper or lower case.
             Some(resource) => {
                 let same = if resource.contains('/') { "=?=" } else { "==" };
                 let resource = quoted(resource, '"');
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(submit(&twice).unwrap_err().first().map(|problem| problem.reason), Some("SaidTwice"));
     }
 
-    /// What is asked for is said once, so that a match and its claim are held to the same amounts.
+    /// Requests are said in one place, so that a match and its claim use the same amounts.
     #[test]
     fn requests_are_said_once() {
         for name in

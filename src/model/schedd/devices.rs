@@ -1,11 +1,11 @@
-//! What keeps a machine's devices from meeting `RequireGPUs`: the best device, and what it lacks.
+//! Explains why no device of a machine meets `RequireGPUs`: names the best device, and what that device lacks.
 
 use super::nearest::shown;
 use crate::pool::units::counted;
 use crate::pool::{GPUS, Machine, classad_name};
 use classad::{Ad, Env, Expr, Value, explain_match};
 
-/// The attributes by which bounds on devices are said, and the fields that set them.
+/// The attributes of a job that bound the properties of GPUs, and the fields that set them.
 const FIELDS: [(&str, &str); 4] = [
     ("GPUsMinCapability", "spec.requests.gpusMinimumCapability"),
     ("GPUsMaxCapability", "spec.requests.gpusMaximumCapability"),
@@ -13,8 +13,8 @@ const FIELDS: [(&str, &str); 4] = [
     ("GPUsMinRuntime", "spec.requests.gpusMinimumRuntime"),
 ];
 
-/// The field of the job that no device of the machine meets, and what the best one has instead; none where the machine's devices
-/// are not known one by one.
+/// The field of the job that no device of the machine meets, and what the best device has instead. `None` if the job
+/// has no `RequireGPUs`.
 pub(super) fn lack(job: &Ad, machine: &Machine, env: &Env) -> Option<(&'static str, String)> {
     let require = job.get("RequireGPUs")?;
     let mut asking = job.clone();

@@ -1,14 +1,15 @@
-//! `use FEATURE : AssignAccountingGroup` in a `SubmitPolicy`'s text: which accounting groups owners have.
+//! Reads `use FEATURE : AssignAccountingGroup` from a `SubmitPolicy`'s text: the accounting groups of owners.
 //!
-//! The feature is a transform, two submit requirements and a map. What it defines is acted on as long as it stands there word
-//! for word, and the map's lines are those of `CLASSAD_USER_MAPDATA_AssignAccountingGroup`: there are no files here.
+//! In HTCondor the feature consists of a transform, two submit requirements and a map. The operator acts on the feature
+//! only if the text leaves the feature's definitions unchanged. The map is
+//! `CLASSAD_USER_MAPDATA_AssignAccountingGroup`, since no files can be read here.
 
 use crate::pool::GroupMap;
 use crate::startd::config::{Remark, Severity};
 use condor_config::user_map::UserMap;
 use condor_config::{Config, Host, Reader, Source};
 
-/// The name of the feature, and of its transform, its requirement and its map.
+/// The name of the feature, of its transform, of its requirement and of its map.
 const FEATURE: &str = "AssignAccountingGroup";
 const DATA: &str = "CLASSAD_USER_MAPDATA_AssignAccountingGroup";
 const FILE: &str = "CLASSAD_USER_MAPFILE_AssignAccountingGroup";
@@ -19,7 +20,7 @@ const MAPS: &str = "SCHEDD_CLASSAD_USER_MAP_NAMES";
 const IMMUTABLE: &str = "IMMUTABLE_JOB_ATTRS";
 const CHECK: &str = "CheckRequestedGroup";
 
-/// What the feature defines.
+/// The knobs that the feature defines.
 const DEFINED: [&str; 5] = [
     "JOB_TRANSFORM_AssignAccountingGroup",
     "SUBMIT_REQUIREMENT_AssignAccountingGroup",
@@ -27,10 +28,10 @@ const DEFINED: [&str; 5] = [
     "SUBMIT_REQUIREMENT_CheckRequestedGroup",
     "SUBMIT_REQUIREMENT_CheckRequestedGroup_REASON",
 ];
-/// What the feature adds to, and the map's own.
+/// The lists that the feature adds to, and the knobs of its map.
 const ADDED_TO: [&str; 7] = [TRANSFORMS, REQUIREMENTS, MAPS, IMMUTABLE, DATA, FILE, PREFIX];
 
-/// Reads the map, where the feature is in use, and takes back what the remarks say of it: that nothing acts on it.
+/// Reads the map, if the feature is in use. Removes remarks that say that nothing acts on the feature's knobs.
 pub(super) fn read(config: &Config, remarks: &mut Vec<Remark>) -> Option<GroupMap> {
     let names = |list: &str| config.list(list).unwrap_or_default();
     let lists = |list: &str, name: &str| names(list).iter().any(|each| each.eq_ignore_ascii_case(name));
@@ -43,7 +44,7 @@ pub(super) fn read(config: &Config, remarks: &mut Vec<Remark>) -> Option<GroupMa
         return None;
     }
     let ours = |name: &str| DEFINED.iter().chain(&ADDED_TO).any(|ours| ours.eq_ignore_ascii_case(name));
-    // What else is in a list is not acted on, and is told.
+    // Other names in the lists are not acted on, and the remarks about them stay.
     let alone = |list: &str| {
         let own = feature.list(list).unwrap_or_default();
         names(list).iter().all(|name| own.contains(name))
@@ -63,7 +64,7 @@ pub(super) fn read(config: &Config, remarks: &mut Vec<Remark>) -> Option<GroupMa
             remarks.extend(file.map(|file| Remark::of_knob(config, file, Severity::Error, message)));
             return None;
         }
-        // Said already, with the text.
+        // Another remark has reported the value already.
         Err(_) => return None,
     };
     let by_prefix = config.boolean(PREFIX).ok().flatten().unwrap_or(false);
@@ -75,7 +76,7 @@ pub(super) fn read(config: &Config, remarks: &mut Vec<Remark>) -> Option<GroupMa
     Some(GroupMap { owners, checked })
 }
 
-/// The configuration that the feature makes by itself.
+/// The configuration that the feature makes alone, without the rest of the text.
 fn feature(checked: bool) -> Option<Config> {
     let text = format!("use FEATURE : {FEATURE}(map, {})\n", if checked { "True" } else { "False" });
     Reader::new(Host::none()).subsystem("SCHEDD").read(&[Source::block("feature", &text)]).into_config().ok()
@@ -136,7 +137,7 @@ mod tests {
         );
     }
 
-    /// Whoever changes what the feature does is told that nothing acts on it; so is who has other transforms beside it.
+    /// If the text changes what the feature does, or has other transforms too, remarks say that nothing acts on these.
     #[test]
     fn what_differs_from_the_feature_is_not_acted_on() {
         let feature = "use FEATURE : AssignAccountingGroup(m)\n";

@@ -1,8 +1,8 @@
-//! Jobs: held when accepted, released when they are being deleted and nothing of them is left.
+//! Puts the operator's finalizer on accepted jobs, and takes it off once a deleted job has no claims and pods left.
 
 use crate::pool::{Effect, Job, JobFinalizer, JobUid, Pool, Problem};
 
-/// Looks at a job that changed.
+/// Reviews a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     if pool.jobs().get(uid).is_some_and(|cluster| !cluster.removing) {
         tell_group(pool, uid);
@@ -37,7 +37,8 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Says once that the group is missing, and says it again only after it was there.
+/// Warns the job's author once that the group is missing or not allowed. Warns again only if the group was usable in
+/// between.
 fn tell_group(pool: &mut Pool, uid: &JobUid) {
     let Some(problem) = pool.jobs().get(uid).map(|cluster| group_problem(pool, cluster)) else { return };
     let told = pool.edit_job(uid, |cluster| {

@@ -1,12 +1,12 @@
-//! What a submission takes of things that are limited.
+//! The concurrency limits that a submitted job takes.
 
 use super::submit::{Submission, expression};
 use crate::pool::Problem;
 use crate::pool::limits::{CONCURRENCY_LIMITS, Wants};
 use classad::Ad;
 
-/// Puts `ConcurrencyLimits` into the job's ad. Names that are none are refused, as `condor_submit` does: the negotiator would
-/// ignore them.
+/// Puts `ConcurrencyLimits` into the job's ad. Invalid names are refused, as by `condor_submit`, since the negotiator
+/// would ignore them.
 pub(super) fn put_into(ad: &mut Ad, submission: &Submission, problems: &mut Vec<Problem>) {
     let list = submission.limits.join(",");
     if let Err(error) = Wants::parse_strictly(&list) {

@@ -1,4 +1,5 @@
-//! The schedd's part: what a submission becomes, the order of procs, claims and their activation.
+//! The schedd's part: makes jobs of submissions, keeps the order of procs, makes claims of matches, and activates
+//! claims.
 
 mod analysis;
 mod caps;

@@ -1,4 +1,4 @@
-//! What a slot lacks of what a job asks for, in words: for the slot that comes nearest to a match.
+//! Says in words which demands of a job a slot does not meet, and which demands of the slot the job does not meet.
 
 use super::devices;
 use crate::pool::units::{bytes, counted, readable};
@@ -14,15 +14,15 @@ const LENGTH: usize = 256;
 /// Something that keeps a slot and a job from matching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
-    /// Whose expression it is.
+    /// The side whose expression is not true.
     pub side: Side,
-    /// The field of the job that asks for it; empty where the machine refuses.
+    /// The field of the job that makes the demand; empty if the machine refuses the job.
     pub field: String,
     /// What is lacking, as a sentence after the slot's name: `has Arch "X86_64", and TARGET.Arch == "PPC64" is asked for`.
     pub text: String,
 }
 
-/// Everything that keeps a slot and a job from matching. `machine` is whose slot it is, where that is known.
+/// Everything that keeps a slot and a job from matching. `machine` is the slot's machine, if known.
 pub fn lacks(job: &Ad, slot: &Ad, machine: Option<&Machine>, env: &Env) -> Vec<Lack> {
     let report = explain_match(job, slot, env);
     let mut found: Vec<Lack> = Vec::new();
@@ -100,7 +100,7 @@ fn of_machine(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, e
     }
     let start = clause.text.eq_ignore_ascii_case("START").then(|| slot.get("Start")).flatten();
     let expression = start.map_or_else(|| clause.text.clone(), |start| format!("START = {start}"));
-    // What START says while a node is drained is the drain's, and not the policy's.
+    // While a node is drained, START comes from the drain and not from the policy.
     let is_start = start.is_some() || clause.text.eq_ignore_ascii_case("false");
     if let Some(draining) = machine.and_then(|machine| machine.draining.as_ref()).filter(|_| is_start) {
         return vec![lack(match &draining.why {
@@ -116,7 +116,7 @@ fn of_machine(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, e
     vec![lack(format!("refuses the job by {}{by}{has}", shown(&expression)))]
 }
 
-/// The resources of which a slot has less than a job asks for.
+/// The resources of which the slot has less than the job requests.
 fn too_little(job: &Ad, slot: &Ad, env: &Env) -> Vec<String> {
     let number = |ad: &Ad, name: &str| ad.eval_attr(name, None, env).as_int();
     let mut short = Vec::new();
@@ -142,7 +142,7 @@ pub(super) fn amount(name: &str, amount: i64) -> String {
     }
 }
 
-/// An expression or a value as it is shown: cut where it is very long.
+/// An expression or a value for people, shortened if it is very long.
 pub(super) fn shown(text: &str) -> String {
     let text = readable(text);
     let end = (0..=LENGTH.min(text.len())).rev().find(|end| text.is_char_boundary(*end));

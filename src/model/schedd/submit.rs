@@ -78,8 +78,9 @@ const PROTECTED: &[&str] = &[
     "User",
 ];
 
-/// The beginnings of names that the operator sets itself: what the job requests is said once, in `spec.requests`, and matches and
-/// claims are held to the same amounts. `_cp_orig_Request<R>` is the request before a consumption policy changed it.
+/// The beginnings of names of attributes that the operator sets itself. A job says only in `spec.requests` what it
+/// requests, so that matches and claims use the same amounts. `_cp_orig_Request<R>` is the request before a consumption
+/// policy changed it.
 const RESERVED: &[&str] = &["Request", "_cp_"];
 
 /// Whether the operator sets an attribute of this name itself.
@@ -241,7 +242,7 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
     u32::try_from(submission.count).unwrap_or(0)
 }
 
-/// Two resources that ads call the same cannot be told apart by a slot.
+/// Checks that no two requested resources have the same name in ads: a slot could not tell them apart.
 fn check_names(request: &Request, problems: &mut Vec<Problem>) {
     let asked = request.extended.iter().filter(|(_, amount)| **amount > 0).map(|(name, _)| name);
     let mut names = BTreeMap::new();

@@ -1,15 +1,15 @@
-//! Why a job's procs do not run, decided and worded in one place. Conditions, the column Why, events and `kubectl slotwright q`
-//! all have their texts from here.
+//! Decides why a job's procs do not run, and words the reason. Conditions, the column Why, events and
+//! `kubectl slotwright q` all take their texts from here.
 
 use crate::pool::units::{counted, plain};
 use crate::pool::{
     Amount, Bar, JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, VacateReason, Waits,
 };
 
-/// What is said of a job in one respect: the status, reason and message of a condition.
+/// The status, reason and message of one condition of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// True or False; `None` is Unknown.
+    /// True or False; `None` means Unknown.
     pub status: Option<bool>,
     /// The reason in one word.
     pub reason: &'static str,
@@ -17,7 +17,7 @@ pub struct Said {
     pub text: String,
 }
 
-/// Why procs of a job do not run, in one text; none where none waits and none is held.
+/// Why procs of a job do not run, in one text; `None` if no proc waits and none is held.
 pub fn why(cluster: &Job, problems: &[Problem]) -> Option<String> {
     if cluster.removing {
         return None;
@@ -35,7 +35,7 @@ pub fn why(cluster: &Job, problems: &[Problem]) -> Option<String> {
 pub fn matchable(cluster: &Job) -> Said {
     let said = |status, reason, text: &str| Said { status, reason, text: text.to_owned() };
     match (&cluster.matchable, &cluster.waits) {
-        // Nothing is looked for any more, and what an earlier operator found is forgotten.
+        // Nothing searches for a node any more, and what an earlier operator found is not known.
         _ if cluster.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
         (Matchable::No(problem), _) => said(Some(false), problem.reason, &problem.to_string()),
         // As long as no cycle has found out whether any slot could match, busy slots say nothing about the job.
@@ -53,7 +53,7 @@ pub fn matchable(cluster: &Job) -> Said {
     }
 }
 
-/// What is said while procs wait because the API server refused a pod.
+/// What the conditions say while procs wait because the API server refused a pod.
 pub fn refused(cluster: &Job) -> Option<Said> {
     let why = cluster.refused.as_deref().filter(|_| !cluster.idle.is_empty())?;
     let text = format!(
@@ -63,7 +63,7 @@ pub fn refused(cluster: &Job) -> Option<Said> {
     Some(Said { status: Some(true), reason: "RefusedByServer", text })
 }
 
-/// What is said while procs are held.
+/// What the conditions say while procs are held.
 pub fn held(cluster: &Job) -> Option<Said> {
     let (first, hold) = cluster.on_hold.first_key_value()?;
     let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
@@ -88,7 +88,7 @@ pub fn held(cluster: &Job) -> Option<Said> {
     Some(Said { status: Some(true), reason, text })
 }
 
-/// What bars procs from slots that they match, for people.
+/// The text for people about what keeps procs from slots that they match.
 pub fn barred(bar: &Bar) -> String {
     match bar {
         Bar::GroupQuota(amount) if amount.is_too_small() => format!(
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// What a group may take of others' quotas is not known beforehand.
+    /// How much surplus a group may use is not known beforehand.
     #[test]
     fn a_group_that_accepts_surplus_may_get_more_than_its_quota() {
         let bar = Bar::GroupQuota(Amount { may_grow: true, ..amount("g", 0.0, 8.0, 12.0) });

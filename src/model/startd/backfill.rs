@@ -1,7 +1,7 @@
-//! Backfill work of a machine's slots: which pods there are to be, and which have to go.
+//! Backfill work of a machine's slots: decides which pods are created, and which have to end.
 //!
-//! Source: the manual's "Backfill State". The work is a pod that holds what of its slot nobody has claimed. Like the BOINC
-//! client it ends before its slot is anything else, and a policy's answer is all that it asks for to begin.
+//! Source: the manual's "Backfill State". A backfill pod holds the unclaimed resources of its slot. Like HTCondor's
+//! BOINC client, the pod ends before its slot leaves Backfill, and begins as soon as the policy allows.
 
 use std::sync::Arc;
 
@@ -13,17 +13,19 @@ use crate::pool::{
     PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Time,
 };
 
-/// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
+/// The grace period of a pod that is killed, in seconds. With a grace period of 0, the API server would delete the pod
+/// before its end is confirmed.
 const KILL_GRACE: u32 = 1;
 
-/// Whether a slot is to do backfill work where its policy says so: it may, and there is something to do it with.
+/// Whether a slot can do backfill work: the policy has a template and enables backfill, and resources are left for a
+/// pod, or a pod exists.
 pub(super) fn fills(pool: &Pool, machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> bool {
     template(machine, slot, config).is_some()
         && (size(machine, slot, &machine.available()).is_some()
             || pool.backfill().stage(&slot.name(&machine.facts.name)) != BackfillStage::None)
 }
 
-/// What a slot does when idle.
+/// The template of the slot's backfill work; `None` if the policy has none or does not enable backfill.
 fn template<'a>(
     machine: &Machine,
     slot: &MachineSlot,
@@ -32,7 +34,8 @@ fn template<'a>(
     config.backfill.as_ref().filter(|_| machine.slot_config(config, slot.id).policy.enable_backfill)
 }
 
-/// What a slot's pod would hold where there is this much: a static slot's share, or all that is left of a partitionable one.
+/// The size of the slot's pod if `room` is left on the machine: a static slot's whole share, or everything that is left
+/// of a partitionable slot. `None` if no pod fits.
 fn size(machine: &Machine, slot: &MachineSlot, room: &Resources) -> Option<Resources> {
     let mut size = slot.uncarved().at_most(room);
     if slot.kind == SlotKind::Static && !slot.total.fits_in(&size) {
@@ -47,8 +50,8 @@ fn size(machine: &Machine, slot: &MachineSlot, room: &Resources) -> Option<Resou
     (size.cpus > 0 && size.memory_mib > 0).then_some(size)
 }
 
-/// Whether a slot's work has to end for what comes after it: claims wait for what it holds, the policy has another template
-/// now, or the slot has become twice as large.
+/// Whether a slot's work must end for what comes after it: claims wait for what the work holds, the policy has another
+/// template now, or the slot has become twice as large.
 pub(super) fn is_in_the_way(
     pool: &Pool,
     machine: &Machine,
@@ -59,7 +62,7 @@ pub(super) fn is_in_the_way(
     let over_holds = |slot: &MachineSlot| pool.backfill().over_holds(machine, slot, &none);
     let lives = |work: &&Work| work.lives() && work.facts.slot == Some(slot.id);
     over_holds(slot)
-        // Where it is nobody's in particular, it is everybody's.
+        // If the machine is overfull but no single slot is, the work of every slot is in the way.
         || pool.backfill().crowds(machine, &none) && !machine.slots().any(over_holds)
         || pool
             .backfill()
@@ -84,7 +87,8 @@ fn is_outdated(
     !work.is_of(name, template) || outgrown()
 }
 
-/// Gives the slots of a machine just seen the work that they did under an earlier leader.
+/// Puts slots of a machine that was just seen into Backfill/Idle, if their backfill work was started under an earlier
+/// leader.
 pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time) {
     if !matches!(offer, Offer::Offered | Offer::Cordoned) {
         return;
@@ -113,7 +117,8 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
     }
 }
 
-/// Ends the pods that have to go, and asks for those that are to be. Comes after the slots took their transitions.
+/// Asks for the deletion of pods that have to end, and for the creation of new ones. The slots have taken their
+/// transitions before.
 pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
     for (slot, namespace) in pool.overdue_backfill(name, now) {
         effects.push(Effect::LookForBackfill { slot, namespace });
@@ -141,16 +146,16 @@ pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
     make(pool, name, &config, offer, now, effects);
 }
 
-/// What is asked of a pod that has to go.
+/// How a pod that has to end is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ask {
-    /// Nothing: it goes already.
+    /// Not at all: somebody else deletes it already.
     Note,
-    /// To end in its own time.
+    /// By a deletion with the pod's own grace period.
     Delete,
-    /// To end at once.
+    /// By a deletion with the shortest grace period.
     Kill,
-    /// To be gone: nothing runs in it, or nobody is left to confirm its end.
+    /// By force: no program runs in the pod, or nobody is left to confirm its end.
     Force,
 }
 
@@ -235,7 +240,7 @@ fn plan(
     if !may {
         return None;
     }
-    // What other slots' work holds is theirs, though nobody has claimed it.
+    // The resources of other slots' backfill pods are not free, although no claim has them.
     let mut room = Capacity::of(&machine.available());
     room.subtract(&pool.backfill().held(machine));
     let resources = size(machine, slot, &room.whole())?;
@@ -245,7 +250,7 @@ fn plan(
     Some(Plan { slot: slot_name, template, policy: (policy, uid), resources, tolerations })
 }
 
-/// When a machine's backfill work has to be looked at though nothing happens.
+/// When a machine's backfill work must next be looked at, even if nothing happens.
 pub(super) fn again(pool: &Pool, machine: &Machine, config: &StartdConfig, now: Time) -> Option<Time> {
     let name = &machine.facts.name;
     let kills = pool.backfill().on(name).filter(|work| work.lives() && !work.killed).filter_map(|work| {

@@ -1,4 +1,4 @@
-//! How much to carve for a job.
+//! Decides how much is carved for a job.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,25 @@ use crate::pool::{
 };
 use classad::{Ad, Env, symmetric_match};
 
-/// What a match becomes.
+/// The result of carving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carving {
-    /// A slot of this size.
+    /// The claim gets a slot of this size.
     Slot(Resources),
-    /// The job does not fit, or one of the two does not want the other (any more).
+    /// The job does not fit, or one of the two Requirements is not true (any more).
     Refused,
-    /// The dynamic slot itself would not let the job in: its `START` looks at how small it is, or that it is a dynamic slot.
+    /// The `START` of the dynamic slot itself would refuse the job: it reads the slot's size, or that the slot is
+    /// dynamic.
     Unwilling,
 }
 
-/// Carves for a job from what is left of a machine: both sides' `Requirements` are asked once more, since the match may
-/// be older than what is left. How much the slot gets, the slot's `MODIFY_REQUEST_EXPR_*` make of the request; where that
-/// does not fit, it gets what the job asked for, unless `MUST_MODIFY_REQUEST_EXPRS` is true. Of devices it gets the first
-/// free ones that the job's `Require<R>` admits. Under a consumption policy it gets what that says.
+/// Carves for a job from what is left of a machine. Both sides' `Requirements` are evaluated again, since the match may
+/// be older than what is left. The size of the dynamic slot is what the slot's `MODIFY_REQUEST_EXPR_*` make of the
+/// request. If that does not fit, the size is what the job requested, unless `MUST_MODIFY_REQUEST_EXPRS` is true. Of
+/// devices, the slot gets the first free ones that the job's `Require<R>` admits. Under a consumption policy, the
+/// policy decides the size.
 ///
-/// What is carved must itself let the job in. A static slot is taken as it is.
+/// The carved slot must itself let the job in. A static slot is taken as it is.
 pub fn carve(
     machine: &Machine,
     slot: &MachineSlot,
@@ -56,7 +58,7 @@ pub fn carve(
     }
 }
 
-/// Whether the slot that is carved of one with this ad lets the job in. What the job asks for it has been given.
+/// Whether the `START` of the dynamic slot lets the job in. The slot has what the job requested.
 fn lets_in(machine: &Machine, slot: &MachineSlot, ad: &Ad, carved: &Resources, job: &Ad, env: &Env) -> bool {
     let same_for_all = ad.get("Start").is_none_or(|start| start.as_literal().is_some());
     if same_for_all || slot.kind == SlotKind::Static {
@@ -66,8 +68,8 @@ fn lets_in(machine: &Machine, slot: &MachineSlot, ad: &Ad, carved: &Resources, j
     start.as_bool_equiv() == Some(true)
 }
 
-/// What a dynamic slot takes of a partitionable one: as much as the slot's consumption policy says, or else what its
-/// expressions make of the request. None where one of the two does not want the other.
+/// What a dynamic slot takes of a partitionable slot: the amounts of the slot's consumption policy, or else what the
+/// slot's expressions make of the request. `None` if one of the two Requirements is not true, or the job does not fit.
 fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Carved> {
     match seen_by(ad, job, env) {
         Some(seen) => {
@@ -78,18 +80,18 @@ fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Opti
     }
 }
 
-/// The job as a slot with a consumption policy sees it; none where the slot has no such policy.
+/// The job's ad as a slot with a consumption policy sees it; `None` if the slot has no such policy.
 fn seen_by(ad: &Ad, job: &Ad, env: &Env) -> Option<Result<Ad, NotConsumed>> {
     let resources = consumed(ad, env)?;
     let seen = consumption(ad, &resources, job, env).map(|mut taken| {
-        // A part of a KiB takes all of it.
+        // A part of a KiB counts as a whole one.
         taken.entry("Disk".to_owned()).and_modify(|disk| *disk = disk.ceil());
         as_consumed(job, &taken)
     });
     Some(seen)
 }
 
-/// Whether a slot has enough left for a job, whatever either of the two requires of the other.
+/// Whether a slot has enough left for a job. The Requirements of both sides do not count.
 pub fn has_room(
     machine: &Machine,
     slot: &MachineSlot,
@@ -107,9 +109,9 @@ pub fn has_room(
     fits && has_all_kinds(machine, request)
 }
 
-/// The part of a claimed slot that is a job's: the size of the job's pod. A dynamic slot may have been carved for a larger job
-/// of the claim; the part is then what would be carved of the slot, whatever either of the two requires of the other. A static
-/// slot is the job's as a whole. None if the job does not fit.
+/// The part of a claimed slot that is a job's: the size of the job's pod. A dynamic slot may have been carved for a
+/// larger job of the same claim; the part is then what would be carved out of the slot, without regard to the
+/// Requirements of both sides. A static slot is the job's as a whole. `None` if the job does not fit.
 ///
 /// `ad` is the slot's ad, without a job.
 pub fn part_of(
@@ -128,12 +130,13 @@ pub fn part_of(
         return None;
     }
     let mut room = room(machine, slot.resources());
-    // Of a resource that the slot has none of, the job finds 0: it would otherwise not be asked whether it wants any.
+    // If the slot has none of a resource, the amount is 0, so that a request for the resource is refused instead of
+    // ignored.
     for name in machine.total.by_classad_name().into_keys() {
         room.amounts.custom.entry(name).or_insert(0);
     }
     let mut whole = ad.clone();
-    // A consumption policy is a partitionable slot's; here it divides the dynamic slot in the same way.
+    // Only partitionable slots have consumption policies. Here the policy divides the dynamic slot in the same way.
     whole.set("PartitionableSlot", true);
     let taken = match seen_by(&whole, job, env) {
         Some(seen) => carve_as_requested(&seen.ok()?, ad, &room, env).ok(),
@@ -142,15 +145,15 @@ pub fn part_of(
     resources(machine, taken?).filter(|part| part.fits_in(slot.resources()))
 }
 
-/// Whether the machine counts each resource that the job asks for. The job's own Requirements ask for that too: a match that
-/// would fail here is not made.
+/// Whether the machine counts each resource that the job requests. The job's own Requirements demand that too, so that
+/// no match is made that would fail here.
 fn has_all_kinds(machine: &Machine, request: &Request) -> bool {
     let asked = request.extended.iter().filter(|(_, amount)| **amount > 0);
     (request.gpus <= 0 || machine.total.called(GPUS).is_some())
         && asked.map(|(name, _)| machine.total.named(name)).all(|named| named.is_some())
 }
 
-/// What is left of a machine, as requests are held against it.
+/// What is left of a machine, in the form with which requests are compared.
 fn room(machine: &Machine, left: &Resources) -> Left {
     let counted = |resource: &ResourceName| machine.total.called(&classad_name(resource)) == Some(resource);
     let free = left.devices.iter().filter(|(resource, _)| counted(resource)).map(|(resource, ids)| {
@@ -171,12 +174,12 @@ fn room(machine: &Machine, left: &Resources) -> Left {
     }
 }
 
-/// Disk is not managed where the node reports none.
+/// Whether disk is managed: the node reports how much it has.
 fn is_disk_managed(machine: &Machine) -> bool {
     machine.total.disk_kib > 0
 }
 
-/// What a dynamic slot takes, under the names of the machine's resources.
+/// What a dynamic slot takes, under the machine's names of the resources.
 fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
     let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
     for (name, amount) in taken.amounts.custom {
@@ -194,8 +197,8 @@ fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
     Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
 }
 
-/// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the
-/// negotiator.
+/// `SLOT_WEIGHT` of a slot of this size: what its claim costs. As in HTCondor's negotiator, a negative or infinite
+/// number counts as 1.
 pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, env: &Env) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
     let cpus = resources.cpus as f64;
@@ -210,12 +213,12 @@ pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, 
     for (name, amount) in resources.by_classad_name() {
         ad.set(&*name, amount);
     }
-    // As in HTCondor, what is no number is as if it was not set, and a negative number is 1.
+    // As in HTCondor, a value that is no number counts as if SLOT_WEIGHT were not set.
     let Some(weight) = expr.eval(Some(&ad), None, env).as_number() else { return cpus };
     if weight >= 0.0 && weight.is_finite() { weight } else { 1.0 }
 }
 
-/// A dynamic slot without GPUs has none, although its machine has some.
+/// The machine's resources with an amount of 0. A dynamic slot without GPUs has none, although its machine has some.
 fn machine_resource_names(ad: &Ad) -> Vec<(String, i64)> {
     let names = ad.eval_attr("MachineResources", None, &Env::at(0));
     names.as_str().unwrap_or_default().split(' ').skip(3).map(|name| (name.to_owned(), 0)).collect()

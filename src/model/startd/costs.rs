@@ -1,8 +1,10 @@
-//! What draining a machine would cost now, and how long it would take: what `condor_defrag` chooses machines by.
+//! Computes what draining a machine would cost now, and how long it would take. `condor_defrag` chooses machines by
+//! these attributes.
 //!
-//! Source: the machine attributes `ExpectedMachineGracefulDrainingBadput`, `...Completion` and those of a quick drain. Badput
-//! is in CPU seconds: what jobs have run, and what they would run until they are gone. Completions are times. All of it moves
-//! with the time, so that it stands in the ad as expressions, which change only when a job begins or ends.
+//! Source: the machine attributes `ExpectedMachineGracefulDrainingBadput`, `...Completion`, and the same for a quick
+//! drain. Badput is in CPU seconds: what jobs have run, and what they would still run until they are gone. Completions
+//! are times. All of these change as time passes. So the ad has expressions over the time, which change only when a job
+//! begins or ends.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -12,7 +14,7 @@ use super::view::seconds;
 use crate::pool::{Expected, Machine, MachineName, Pool, Running, Time};
 use classad::Expr;
 
-/// Works out anew what draining a machine would cost.
+/// Updates the attributes of a machine that say what a drain would cost.
 pub fn expect_costs(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let jobs: Vec<Job> = machine
@@ -26,12 +28,12 @@ pub fn expect_costs(pool: &mut Pool, name: &MachineName, now: Time) {
     }
 }
 
-/// A job that runs.
+/// A job that runs on the machine.
 struct Job {
     cpus: i64,
-    /// How long it has run: so many seconds less than the time is, or so many.
+    /// How long the job has run.
     ran: Ran,
-    /// How long it may run in all, and how long vacate.
+    /// How long the job may run in all, and how long it may vacate, in seconds.
     granted: (i64, i64),
 }
 
@@ -51,7 +53,7 @@ impl Job {
         Self { cpus, ran, granted: job.pledged }
     }
 
-    /// How long it has run, with so many seconds more.
+    /// An expression for how long the job has run, plus `more` seconds.
     fn ran(&self, more: i64) -> String {
         match self.ran {
             Ran::Since(since) => format!("(time() - {})", since.saturating_sub(more)),
@@ -60,12 +62,12 @@ impl Job {
     }
 }
 
-/// A sum of CPU seconds that grows with the time: for most jobs no more than this is known, however many they are.
+/// A sum of CPU seconds that grows with the time. For most jobs only this sum is needed, however many they are.
 #[derive(Clone, Copy, Default)]
 struct Sum {
-    /// CPUs whose time passes.
+    /// The CPUs whose time passes.
     cpus: i64,
-    /// CPU seconds besides.
+    /// CPU seconds to be added.
     more: i64,
 }
 
@@ -91,15 +93,15 @@ const GRACEFUL_COMPLETION: &str = "ExpectedMachineGracefulDrainingCompletion";
 const QUICK_BADPUT: &str = "ExpectedMachineQuickDrainingBadput";
 const QUICK_COMPLETION: &str = "ExpectedMachineQuickDrainingCompletion";
 
-/// What jobs have run and what they are to vacate, over numbers of the machine's own: jobs begin and end often, and numbers cost
-/// less to change than expressions do to read.
+/// What jobs have run and will still vacate, as a constant expression over numeric attributes. Jobs begin and end
+/// often, and it costs less to change numbers than to parse expressions.
 static BADPUT: LazyLock<Expr> =
     LazyLock::new(|| constant("MachineDrainingCpus * time() + MachineDrainingCpuSeconds"));
-/// When the last of them has vacated.
+/// When the last job has vacated.
 static COMPLETION: LazyLock<Expr> = LazyLock::new(|| constant("time() + MachineDrainingVacateTime"));
 
 fn nothing(machine: &Machine, now: Time) -> Expected {
-    // "Once the slot is drained" the time at which it would be is the one at which it was.
+    // "Once the slot is drained", the completion stays at the time at which the machine was drained.
     let was = machine.expected.last().and_then(|(_, was)| was.as_literal()?.as_int());
     let at = || Expr::literal(was.unwrap_or(now.secs()));
     let none = || Expr::literal(0_i64);
@@ -118,7 +120,7 @@ fn of_jobs(jobs: &[Job]) -> Expected {
             graceful.add(job, vacate);
             continue;
         }
-        // It ends with its retirement, or with its vacating time where that is over.
+        // The job ends at the end of its retirement, or of its vacating time if the retirement is over.
         // Writing to a text does not fail.
         let _ = write!(retire, " + {} * max({{{}, {granted}}})", job.cpus, job.ran(vacate));
         let _ = write!(ends, ", time() + {granted} - {}", job.ran(0));
@@ -145,7 +147,7 @@ mod tests {
     use super::*;
     use classad::{Ad, Env};
 
-    /// Graceful badput and completion, and those of a quick drain, at 1000 s.
+    /// Graceful badput and completion, then quick badput and completion, evaluated at 1000 s.
     fn at_1000(jobs: &[Job]) -> Vec<i64> {
         let mut ad = Ad::new();
         of_jobs(jobs).iter().for_each(|(name, expr)| ad.insert(*name, expr.clone()));
@@ -164,7 +166,7 @@ mod tests {
             (vec![job(2, Ran::Since(900), (3600, 600))], [7200, 4500, 1400, 1600]),
             // Retirement is over in less time than vacating takes.
             (vec![job(1, Ran::Since(900), (650, 600))], [700, 1600, 700, 1600]),
-            // One that stands still has run for so long.
+            // A suspended job's run time does not grow.
             (vec![job(3, Ran::For(50), (0, 10))], [180, 1010, 180, 1010]),
             (
                 vec![

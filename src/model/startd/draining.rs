@@ -1,7 +1,7 @@
-//! Draining machines: which drain is in force, when it begins, when all slots are drained, and what follows.
+//! Drains machines: decides which drain is in force, when it begins, when all slots are drained, and what happens then.
 //!
-//! Source: the manual's "Drained State", and `condor_drain`. Where the policy says `drainCordoned`, a cordoned node is drained
-//! gracefully, and uncordoning cancels that drain.
+//! Source: the manual's "Drained State", and `condor_drain`. If the policy says `drainCordoned`, a cordoned node is
+//! drained gracefully, and uncordoning cancels that drain.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::pool::{
 };
 use classad::{Env, Value};
 
-/// Looks at a machine's drain, after its policy and its layout were.
+/// Reviews a machine's drain. The machine's policy and layout have been reviewed before.
 pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
     cancel_what_is_over(pool, name, now);
     begin(pool, name, now);
@@ -23,7 +23,7 @@ pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
     keep_deadline(pool, name, now);
 }
 
-/// Ends a drain that nobody asks for any more.
+/// Ends a drain that nobody wants any more.
 fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
@@ -38,18 +38,18 @@ fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
     }
 }
 
-/// Whether a machine is drained since its node is cordoned. By default a cordon evicts nobody: `kubectl drain` cordons first,
-/// and evicts then by the eviction API, which keeps `PodDisruptionBudget`s.
+/// Whether a machine is to be drained because its node is cordoned. By default a cordon evicts nobody: `kubectl drain`
+/// cordons a node first, and then evicts by the eviction API, which respects `PodDisruptionBudget`s.
 fn drains_for_cordon(pool: &Pool, machine: &Machine) -> bool {
     machine.facts.cordoned && pool.startd(machine).drain_cordoned
 }
 
-/// Whether a drain is still the one that was asked for.
+/// Whether the drain that is under way still agrees with the request's spec.
 fn is_of(draining: &Draining, machine: &Machine, spec: &DrainSpec) -> bool {
     spec.machine == machine.facts.name && spec.schedule == draining.schedule && spec.resume == draining.resume
 }
 
-/// Has the machine take jobs again.
+/// Ends the drain: the machine takes jobs again.
 fn end(pool: &mut Pool, name: &MachineName, now: Time) {
     pool.edit_machine(name, |machine| {
         machine.count_unclaimed(now);
@@ -60,7 +60,7 @@ fn end(pool: &mut Pool, name: &MachineName, now: Time) {
     });
 }
 
-/// The request for a machine that is the first in line.
+/// The earliest request for a machine that is not over.
 fn next_request(pool: &Pool, name: &MachineName) -> Option<(Arc<str>, Arc<DrainSpec>)> {
     requests(pool, name)
         .min_by(|(a, one, _), (b, other, _)| (one.created, a).cmp(&(other.created, b)))
@@ -78,7 +78,7 @@ fn requests<'a>(
     })
 }
 
-/// Begins the drain that is next, or goes on with the one that a former leader had begun.
+/// Begins the next drain, or continues a drain that a former leader had begun.
 fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
     while pool.machines().get(name).is_some_and(|machine| machine.draining.is_none()) {
         let Some((request, spec)) = next_request(pool, name) else { break };
@@ -167,7 +167,7 @@ fn why_waiting(machine: Option<&Machine>) -> Problem {
     Problem { reason, field: "spec.node".to_owned(), message }
 }
 
-/// `condor_drain -check`: true of every slot, with no job to look at.
+/// Evaluates `condor_drain -check`, which must be true of every slot, without a job.
 fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result<(), Problem> {
     let (Some(check), Some(machine)) = (&spec.check, pool.machines().get(name)) else { return Ok(()) };
     let config = pool.startd(machine);
@@ -194,7 +194,8 @@ fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
     pool.edit_drain(request, |drain| drain.phase = phase);
 }
 
-/// Jobs may start while others leave: until nothing is left for which they might fill in.
+/// Updates a drain that is under way. As long as a claim from before the drain lives, `START` may let further jobs in;
+/// after that, no more.
 fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
     pool.edit_machine(name, |machine| machine.count_unclaimed(now));
     let Some(machine) = pool.machines().get(name) else { return };
@@ -214,8 +215,8 @@ fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
     }
 }
 
-/// Works out when the retirement of the last job ends that a drain found: once at each time, however many slots ask. Where
-/// that is another than before, each claim has to look at it.
+/// Computes when the retirement of the last job ends that ran before the drain: at most once for each time, however
+/// many slots ask. If the deadline changed, each claim is marked.
 pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
@@ -230,7 +231,8 @@ pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
         let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
         let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
         let left = terms.remaining(seconds(running.run_time(now)));
-        // In whole seconds from when the job started, so that the time that passes does not move it.
+        // The deadline follows from when the job started, in whole seconds, so that it does not move as time
+        // passes.
         (left > 0).then(|| now + span(left))
     });
     let deadline = deadlines.max();
@@ -248,10 +250,10 @@ pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
     });
 }
 
-/// Deadlines that differ by less are one: run times are whole seconds.
+/// The least difference between two deadlines that counts. Run times are whole seconds.
 const SAME: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// When all slots are drained the machine stays so, or takes jobs again. True if it does.
+/// If all slots are drained, records that the drain is complete. Returns whether the machine takes jobs again.
 pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     let Some(machine) = pool.machines().get(name) else { return false };
     let Some(draining) = machine.draining.clone() else { return false };
@@ -267,7 +269,7 @@ pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     });
     let DrainedFor::Request(request) = &draining.why else { return false };
     let since = draining.since;
-    // What it costs to stay drained is what its admin asked for.
+    // The recorded cost is that until the machine was drained: its admin wants it to stay drained, or to take jobs again.
     if draining.done.is_none() {
         pool.edit_drain(request, |drain| drain.cost = draining.cost());
     }

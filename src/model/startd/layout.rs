@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use crate::pool::slot_types::{CustomTotal, Laid, MachineTotals, Quantity, SlotTypes};
 use crate::pool::{Machine, PODS, ResourceName, Resources, Share, SlotKind, StartdConfig, classad_name};
 
-/// How a machine is laid out under a configuration.
+/// The slots into which a configuration divides a machine.
 ///
 /// # Errors
-/// Why it cannot be.
+/// Why the machine cannot be divided.
 pub(super) fn shares(machine: &Machine, config: &StartdConfig) -> Result<Vec<Share>, String> {
-    // What nothing is said of is there whole, however little the pods of others leave of it.
+    // Without slot types the machine is one slot with everything, however little the pods outside the pool leave of it.
     if config.division == SlotTypes::default() {
         return Ok(machine.undivided());
     }
@@ -18,7 +18,7 @@ pub(super) fn shares(machine: &Machine, config: &StartdConfig) -> Result<Vec<Sha
     Ok(laid.into_iter().map(|laid| share(machine, laid)).collect())
 }
 
-/// Whether a machine can be laid out under a configuration.
+/// Whether a configuration can divide a machine; the error says why not.
 pub(super) fn fits(machine: &Machine, config: &StartdConfig) -> Result<(), String> {
     if config.division == SlotTypes::default() {
         return Ok(());
@@ -36,7 +36,7 @@ fn declared(config: &StartdConfig) -> BTreeMap<ResourceName, Quantity> {
     declared.map(|declared| (declared.name.as_str().into(), declared.quantity.clone())).collect()
 }
 
-/// Gives a machine the custom resources that its configuration says it has.
+/// Gives a machine the custom resources that its configuration declares.
 pub(super) fn declare(machine: &mut Machine, config: &StartdConfig) {
     let declared = declared(config);
     if machine.declared != declared {
@@ -45,8 +45,8 @@ pub(super) fn declare(machine: &mut Machine, config: &StartdConfig) {
     }
 }
 
-/// Each slot takes one of the pods that the kubelet runs, and a partitionable slot as many as there are: they are no share
-/// of anything.
+/// Makes a share of a laid-out slot. A static slot takes one of the pods that the kubelet admits, a partitionable slot
+/// as many as the kubelet admits: slot types do not divide pods.
 fn share(machine: &Machine, laid: Laid) -> Share {
     let mut resources = laid.resources;
     if let Some((pods, count)) = machine.total.extended.get_key_value(PODS) {
@@ -62,7 +62,7 @@ fn totals(machine: &Machine) -> MachineTotals {
     let mut custom: BTreeMap<String, CustomTotal> = BTreeMap::new();
     for (resource, count) in extended.iter().filter(|(name, _)| &***name != PODS) {
         let name = classad_name(resource);
-        // Of two resources of one name the larger counts, as in the slot's ad.
+        // If two resources have the same name, the larger counts, as in the slot's ad.
         if custom.get(&name).is_none_or(|known| known.count < *count) {
             let devices = machine.devices.get(resource).map(|devices| devices.to_vec()).unwrap_or_default();
             custom.insert(

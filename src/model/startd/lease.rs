@@ -1,7 +1,7 @@
-//! The lease of a claim: for how long nothing may be heard of the node.
+//! The lease of a claim: how long its node may be silent.
 //!
-//! Source: the manual's policy chapter, "Claimed State", on claim leases. What stands for the schedd's messages is the Lease
-//! that the node's kubelet renews.
+//! Source: the manual's policy chapter, "Claimed State", on claim leases. In HTCondor the schedd's messages renew a
+//! lease; here the Lease that the node's kubelet renews does.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use super::policy::integer;
 use crate::pool::Policy;
 use classad::{Ad, Env};
 
-/// Less cannot be told from a renewal that is late: as long as a kubelet's own Lease counts.
+/// The shortest lease, as long as a kubelet's own Lease counts. A shorter silence could be a renewal that is merely
+/// late.
 const SHORTEST: Duration = Duration::from_secs(40);
-/// More is as good as no lease: ten years.
+/// The longest lease in seconds, ten years: as good as no lease.
 const LONGEST: i64 = 315_360_000;
 
-/// The lease of a claim for a job: its `JobLeaseDuration`, or, where that is 0 or no number, what the policy says.
+/// The lease of a claim for a job: the job's `JobLeaseDuration`, or the policy's lease if that is 0 or not a number.
 pub fn claim_lease(policy: &Policy, job: Option<&Ad>, env: &Env) -> Duration {
     let said = job.and_then(|job| integer(&job.eval_attr("JobLeaseDuration", None, env)));
     let said = said.filter(|seconds| *seconds > 0).map(|seconds| seconds.min(LONGEST));

@@ -1,35 +1,36 @@
 //! A machine's load, divided among its slots.
 //!
-//! Source: the manual's "Load Average for Multi-core Machines". First each slot has what its job causes. What is left is the
-//! owner's: slots in Owner are the first to be given of it, then those that nobody has claimed, then the rest, each as much
-//! as it has CPUs. What remains when all have theirs goes to the first again, so that nothing of the load is lost.
+//! Source: the manual's "Load Average for Multi-core Machines". First each slot gets the load that its job causes. The
+//! rest is the owner's load. Slots in Owner get of it first, then unclaimed slots, then all others, each at most as
+//! much as it has CPUs. If load remains when all slots have that much, the first slot gets the remainder, so that no
+//! load is lost.
 
 use crate::pool::Load;
 
-/// Who has a slot, as far as the owner's load goes.
+/// The order in which slots get of the owner's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    /// It is in Owner.
+    /// The slot is in Owner.
     Owner,
-    /// Nobody has claimed it.
+    /// The slot is unclaimed.
     Unclaimed,
-    /// Anything else.
+    /// The slot is in any other state.
     Other,
 }
 
-/// A slot that load is given to.
+/// A slot, as far as the division of load is concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bearer {
-    /// Who has it.
+    /// When the slot gets of the owner's load.
     pub(super) turn: Turn,
-    /// Its CPUs, the most of the owner's load that it is given before all others have theirs.
+    /// The slot's CPUs: the most of the owner's load that it gets before all others have theirs.
     pub(super) cpus: f64,
-    /// A job runs in it.
+    /// Whether a job runs in the slot.
     pub(super) busy: bool,
 }
 
-/// Divides a machine's load, in the order of the slots' names. Of the pool's load, which is known for all jobs together,
-/// each job is taken to cause as much as it has CPUs.
+/// Divides a machine's load among its slots, which are in the order of their names. The pool's load is known only for
+/// all jobs together; each job is assumed to cause it in proportion to its CPUs.
 pub(super) fn divide(bearers: &[Bearer], owner: f64, condor: f64) -> Vec<Load> {
     let mut loads = vec![Load::default(); bearers.len()];
     let busy: f64 = bearers.iter().filter(|bearer| bearer.busy).map(|bearer| bearer.cpus).sum();

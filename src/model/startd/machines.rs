@@ -1,5 +1,5 @@
-//! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
-//! that nobody has claimed.
+//! Reviews machines: which policy governs a machine, into which slots it is divided, whether it offers its resources,
+//! and the states of its unclaimed slots.
 
 use super::view::Off;
 use super::{backfill, config, draining, layout, neighbours, unclaimed};
@@ -7,7 +7,7 @@ use crate::pool::{
     Effect, Machine, MachineName, NodePolicy, OUT_OF_SERVICE, Offer, PolicyName, Pool, Time, Toleration,
 };
 
-/// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
+/// Reviews a machine that changed. A machine whose node is gone stays in the pool until its claims have ended.
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &mut Vec<Effect>) {
     govern(pool, name);
     let waits = lay_out(pool, name, now);
@@ -38,7 +38,8 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
     pool.forget_if_gone(name);
 }
 
-/// Puts a machine under the policy that selects it, unless what that says cannot be used here: then what was in force stays.
+/// Puts a machine under the policy that selects it. If the policy's configuration cannot be used on this machine, the
+/// configuration in force stays.
 fn govern(pool: &mut Pool, name: &MachineName) {
     let Some(machine) = pool.machines().get(name) else { return };
     let policy = governing(pool, machine);
@@ -59,7 +60,7 @@ fn govern(pool: &mut Pool, name: &MachineName) {
     });
 }
 
-/// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
+/// Divides a machine into slots as its policy says. True if claims on the present slots keep the machine from that.
 fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     let Some(machine) = pool.machines().get(name).filter(|machine| machine.offer != Offer::Gone) else {
         return false;
@@ -68,8 +69,9 @@ fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     pool.lay_out(name, shares, now)
 }
 
-/// Whether an admin says that nothing runs on a machine any more. That counts only while nothing is heard of it: a taint that
-/// was left on a node that is back says nothing, and neither does one on a node whose kubelet says itself that it is not ready.
+/// Whether an admin says, by a taint, that nothing runs on a machine any more. The taint counts only while the kubelet
+/// is silent: a taint that was left on a node that is back means nothing, and neither does a taint on a node whose
+/// kubelet itself reports that it is not ready.
 fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
     let said = machine.facts.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
     let name = &machine.facts.name;
@@ -77,7 +79,7 @@ fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
         || !(machine.facts.ready || pool.heartbeats().knows(name)))
 }
 
-/// Whether a machine is off: its Node is gone, or an admin says so.
+/// Whether a machine is off: its Node was deleted, or an admin says so by the out-of-service taint.
 pub fn off(pool: &Pool, machine: &Machine, now: Time) -> Off {
     if is_out_of_service(pool, machine, now) {
         Off::OutOfService
@@ -88,7 +90,8 @@ pub fn off(pool: &Pool, machine: &Machine, now: Time) -> Off {
     }
 }
 
-/// The policy that governs a machine: of those that select it the one of the greatest precedence, then the first by name.
+/// The policy that governs a machine: of the policies that select it, the one with the greatest precedence; among
+/// equals, the first by name.
 fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
     let mut best: Option<(&PolicyName, &NodePolicy)> = None;
     for (name, policy) in pool.policies() {

@@ -1,4 +1,4 @@
-//! The startd's part: what machines offer, carving, the slot ad, and the state machine.
+//! The startd's part: what machines offer, carving, slots' ads, and the state machine of slots.
 //!
 //! Source: the manual's policy chapter, "Machine States and Transitions", and its transition numbers.
 

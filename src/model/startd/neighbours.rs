@@ -1,4 +1,4 @@
-//! What slots of one machine see of each other: how the machine's load is divided among them, and the attributes of
+//! The attributes by which slots of one machine depend on each other: each slot's part of the machine's load, and
 //! `STARTD_SLOT_ATTRS`.
 
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::pool::{
 };
 use classad::{Ad, Env, Expr};
 
-/// Works out anew what the slots of a machine see of each other.
+/// Updates the parts of the load, the latched expressions and the crossed attributes of a machine's slots.
 pub(super) fn look_around(pool: &mut Pool, name: &MachineName, now: Time) {
     divide_load(pool, name);
     latch(pool, name, now);
     cross(pool, name, now);
 }
 
-/// A slot: one that stands, or a claimed one.
+/// A machine slot that is not claimed, or a claimed slot.
 enum Either<'a> {
     MachineSlot(&'a MachineSlot),
     Claimed(&'a Slot),
 }
 
-/// The slots of a machine in the order of their names. A static slot that is claimed is its claim's.
+/// The slots of a machine in the order of their names. A static slot that is claimed is listed as its claimed slot.
 fn slots<'a>(pool: &'a Pool, machine: &'a Machine) -> impl Iterator<Item = (SlotName, Either<'a>)> {
     machine.slots().flat_map(move |standing| {
         let own =
@@ -69,7 +69,7 @@ fn cpus(resources: &Resources) -> f64 {
     resources.cpus as f64
 }
 
-/// What slots remember the last change of.
+/// Updates the latched expressions of a machine's slots.
 fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
@@ -102,7 +102,8 @@ fn ad(machine: &Machine, config: &StartdConfig, slot: &Either, env: &Env) -> Ad 
     }
 }
 
-/// `STARTD_SLOT_ATTRS`: `slot2_State` is the second slot's `State`, `slot1_3_State` that of a dynamic slot.
+/// Updates the attributes of `STARTD_SLOT_ATTRS`: `slot2_State` is the `State` of the second slot, `slot1_3_State` that
+/// of a dynamic slot.
 fn cross(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);

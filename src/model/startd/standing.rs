@@ -1,7 +1,7 @@
-//! What a slot does that nobody claims: Owner, Unclaimed, Backfill, Drained.
+//! Transitions of slots that nobody has claimed: between Owner, Unclaimed, Backfill and Drained, and out of them.
 //!
-//! Source: the manual's policy chapter, "State and Activity Transitions". The first rule that applies counts, in the order
-//! in which the startd looks.
+//! Source: the manual's policy chapter, "State and Activity Transitions". The rules are tried in the startd's order,
+//! and the first that applies counts.
 
 use super::transitions::{
     BACKFILL_KILLED, BACKFILL_TO_BUSY, BACKFILL_TO_CLAIMED, BACKFILL_TO_IDLE, BACKFILL_TO_KILLING,
@@ -13,48 +13,48 @@ use super::transitions::{
 use super::view::Pace;
 use crate::pool::{Backfill, BackfillStage, Drained, State, Unclaimed};
 
-/// Who wants a slot that nobody has.
+/// Who wants an unclaimed slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// Nobody.
     #[default]
     No,
-    /// The negotiator matched it.
+    /// The negotiator has matched the slot.
     Matched,
-    /// A schedd claims it, of whose match nothing was heard.
+    /// A schedd claims the slot, without a match that the startd heard of.
     Claimed,
 }
 
-/// What surrounds a slot that nobody claims.
+/// The facts that decide the transition of an unclaimed slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Surroundings {
-    /// `IS_OWNER` is true, or the machine offers nothing.
+    /// Whether `IS_OWNER` is true, or the machine offers nothing.
     pub owner: bool,
-    /// The machine is being drained.
+    /// How the machine is being drained, if it is.
     pub draining: Option<Pace>,
-    /// Every slot of the machine is drained.
+    /// Whether every slot of the machine is drained.
     pub all_drained: bool,
-    /// `RUNBENCHMARKS` is true, somebody is there to run them, and they did not just run.
+    /// Whether benchmarks are to run: `RUNBENCHMARKS` is true, an agent can run them, and they did not just run.
     pub benchmark: bool,
-    /// Benchmarks run.
+    /// Whether benchmarks are running.
     pub benchmarking: bool,
-    /// `ENABLE_BACKFILL`, and `START_BACKFILL` is true.
+    /// Whether backfill is enabled and `START_BACKFILL` is true.
     pub start_backfill: bool,
-    /// `EVICT_BACKFILL` is true.
+    /// Whether `EVICT_BACKFILL` is true.
     pub evict_backfill: bool,
     /// How far the slot's backfill work has come.
     pub backfill: BackfillStage,
-    /// Backfill work has to end though the slot stays as it is: claims wait for what it holds, or it is to begin anew in
-    /// another way.
+    /// Whether backfill work must end while the slot stays in Backfill: claims wait for what the work holds, or the
+    /// work is to begin anew in another way.
     pub clear: bool,
-    /// Who wants it.
+    /// Who wants the slot.
     pub wanted: Wanted,
 }
 
 type NextTransition = Option<(&'static Transition, &'static str)>;
 
-/// The transition that such a slot takes now, and why. None where it stays as it is.
+/// The transition that the slot takes now, with the reason; `None` if the slot stays as it is.
 pub fn standing(state: State, view: &Surroundings) -> NextTransition {
     match state {
         State::Owner => from_owner(view),
@@ -98,7 +98,8 @@ fn from_unclaimed(view: &Surroundings) -> NextTransition {
     }
 }
 
-/// The manual has arrows out of Unclaimed for its Idle activity only: benchmarks that are in the way end first.
+/// In the manual, all arrows out of Unclaimed start from its Idle activity. So benchmarks that are in the way end
+/// first.
 fn from_benchmarking(view: &Surroundings) -> NextTransition {
     let in_the_way = view.draining.is_some() || view.owner || view.wanted != Wanted::No;
     if in_the_way {
@@ -116,7 +117,7 @@ fn backfill_leaves(view: &Surroundings) -> bool {
     view.owner || view.evict_backfill || view.draining.is_some()
 }
 
-/// The manual has no arrow from here to Killing: a pod that does not run yet ends before the slot goes on.
+/// The manual has no arrow from Backfill/Idle to Killing. So a pod that does not run yet ends before the slot leaves.
 fn from_backfill(view: &Surroundings) -> NextTransition {
     if view.backfill == BackfillStage::Runs {
         return Some((&BACKFILL_TO_BUSY, "the backfill work runs"));

@@ -1,4 +1,4 @@
-//! Driving slots that nobody has claimed: what each is asked, and the transitions that follow.
+//! Drives unclaimed slots: evaluates their policies, and takes the transitions that follow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use crate::pool::{
 };
 use classad::{Env, Expr};
 
-/// How long benchmarks may take: an agent that has not answered by then has not heard.
+/// How long benchmarks may take. An agent that has not answered by then has not heard of the request.
 const BENCHMARKS: Duration = Duration::from_mins(10);
 
-/// More transitions than such a slot takes at one time.
+/// More transitions than an unclaimed slot can take at one time.
 const MOST: usize = 8;
 
-/// Takes the slots of a machine that nobody has claimed as far as they go now.
+/// Lets the unclaimed slots of a machine take all transitions that they can take now.
 pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
     pool.edit_machine(name, |machine| {
-        // A slot that was claimed meanwhile measures no more.
+        // A slot that was claimed meanwhile no longer runs benchmarks.
         let measures = |id: u32| {
             let slot = machine.standing.get(&id).filter(|slot| !slot.claimed);
             slot.is_some_and(|slot| slot.state() == State::Unclaimed(Unclaimed::Benchmarking))
@@ -63,7 +63,7 @@ fn advance(
     effects: &mut Vec<Effect>,
 ) {
     let Some(machine) = pool.machines().get(name) else { return };
-    // One slot measures for the machine.
+    // One slot runs benchmarks for the whole machine.
     let busy = machine.benchmarking.is_some_and(|(other, _)| other != id);
     if transition.number == IDLE_TO_BENCHMARKING.number && busy {
         return;
@@ -81,7 +81,7 @@ fn advance(
     }
 }
 
-/// Has a slot that nobody has claimed take a transition. False where the transition does not begin in its state.
+/// Lets an unclaimed slot take a transition. False if the transition does not begin in the slot's state.
 fn advance_slot(
     pool: &mut Pool,
     name: &SlotName,
@@ -98,8 +98,9 @@ fn advance_slot(
     true
 }
 
-/// Benchmarks on a static slot that is about to be claimed end first (4): the manual has arrows to Matched and Claimed out
-/// of Unclaimed/Idle only. What is carved of a partitionable slot leaves that one as it is.
+/// Ends benchmarks on a static slot that is about to be claimed (4): the manual's arrows to Matched and Claimed start
+/// from Unclaimed/Idle only. Carving a dynamic slot does not change the state of its partitionable slot, and so ends no
+/// benchmarks.
 pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
     let kind = pool
         .machines()
@@ -135,7 +136,7 @@ pub(super) fn surroundings(
         })
     };
     let offered = *offer == Offer::Offered;
-    // A cordon keeps new pods away, and evicts nobody.
+    // A cordon keeps new pods away, but evicts nobody.
     let goes_on = *offer == Offer::Cordoned && slot.state() == State::Backfill(Backfill::Busy);
     let idle = slot.state() == State::Unclaimed(Unclaimed::Idle);
     let undecided = matches!(slot.state(), State::Owner | State::Unclaimed(_) | State::Backfill(_));
@@ -159,7 +160,7 @@ pub(super) fn surroundings(
             && !just_benchmarked(slot)
             && match &policy.run_benchmarks {
                 said @ Some(_) => asks(said.as_ref(), Question::RunBenchmarks),
-                // LastBenchmark == 0: until there was a run.
+                // The default is LastBenchmark == 0, which is true until there was a run.
                 None => machine.report.as_ref().is_some_and(|report| report.benchmarks.is_none()),
             },
         benchmarking: machine.agent
@@ -175,17 +176,18 @@ pub(super) fn surroundings(
         backfill: pool.backfill().stage(&slot.name(&machine.facts.name)),
         clear: matches!(slot.state(), State::Backfill(_))
             && backfill::is_in_the_way(pool, machine, slot, config),
-        // Matches are taken by the claimed slots that they make.
+        // A match is taken by the claimed slot that is made for it, not by the machine slot.
         wanted: Wanted::No,
     }
 }
 
-/// Benchmarks do not follow on benchmarks: a `RUNBENCHMARKS` that is always true would leave no time for jobs.
+/// Whether the slot's last transition ended benchmarks. Then no others follow at once: a `RUNBENCHMARKS` that is always
+/// true would leave no time for jobs.
 fn just_benchmarked(slot: &MachineSlot) -> bool {
     slot.phase().last().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
 }
 
-/// When the policy of the slots of a machine that nobody has claimed has to be looked at again though nothing happens.
+/// When the policy of a machine's unclaimed slots must next be evaluated, even if nothing happens.
 pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Option<Time> {
     let changes = |expr: &Option<Expr>| expr.as_ref().is_some_and(|expr| expr.as_literal().is_none());
     let of = |slot: &MachineSlot| {

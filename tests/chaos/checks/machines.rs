@@ -1,4 +1,4 @@
-//! No machine is asked for more than it has.
+//! Checks that no machine is asked for more than it has.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::super::kubelets::{is_of_pool, is_over};
 use super::super::store::Key;
 use super::super::world::World;
 
-/// The slots carved from a machine never add up to more than the machine.
+/// Checks that the slots of a machine never add up to more than the machine has.
 pub(super) fn carved(world: &mut World, key: &Key) {
     let Some(slot) = world.store.get(key) else { return };
     let node = slot["spec"]["node"].as_str().unwrap_or_default().to_owned();
@@ -43,7 +43,7 @@ pub(super) fn carved(world: &mut World, key: &Key) {
     }
 }
 
-/// The pods on a machine never request more than it has.
+/// Checks that the pods on a machine never request more than it has.
 pub(super) fn pods_fit(world: &mut World, key: &Key) {
     let Some(node) = world.store.get(key).and_then(|pod| pod["spec"]["nodeName"].as_str().map(str::to_owned))
     else {

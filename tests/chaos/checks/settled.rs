@@ -1,4 +1,4 @@
-//! What has to be so once faults have stopped.
+//! Checks that all work is done once faults have stopped.
 
 use api::labels;
 use serde_json::Value;
@@ -9,7 +9,8 @@ use super::super::store::finalizers;
 use super::super::world::World;
 use super::recorded;
 
-/// What is left to do, if anything: once faults have stopped, nothing may be.
+/// Describes something that is not finished; `None` if everything is. After faults have stopped, everything must
+/// finish.
 pub fn unfinished(world: &World) -> Option<String> {
     let division = &LAYOUTS[usize::from(world.layout)];
     if let Some((key, _)) = world
@@ -25,7 +26,7 @@ pub fn unfinished(world: &World) -> Option<String> {
             return Some(format!("the pod {} is left: {}", key.name, pod["status"]));
         }
     }
-    // No policy is left that wants any.
+    // By now no policy asks for backfill work.
     if let Some((key, pod)) = world.store.of("pods").find(|(_, pod)| is_backfill(pod)) {
         return Some(format!("the backfill pod {} is left: {}", key.name, pod["status"]));
     }
@@ -69,7 +70,8 @@ pub fn unfinished(world: &World) -> Option<String> {
     world.store.of("nodes").find_map(|(key, _)| undivided(world, &key.name, division))
 }
 
-/// What keeps a node from being divided into slots as its policy says, each of them there once and free.
+/// Describes why a node is not divided into slots as its policy says, with each slot there once, and free; `None` if it
+/// is.
 fn undivided(world: &World, node: &str, division: &Division) -> Option<String> {
     let of = |kind| world.store.of(kind).filter(move |(_, slot)| slot["spec"]["node"] == node);
     let (fixed, partitionable) = (of("slots").count(), of("partitionableslots").count());

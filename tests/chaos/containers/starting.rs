@@ -1,5 +1,5 @@
-//! How a pod starts: what a webhook adds to it, whether its kubelet admits it, what keeps it from running, and what program
-//! begins.
+//! How a pod starts: what a webhook adds to it, whether its kubelet admits it, what keeps its containers from running,
+//! and which program begins.
 
 use api::labels;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn cpus_of(pod: &Value) -> i64 {
         / 1000
 }
 
-/// What a webhook puts beside the main container of a pod that is to be made.
+/// The pod with what a webhook adds beside its main container when the pod is made; `None` if the webhook adds nothing.
 pub fn inject(world: &mut World, body: &Value) -> Option<Value> {
     if body["metadata"]["labels"][labels::JOB_UID].is_null() {
         return None;
@@ -57,7 +57,7 @@ fn beside(pod: &Value) -> Option<Beside> {
 }
 
 impl World {
-    /// Whether a container of the pod cannot start now. Those of stories can.
+    /// Whether something keeps a container of the pod from starting now. In stories nothing does.
     fn meets_obstacle(&self, uid: &str, pod: &Value) -> bool {
         let meets = if waits_for(pod).is_empty() {
             self.draw(&format!("starts {uid}"), 40) == 0
@@ -67,7 +67,7 @@ impl World {
         self.seed != 0 && meets
     }
 
-    /// The pod's image cannot be had, for now or for ever.
+    /// Reports that the pod's image cannot be pulled, for now or for ever.
     fn cannot_start(&mut self, key: &Key, uid: &str) {
         let reason = if self.draw(&format!("hopeless {uid}"), 2) == 0 { HOPELESS } else { "ErrImagePull" };
         self.coverage.fault("kubelet cannot start a pod");
@@ -78,7 +78,7 @@ impl World {
         });
     }
 
-    /// The command does not exist: the program never runs, and the kubelet does not try again.
+    /// Reports that the container's command does not exist. The program never runs, and the kubelet does not try again.
     fn has_no_command(&mut self, node: &str, key: &Key) {
         self.coverage.fault("command does not exist");
         self.note(|| format!("the kubelet: {} has no such command", key.name));
@@ -96,7 +96,7 @@ impl World {
         let uid = meta(pod, "uid");
         let (job, proc) = proc_of(pod);
         let own = self.draw(&format!("span {} {proc}", key.name), 40);
-        // Little backfill work ends by itself.
+        // Most backfill work does not end by itself.
         let endless = is_backfill(pod) && self.draw(&format!("fills {uid}"), 4) != 0;
         let forever = endless || key.name.starts_with("forever");
         let code = i64::from(self.draw(&format!("code {job} {proc}"), 5) == 0) * 3;
@@ -123,7 +123,7 @@ impl World {
 
     pub(super) fn admit(&mut self, node: &str, key: &Key, pod: &Value) {
         let cpus = cpus_of(pod);
-        // What has ended counts until the kubelet has seen the end of all containers of the pod.
+        // What a pod takes counts until the kubelet has seen the end of all its containers.
         let there = self.kubelets.processes.values().filter(|p| p.node == node && (p.alive || !p.settled));
         let (used, disowned) = there.fold((0, false), |(used, disowned), process| {
             (used + process.cpus, disowned || process.disowned)
@@ -168,7 +168,7 @@ impl World {
         self.begin(node, key, pod, cpus);
     }
 
-    /// An init container of the job fails: the main container never starts, and the pod has failed.
+    /// Fails an init container of the job. The main container never starts, and the pod fails.
     fn init_fails(&mut self, node: &str, key: &Key, pod: &Value) {
         const CODE: i64 = 3;
         self.coverage.fault("init container fails");
@@ -190,7 +190,7 @@ impl World {
         });
     }
 
-    /// The program of an admitted pod begins.
+    /// Begins the program of a pod that the kubelet admitted.
     fn begin(&mut self, node: &str, key: &Key, pod: &Value, cpus: i64) {
         let process = self.process(node, key, pod, cpus);
         started(self, &process);

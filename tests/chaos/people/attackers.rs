@@ -1,4 +1,4 @@
-//! What those may try who can edit the objects of one namespace, or set up webhooks for it.
+//! What people may try who can edit the objects of one namespace, or set up webhooks for it.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::super::store::Key;
 use super::super::world::World;
 use super::OWNERS;
 
-/// An object that no operator can decode, until somebody puts its field right.
+/// An object that no operator can decode until somebody repairs its field.
 #[derive(Clone, Debug)]
 pub struct Garbled {
     key: Key,
@@ -17,7 +17,7 @@ pub struct Garbled {
     field: (&'static str, &'static str),
 }
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     match what {
         What::Unmark(n, how) => {
@@ -40,7 +40,7 @@ pub fn is_garbled(pod: &Value) -> bool {
     pod["spec"]["overhead"].is_number()
 }
 
-/// Writes a number where a table belongs, in a field that nobody else writes.
+/// Writes a number in place of an object, in a field that nobody else writes.
 fn garble(world: &mut World, n: u8) {
     let (kind, field) = match n % 3 {
         0 => ("pods", ("spec", "overhead")),
@@ -56,7 +56,7 @@ fn garble(world: &mut World, n: u8) {
     world.garbled.push(Garbled { key, field });
 }
 
-/// Everything is as it was before.
+/// Stops the webhooks and repairs the objects.
 pub(super) fn mend(world: &mut World) {
     world.webhooks.clear();
     for Garbled { key, field: (part, name) } in std::mem::take(&mut world.garbled) {

@@ -1,4 +1,4 @@
-//! What admins say of how much groups, users and jobs may have.
+//! How admins set what groups, users and jobs may have.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::super::store::Key;
 use super::super::world::World;
 use super::{GROUPS, LIMITS, OWNERS};
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     match what {
         What::Quota(n, quota) => {

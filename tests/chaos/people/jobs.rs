@@ -10,9 +10,9 @@ use super::{GROUPS, OWNERS};
 const JOBS: [&str; 5] = ["sweep", "scan", "fold", "train", "forever"];
 const REQUIREMENTS: [Option<&str>; 4] =
     [None, Some("TARGET.Cpus >= 1"), Some("TARGET.NoSuchThing > 1"), Some("((")];
-/// The leases of each job's claims.
+/// The length of the lease of each job's claims, in seconds.
 const LEASES: [Option<&str>; 5] = [Some("45"), None, Some("60"), Some("0"), Some("40")];
-/// What procs of each job take of things that are limited.
+/// The concurrency limits of each job.
 const WANTS: [Option<&str>; 5] = [None, Some("lic"), Some("LIC:2"), None, Some("lic")];
 const RETENTIONS: [&str; 3] = ["Keep", "KeepFailed", "Delete"];
 
@@ -21,7 +21,7 @@ pub(super) fn job_key(n: u8) -> Key {
     Key::new("htcjobs", OWNERS[n % OWNERS.len()], JOBS[n])
 }
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What) -> bool {
     match what {
         What::Submit(order) => submit(world, order),
@@ -68,7 +68,7 @@ fn submit(world: &mut World, order: &Order) {
     }
 }
 
-/// Edits jobs of which procs are held: what they were held for is corrected.
+/// Edits jobs that have held procs, so that the reason for the hold is gone.
 pub fn release(world: &mut World) {
     let held = world.store.of("htcjobs").filter(|(_, job)| is_held(job)).map(|(key, _)| key.clone());
     for key in held.collect::<Vec<_>>() {
@@ -79,7 +79,8 @@ pub fn release(world: &mut World) {
     }
 }
 
-/// Whether procs are held under the spec as it is, and editing it would release them: not where it is wrong.
+/// Whether procs of a job are held under its present spec, and an edit releases them. No edit does if the spec is
+/// wrong.
 fn is_held(job: &Value) -> bool {
     let holds = job["status"]["heldProcs"].as_array().is_some_and(|held| !held.is_empty());
     let wrong = job["spec"]["requirements"] == "((";

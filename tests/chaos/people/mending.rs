@@ -1,4 +1,4 @@
-//! What people put right when faults have stopped.
+//! What people repair when faults have stopped.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::super::store::Key;
 use super::super::world::World;
 use super::{GROUPS, LIMITS, NODES, OWNERS, attackers, jobs, nodes, perform_one, policies};
 
-/// Faults stop, and people put right what they can.
+/// Stops faults, and repairs what people can repair.
 pub fn mend(world: &mut World) {
     world.note(|| "faults stop, and everything is mended".to_owned());
     let at = world.at();
@@ -24,7 +24,7 @@ pub fn mend(world: &mut World) {
         if let Some(machine) = world.kubelets.machines.get_mut(name) {
             (machine.cut_until, machine.refuses) = (0, 0);
             machine.agent.owner_until = 0;
-            // What manages agents has them come back.
+            // Whatever manages the agents starts them again.
             if machine.agent.presence.is_some_and(|presence| presence != Presence::TakenOff) {
                 world.install(name, Presence::Works);
             }
@@ -40,7 +40,7 @@ pub fn mend(world: &mut World) {
     if world.layout != 0 {
         policies::policy(world, "last", 0, 4, world.layout);
     }
-    // Whatever their quotas, in the end groups compete for all that is left: slots may be wider than any quota.
+    // In the end, groups may compete for all that their quotas leave, since a slot may be wider than any quota.
     for (name, quota) in GROUPS.iter().zip([9, 4, 4, 4]) {
         world.checks.caps.set(format!("group {name}"), f64::INFINITY, at);
         let spec = json!({"quota": quota, "autoregroup": true, "owners": ["*"]});
@@ -52,11 +52,11 @@ pub fn mend(world: &mut World) {
             quietly(world, &What::Ceiling(u8::try_from(n).unwrap(), None));
         }
     }
-    // As many as the greediest proc takes: the others wait their turn.
+    // The limit becomes what the proc takes that takes the most, so that the others wait for their turn.
     if world.store.get(&Key::new("concurrencylimits", "", LIMITS[0])).is_some() {
         quietly(world, &What::Limit(0, 2));
     }
-    // With fixed priorities users would throw one another out for ever, where that is the policy.
+    // Under a policy with fixed priorities, users could preempt each other for ever.
     if world.store.get(&Key::new("negotiators", "", "default")).is_some() {
         policies::negotiate(world, "PREEMPTION_REQUIREMENTS = False");
     }
@@ -68,7 +68,7 @@ pub fn mend(world: &mut World) {
     world.ring();
 }
 
-/// Does it, and says nothing of it.
+/// Lets this happen, and notes nothing.
 fn quietly(world: &mut World, what: &What) {
     let at = world.at();
     perform_one(world, what, at);

@@ -4,7 +4,7 @@ use super::super::layouts::LAYOUTS;
 use super::super::plan::{BACKFILL, Presence, What};
 use super::nodes::is_out_of_service;
 
-/// The kind of what happens, for the list of what was reached.
+/// The kind of an item, by which the coverage counts it.
 pub fn name(what: &What) -> &'static str {
     match what {
         What::Call(how, _) => how.name(),

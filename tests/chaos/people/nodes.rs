@@ -1,4 +1,4 @@
-//! What happens to nodes, and to their agents.
+//! What happens to nodes and to their agents.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub(super) fn is_out_of_service(what: &What) -> bool {
     matches!(what, What::Taint(n, true) if *n >= 9)
 }
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     match what {
         What::NodeGone(n) => {
@@ -34,7 +34,7 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
             }
         }
         What::NodeDeleted(n) => {
-            // The garbage collector deletes what the Node owned. The machine runs on, and its kubelet with it.
+            // The garbage collector deletes what the Node owned. The machine works on, and so does its kubelet.
             world.delete(&node_key(node(*n)), None);
             world.delete(&Key::new("leases", "kube-node-lease", node(*n)), None);
             // The operator may act on the deletion before the world looks at its nodes again (seed 9518606).
@@ -80,7 +80,7 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     true
 }
 
-/// A node joins, or has another size from now on.
+/// Lets a node join, or changes its size.
 pub(super) fn node_back(world: &mut World, name: &str, cpus: i64) {
     let machine = world.kubelets.machines.entry(name.to_owned()).or_default();
     let shrinks = cpus < machine.cpus;

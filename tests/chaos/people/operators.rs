@@ -1,16 +1,16 @@
-//! What happens to operators, and to their connections.
+//! What happens to operators and to their connections.
 
 use super::super::plan::What;
 use super::super::store::KINDS;
 use super::super::world::{Drop, World};
 
-/// A kind that operators watch.
+/// The plural of a kind that operators watch, by number.
 fn watched(n: u8) -> &'static str {
     let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.0).filter(|kind| *kind != "events").collect();
     kinds[usize::from(n) % kinds.len()]
 }
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     match what {
         What::Call(..) => {}

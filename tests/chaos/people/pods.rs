@@ -1,4 +1,4 @@
-//! What happens to pods: who ends them, and who asks that they go.
+//! What happens to pods: who ends them, and who asks them to go.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::super::store::{Key, finalizers, is_deleting, meta};
 use super::super::world::World;
 use super::node;
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     match what {
         What::Evict(n) => {
@@ -26,7 +26,7 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
         }
         What::DeletePod(n, force) => {
             if let Some(key) = world.pick("pods", *n, is_of_pool) {
-                // Without our finalizer it is gone at once, and nobody can say when its program ends.
+                // Without the tracking finalizer the pod is gone at once, and nobody can say when its program ends.
                 if *force && world.store.get(&key).is_some_and(|pod| finalizers(&pod).is_empty()) {
                     disown(world, &key, true);
                 }
@@ -36,7 +36,7 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
         What::DeleteSooner(n, grace) => {
             let going = world.pick("pods", *n, |pod| is_of_pool(pod) && is_deleting(pod));
             if let Some(key) = going.or_else(|| world.pick("pods", *n, is_of_pool)) {
-                // Without our finalizer it is gone at once, and nobody can say when its program ends.
+                // Without the tracking finalizer the pod is gone at once, and nobody can say when its program ends.
                 if *grace == 0 && world.store.get(&key).is_some_and(|pod| finalizers(&pod).is_empty()) {
                     disown(world, &key, true);
                 }
@@ -82,7 +82,7 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
     true
 }
 
-/// The node is low on memory: its kubelet kills what runs in a pod, and says so.
+/// The node is short of memory: its kubelet kills the program in a pod, and says so.
 fn evicted_by_kubelet(world: &mut World, key: &Key, at: u64) {
     const WHY: &str = "The node was low on resource: memory. ";
     let Some(pod) = world.store.get(key) else { return };
@@ -102,14 +102,14 @@ fn evicted_by_kubelet(world: &mut World, key: &Key, at: u64) {
     }
 }
 
-/// Somebody says by condition why a pod goes, and deletes it.
+/// Somebody gives a reason in the pod's condition, and deletes the pod.
 fn disrupted(world: &mut World, key: &Key, reason: &str) {
     let now = world.text(world.at());
     world.edit(key, |pod| disrupt(pod, reason, &now));
     world.delete(key, None);
 }
 
-/// Somebody takes a pod from under its process: what becomes of it is not the operator's to know.
+/// Somebody takes a pod away while its process runs. The operator cannot know how the process ends.
 fn disown(world: &mut World, key: &Key, lives_on: bool) {
     let Some(pod) = world.store.get(key) else { return };
     let unseen = !finalizers(&pod).is_empty();

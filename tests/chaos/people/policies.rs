@@ -1,4 +1,4 @@
-//! What admins say of how machines treat jobs, and how negotiators do; drains.
+//! How admins set policies, configure negotiators, and drain nodes.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::super::store::Key;
 use super::super::world::World;
 use super::node;
 
-/// How negotiators go about preemption.
+/// Configurations of negotiators that preempt.
 const NEGOTIATING: [&str; 5] = [
     "PREEMPTION_REQUIREMENTS = True\nNEGOTIATOR_CONSIDER_EARLY_PREEMPTION = True",
     "PREEMPTION_REQUIREMENTS = RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2",
@@ -17,7 +17,7 @@ const NEGOTIATING: [&str; 5] = [
     "PREEMPTION_REQUIREMENTS = MY.RemoteOwner == \"alice\"\nNEGOTIATOR_PRE_JOB_RANK = isUndefined(RemoteOwner)",
 ];
 
-/// Which slots each of two negotiators has.
+/// The slots of two negotiators, as constraints.
 const DIVISIONS: [[&str; 2]; 4] = [
     ["Machine == \"n0\"", "Machine != \"n0\""],
     ["True", "Machine == \"n0\""],
@@ -25,7 +25,7 @@ const DIVISIONS: [[&str; 2]; 4] = [
     ["NoSuchThing", "Machine =!= \"n1\""],
 ];
 
-/// What policies say of how owners come back, and of what becomes of jobs then.
+/// Policies about jobs on a machine whose owner comes back.
 const OWNERS_POLICIES: [&str; 6] = [
     "WANT_SUSPEND = True\nSUSPEND = KeyboardIdle < 5\nCONTINUE = KeyboardIdle > 10\n\
      PREEMPT = Activity == \"Suspended\" && time() - EnteredCurrentActivity > 15\nMAXJOBRETIREMENTTIME = 20",
@@ -37,14 +37,14 @@ const OWNERS_POLICIES: [&str; 6] = [
     "IS_OWNER = ClockMin % 2 == 1\nWANT_SUSPEND = True\nSUSPEND = KeyboardIdle < 5\nCONTINUE = KeyboardIdle > 5",
 ];
 
-/// What policies say of backfill work.
+/// Policies about backfill work.
 const BACKFILL_POLICIES: [&str; 3] = [
     "START_BACKFILL = True",
     "START_BACKFILL = time() - EnteredCurrentState > 3\nEVICT_BACKFILL = KeyboardIdle < 5\nKILLING_TIMEOUT = 5",
     "START_BACKFILL = State == \"Unclaimed\"\nEVICT_BACKFILL = ClockMin % 2 == 1\nIS_OWNER = KeyboardIdle < 5\nMATCH_TIMEOUT = 20",
 ];
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What) -> bool {
     match what {
         What::Negotiating(how) => {
@@ -81,12 +81,12 @@ fn drain_key(n: u8) -> Key {
     Key::new("drainrequests", "", &format!("drain{}", n % 3))
 }
 
-/// The default negotiator, with that configuration.
+/// Gives the default negotiator this configuration.
 pub(super) fn negotiate(world: &mut World, config: &str) {
     negotiate_as(world, "default", config);
 }
 
-/// A negotiator with that configuration.
+/// Gives a negotiator this configuration.
 fn negotiate_as(world: &mut World, name: &str, config: &str) {
     let spec = json!({"config": config, "cycleDelaySeconds": 5});
     world.put(Key::new("negotiators", "", name), json!({"metadata": {}, "spec": spec}));
@@ -108,7 +108,7 @@ pub(super) fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) 
             let says = BACKFILL_POLICIES[usize::from(how - BACKFILL) % BACKFILL_POLICIES.len()];
             config.push_str("ENABLE_BACKFILL = True\n");
             config.push_str(says);
-            // Work that ends by itself is begun anew, by the operator alone.
+            // If backfill work ends by itself, only the operator starts it again.
             let pod = json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "boinc"}]});
             spec["backfill"] = json!({"namespace": "fill", "template": {"spec": pod}});
         }

@@ -7,7 +7,7 @@ use super::super::store::Key;
 use super::super::world::World;
 use super::node;
 
-/// Does it, if it is one of these. Whether it is.
+/// Lets this happen, if it belongs to this file. Returns whether it does.
 pub(super) fn perform(world: &mut World, what: &What) -> bool {
     match what {
         What::DeleteSlot(n) => {

@@ -1,9 +1,9 @@
-//! How a plan follows from a seed.
+//! Draws a plan from a seed.
 
 use super::super::rng::Rng;
 use super::{BACKFILL, Class, How, Item, Order, Plan, Presence, What, When};
 
-/// Those that faults are drawn for, the ones that matter most more often.
+/// The classes of calls for which faults are drawn. Important classes are listed more than once.
 const TARGETS: [Class; 33] = [
     Class::CreateSlot,
     Class::CreateSlot,
@@ -41,7 +41,7 @@ const TARGETS: [Class; 33] = [
 ];
 
 impl Plan {
-    /// The plan of a seed.
+    /// The plan of this seed.
     pub fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let ends = 20 + u32::try_from(rng.below(130)).unwrap();
@@ -79,13 +79,13 @@ impl Plan {
         if rng.one_in(3) {
             plan.at(u32::try_from(rng.below(2000)).unwrap(), What::Second);
         }
-        // Some runs have one or two things happen, so that a fault is seen by itself; others many.
+        // In some runs only one or two things happen, so that each fault is seen by itself. In others many happen.
         let many = rng.pick(&[0, 1, 2, 3, 5, 8, 13, 20]);
         for _ in 0..many {
             let item = item(&mut rng, ends);
             plan.items.push(item);
         }
-        // Last, so that what is drawn before is the same as ever.
+        // Drawn last, so that plans of old seeds stay the same up to here.
         if rng.one_in(6) {
             plan.at(0, What::Policy(rng.small(2), BACKFILL + rng.small(3), rng.pick(&[0, 0, 1, 2, 3, 4])));
         }
@@ -98,7 +98,7 @@ impl Plan {
         plan
     }
 
-    /// Those who may edit one namespace try what they can.
+    /// Draws what people do who may edit one namespace.
     fn attack(&mut self, rng: &mut Rng) {
         for _ in 0..rng.pick(&[0, 0, 0, 0, 1, 1, 2, 3]) {
             let at = When::At(u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap());
@@ -114,21 +114,21 @@ impl Plan {
         }
     }
 
-    /// A node with an agent is cut off for longer than most leases last.
+    /// Cuts off a node with an agent for longer than most leases last.
     fn cut_off(&mut self, rng: &mut Rng) {
         let node = rng.small(3);
         self.at(0, What::Agent(node, Presence::Works));
         self.at(u32::try_from(rng.below(20_000)).unwrap(), What::NodeCut(node, 90 + rng.small(110)));
     }
 
-    /// Things that jobs share, and a negotiator that preempts: from the start, and edited later.
+    /// Draws concurrency limits and a negotiator that preempts, from the start, and later edits of both.
     fn share(&mut self, rng: &mut Rng) {
         if rng.one_in(3) {
             self.at(0, What::Limit(0, 1 + rng.small(3)));
         }
         if rng.one_in(4) {
             self.at(0, What::Negotiating(rng.small(5)));
-            // Two users who want all there is, one after the other.
+            // Two users want the whole pool, one after the other.
             for (job, early) in [(rng.pick(&[0, 2, 4]), 1000), (rng.pick(&[1, 3]), 4000)] {
                 let order = Order { job, count: 4 + rng.small(5), ..order(rng) };
                 self.at(early + u32::try_from(rng.below(15_000)).unwrap(), What::Submit(order));
@@ -145,7 +145,7 @@ impl Plan {
         }
     }
 
-    /// Others ask pods to go, and shorten what they were granted; a Node goes whose machine is on.
+    /// Draws requests that pods go, shorter grace periods, and the deletion of a Node whose machine is on.
     fn let_go(&mut self, rng: &mut Rng) {
         for _ in 0..rng.pick(&[0, 0, 0, 1, 1, 2, 4]) {
             let at = u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap();
@@ -162,7 +162,7 @@ impl Plan {
                 _ => What::NodeDeleted(n),
             };
             self.items.push(Item { when, what });
-            // A second wish often follows the first.
+            // A second request often follows the first.
             if rng.one_in(3)
                 && let When::At(at) = when
             {
@@ -216,7 +216,8 @@ fn item(rng: &mut Rng, ends: u32) -> Item {
     Item { when, what: what(rng) }
 }
 
-/// Most faults pass; some last for a few attempts, or longer than any attempt.
+/// How many calls after the first also go wrong. Most faults hit one call; some last for several attempts, or for more
+/// than the operator makes.
 fn more(rng: &mut Rng) -> u8 {
     rng.pick(&[0, 0, 0, 0, 1, 2, 5, 9, 20])
 }
@@ -251,7 +252,7 @@ fn how(rng: &mut Rng, class: Class) -> How {
             | Class::OtherStatus
             | Class::Lease
     );
-    // The server says Conflict of writes over a version, and of patches that it tried too often; not of others.
+    // The server answers Conflict only to writes that name a version, and to patches that it tried too often.
     if how == How::Conflict && !conflicts { How::Error(500) } else { how }
 }
 

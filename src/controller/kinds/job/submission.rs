@@ -169,7 +169,7 @@ fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
 /// The job's pod template.
 ///
 /// # Errors
-/// When `spec.template` is not a pod template, or when the spec is too large: then no part of it is kept.
+/// When `spec.template` is not a pod template, or when the spec is too large, so that no part of it is kept.
 pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
     if let Some(problem) = too_large(job) {
         return Err(problem);

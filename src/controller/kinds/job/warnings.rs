@@ -1,4 +1,5 @@
-//! What a job says in vain: it is accepted, and part of it has no effect, or not the one that it seems to have.
+//! Warns about parts of a job's spec that have no effect, or another effect than they seem to have. The job is accepted
+//! all the same.
 
 use api::{HTCJob, labels};
 use classad::{Expr, Name};

@@ -15,7 +15,7 @@ use model::pool::{End, FAILED_TO_CREATE_PROCESS, Forced, HoldReason, JOB_OUT_OF_
 pub(super) struct Ending {
     /// How.
     pub(super) end: End,
-    /// What the proc is held for, if its end is of the kind that would come again.
+    /// The reason for which the proc is held, if it would end in the same way again.
     pub(super) hold: Option<HoldReason>,
     /// Whether the proc counts as evicted for no other reason than that its pod was asked to go.
     pub(super) told: bool,
@@ -87,7 +87,7 @@ pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
     Some(of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into()))
 }
 
-/// What is left of a pod whose proc has ended.
+/// Which containers of a pod are left after its proc has ended.
 pub(super) fn remains(pod: &SlimPod) -> Remains {
     if is_confirmed(pod) {
         return Remains::Nothing;
@@ -156,7 +156,7 @@ fn names_the_program(message: &str) -> bool {
     PROGRAM.iter().any(|text| message.contains(text))
 }
 
-/// What became of the proc by the end of a container, if that is none of the program's own exits.
+/// How the end of a container ends its proc, if the container's end is not an exit by the program itself.
 fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option<Ending> {
     let is = |known: &[&str]| reason.is_some_and(|reason| known.contains(&reason));
     let said = exit.message.as_deref().unwrap_or_default();

@@ -13,7 +13,7 @@ use model::pool::{ClaimId, JobUid, SlotName, backfill};
 
 use super::Kept;
 
-/// What a pod is to the pool, as the operator wrote it on the pod.
+/// The marks that the operator wrote on a pod: what the pod does for the pool.
 #[derive(Clone, Debug)]
 pub(super) enum Marks {
     /// A proc's pod.
@@ -42,10 +42,10 @@ impl Marks {
         Some(Self::Backfill { slot, mark: mark.into() })
     }
 
-    /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod: the job is the
-    /// owner, and the number follows from the pod's name. Such a pod is in the way of the proc's next pod, which has the same
-    /// name. A pod that has no more than the tracking finalizer, which nobody else puts on pods and which must come off some
-    /// time, is let alone until it ends, and let go then.
+    /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod. The owner is
+    /// the job, and the proc's number follows from the pod's name. The proc's next pod has the same name, and cannot be
+    /// created while this pod is there. A pod with nothing but the tracking finalizer is not disturbed until it ends.
+    /// Then the operator takes the finalizer off, which nobody else puts on pods.
     fn left(pod: &SlimPod) -> Option<Self> {
         let owner = pod.owner_references().iter().find(|owner| {
             let group = owner.api_version.split_once('/').map(|(group, _)| group);
@@ -63,7 +63,7 @@ impl Marks {
 }
 
 impl Kept {
-    /// What the pod was known as.
+    /// The marks by which the operator knew the pod.
     pub(super) fn marks(&self) -> Option<Marks> {
         match self {
             Self::Ours(facts) => Some(Marks::Proc {

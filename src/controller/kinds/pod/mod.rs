@@ -113,7 +113,7 @@ struct SlimTerminated {
     finished_at: Option<Time>,
 }
 
-/// What is remembered of a pod for as long as it is there.
+/// The part of a pod that is kept as long as the pod is there.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// A pod of a proc.
@@ -186,7 +186,7 @@ impl Watched for SlimPod {
     }
 }
 
-/// What a pod is to the pool.
+/// A pod as the pool sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PodView {
     /// A pod of a proc.
@@ -199,7 +199,7 @@ pub enum PodView {
     Neither(PodUid),
 }
 
-/// What a pod is to the pool; none if the pod has no uid.
+/// Reads a pod for the pool; `None` if the pod has no uid.
 pub fn view(pod: &SlimPod) -> Option<PodView> {
     let uid: PodUid = pod.metadata.uid.as_deref()?.into();
     let known = Marks::on(pod).and_then(|marks| of_the_pool(pod, &uid, marks));
@@ -323,9 +323,9 @@ fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).map(convert::time)
 }
 
-/// The longest grace period of a pod's deletions, as far as the pod shows them. The API server forgets a period that somebody
-/// shortens: the operator writes that period on the pod before it does so itself. A pod that others deleted by force may
-/// have had its own grace period.
+/// The longest grace period of a pod's deletions, as far as the pod shows them. If somebody shortens a grace period,
+/// the API server forgets the longer one. So the operator writes the longer one on the pod before it shortens it. A pod
+/// that somebody else deleted by force may have had its own grace period before.
 fn grace(pod: &SlimPod) -> Option<Duration> {
     pod.metadata.deletion_timestamp.as_ref()?;
     let written = pod.annotations().get(labels::GRANTED_SECONDS).and_then(|seconds| seconds.parse().ok());

@@ -106,7 +106,7 @@ fn requests_follow_the_schedulers_rule() {
     assert_eq!(requests.extended.values().copied().collect::<Vec<_>>(), [1, 1], "a GPU and a pod");
 }
 
-/// What the pod says as a whole is what it takes, whatever its containers say; its overhead comes on top.
+/// Requests for the pod as a whole replace those of its containers. The pod's overhead is added.
 #[test]
 fn what_a_pod_requests_as_a_whole_goes_before_its_containers() {
     let requests = |of_pod: Value| match view(json!({

@@ -56,7 +56,7 @@ fn containers_whose_pod_is_gone_run_on_and_hold_what_they_have() {
         both(both(script, requests(json!({"cpu": "4"}))), json!({"metadata": {"uid": name}}))
     };
     let next = |time: i64| (time, pod(&format!("b{time}"), requests(json!({"cpu": "4"}))));
-    // Of a pod that was never asked to end the kubelet hears that it must with the least grace.
+    // Nobody asked the pod to end before it went. So the kubelet ends it with the shortest grace period.
     let story = vec![(0, pod("a", all("a", &[]))), (1000, Event::Gone("a".into())), next(3900), next(4000)];
     let refused = ["0 a Running", "3900 b3900 Failed OutOfcpu", "4000 b4000 Running"];
     let last = ["5000 b4000 Running exit 0", "6000 b4000 Succeeded exit 0"];

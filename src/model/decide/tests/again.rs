@@ -35,11 +35,12 @@ fn a_pod_on_a_claim_that_is_used_again_is_as_large_as_its_own_proc_requests() {
     let (sizes, again) =
         one_after_another(|job| (job.request.memory_mib, job.request.disk_kib) = (100, 2000));
     assert!(again);
-    // By MODIFY_REQUEST_EXPR_REQUESTMEMORY and its like, as a slot of the proc's own would be.
+    // The amounts follow MODIFY_REQUEST_EXPR_REQUESTMEMORY and similar knobs, as in a slot that is carved for the proc.
     assert_eq!(sizes, [(4, 2048, 10 * 1024), (1, 128, 2048)]);
 }
 
-/// HTCondor's condor_submit requires enough of a resource only where the job's own Requirements do not mention the resource.
+/// HTCondor's condor_submit adds a clause for a resource only if the job's own Requirements do not mention the
+/// resource.
 #[test]
 fn a_claim_is_not_used_again_for_a_proc_that_does_not_fit() {
     let again = |edit: fn(&mut Submission)| {

@@ -1,4 +1,5 @@
-//! Backfill work, each a short story that tells its transitions by the manual's numbers. Source: its "Backfill State".
+//! Backfill work, each a short story that names its transitions by the manual's numbers. Source: the manual's "Backfill
+//! State".
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ fn template(mark: &str) -> Arc<BackfillTemplate> {
     Arc::new(BackfillTemplate { namespace: "fill".into(), template: TEMPLATE.into(), mark: mark.into() })
 }
 
-/// A policy for all nodes, with backfill work.
+/// Applies a policy for all nodes, with backfill work.
 fn govern(world: &mut World, text: &str, mark: &str) {
     let read = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("spec.config", text)]);
     let (policy, faults) = Policy::read(&read.config, None);
@@ -197,7 +198,7 @@ fn a_match_that_waits_too_long_comes_to_nothing() {
     assert_eq!(world.runs.len(), 1);
 }
 
-/// Somebody makes a Slot up under the name of a claim that waits to be written.
+/// Somebody creates a Slot under the name of a claim that waits to be written.
 #[test]
 fn what_stands_in_the_place_of_a_match_that_comes_to_nothing_goes() {
     let mut world = filled(&format!("{ALWAYS}MATCH_TIMEOUT = 60\n"));
@@ -298,7 +299,7 @@ fn a_drain_ends_it() {
     assert_eq!(state(&world, 1), ("Drained", "Idle"));
 }
 
-/// A cordon that drains nothing evicts nobody. What ends meanwhile is not begun again.
+/// A cordon that does not drain evicts nobody. Backfill work that ends meanwhile is not begun again.
 #[test]
 fn a_cordon_lets_it_go_on() {
     let mut world = World::new();
@@ -350,7 +351,7 @@ fn what_cannot_be_made_is_tried_ever_less_often() {
     assert_eq!(state(&world, 1), ("Backfill", "Busy"));
 }
 
-/// It may have been made all the same: until that is known a claim waits.
+/// The pod may have been created all the same. Until that is known, a claim waits.
 #[test]
 fn a_pod_of_which_nobody_knows_is_in_the_way_for_a_minute() {
     let mut world = World::new();
@@ -398,7 +399,7 @@ fn pods_that_are_nobodys_are_deleted_and_weigh_until_they_are_gone() {
     }
 }
 
-/// A new leader cannot decode the pod, and knows the pod by its metadata alone: the pod may hold all that its slot is.
+/// A new leader cannot decode the pod, and knows only its metadata: the pod may hold as much as its slot has.
 #[test]
 fn claims_wait_for_work_whose_requests_nobody_knows() {
     let mut world = filled(ALWAYS);

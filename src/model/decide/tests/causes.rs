@@ -1,4 +1,4 @@
-//! What people read of a job that waits: the text that every view shows, and the event, for each cause.
+//! The text and the event that people read about a job that waits, for each cause. The text is the same in every view.
 
 use super::world::World;
 use crate::kit;
@@ -38,7 +38,7 @@ fn limited(limit: f64) -> World {
     world
 }
 
-/// A node on which nothing starts.
+/// Adds a node on which nothing starts.
 fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
     let mut facts = kit::machine("n3", 16, 16);
     change(&mut facts);

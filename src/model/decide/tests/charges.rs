@@ -30,12 +30,12 @@ fn without_weights_a_claim_costs_one() {
         world.submit("wide", "alice", 2, |job| job.request.cpus = 3);
         world.pass(60);
         assert_eq!(charged(&world, "alice"), (2, costs));
-        // Two claims, and what is left of two machines.
+        // The pool's size counts the two claims, and what is left of the two machines.
         assert!((size_of_the_pool(&world) - pool).abs() < f64::EPSILON, "{}", size_of_the_pool(&world));
     }
 }
 
-/// A quota then counts slots, and whole ones.
+/// The quota then counts slots, in whole numbers.
 #[test]
 fn without_weights_a_quota_counts_slots() {
     let mut world = World::new();
@@ -53,7 +53,7 @@ fn without_weights_a_quota_counts_slots() {
     assert_eq!(charged(&world, "physics.alice"), (2, 2.0));
 }
 
-/// The agent of the node reports: it can suspend jobs.
+/// The agent of the node reports, so that it can suspend jobs.
 fn report(world: &mut World) {
     let nobody = LastInput::At(Time::from_secs(0));
     let report = ReportFacts {
@@ -65,7 +65,7 @@ fn report(world: &mut World) {
     world.pool.apply(Event::Report(report), world.now);
 }
 
-/// A node that suspends polite jobs for good.
+/// A node that suspends polite jobs and never continues them.
 fn desktop() -> World {
     let mut world = World::new();
     world.fate = |_| (36_000, 0);
@@ -100,7 +100,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     world.pass(120);
     assert_eq!(suspended(&world), 1);
     assert_eq!(charged(&world, "alice"), (1, 1.0), "the one that runs");
-    // The knob is turned: from the next cycle on it costs again, and then it does not.
+    // The knob is changed: from the next cycle on the claim costs again. Changed back, the claim costs nothing.
     world.submit("waits", "bob", 1, |_| ());
     negotiate_by(&mut world, discounts(false));
     world.pass(120);
@@ -108,7 +108,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     negotiate_by(&mut world, discounts(true));
     world.pass(120);
     assert_eq!(charged(&world, "alice"), (1, 1.0));
-    // Nothing is left over or lost when the claims end, nor when an operator takes over.
+    // The usage is exact when the claims end, also after another operator has taken over.
     world.restart();
     negotiate_by(&mut world, discounts(true));
     suspend_the_polite(&mut world);
@@ -121,7 +121,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     assert_eq!((world.pool.slots().len(), charged(&world, "alice")), (0, (0, 0.0)));
 }
 
-/// What costs nothing counts against no ceiling: another proc may run meanwhile.
+/// A suspended claim that costs nothing counts against no ceiling: another proc may run meanwhile.
 #[test]
 fn what_stands_still_makes_room_below_a_ceiling() {
     for (discount_suspended_resources, running) in [(false, 1), (true, 2)] {
@@ -140,7 +140,7 @@ fn what_stands_still_makes_room_below_a_ceiling() {
     }
 }
 
-/// NEGOTIATOR_DEPTH_FIRST: on nodes, not only in the engine.
+/// NEGOTIATOR_DEPTH_FIRST on nodes, not only in the negotiator.
 #[test]
 fn depth_first_fills_one_node_before_the_next() {
     for (depth_first, nodes) in [(false, 2), (true, 1)] {

@@ -1,10 +1,10 @@
-//! What jobs get that do not say: the manual's "Defaults for Partitionable Slot Sizes", from the SubmitPolicy to the slot.
+//! Jobs that request nothing: the manual's "Defaults for Partitionable Slot Sizes", from the SubmitPolicy to the slot.
 
 use super::governed::submit_by;
 use super::world::World;
 use crate::pool::{Event, Unsaid};
 
-/// Submits a job that asks for nothing, but for the CPUs that are given.
+/// Submits a job that requests nothing, or only the given CPUs.
 fn submit(world: &mut World, name: &str, cpus: Option<i64>) {
     world.submit(name, "alice", 1, |job| {
         job.request.cpus = cpus.unwrap_or_default();
@@ -12,7 +12,7 @@ fn submit(world: &mut World, name: &str, cpus: Option<i64>) {
     });
 }
 
-/// What the slots hold, in the order of their names: CPUs, MiB, KiB.
+/// The sizes of the slots, in the order of their names: CPUs, MiB, KiB.
 fn held(world: &World) -> Vec<(i64, i64, i64)> {
     let size = |slot: &crate::pool::Slot| {
         (slot.resources().cpus, slot.resources().memory_mib, slot.resources().disk_kib)
@@ -35,7 +35,7 @@ fn a_job_that_asks_for_nothing_gets_a_slot_of_htcondors_defaults() {
     assert_eq!(held(&world), [(1, 128, 1 << 20)]);
 }
 
-/// `condor_submit` writes them into the job's ad: what they say later is for later jobs.
+/// `condor_submit` writes the defaults into the job's ad. A later change of the defaults affects only later jobs.
 #[test]
 fn a_job_keeps_the_defaults_of_its_time() {
     let mut world = world();
@@ -90,13 +90,14 @@ fn a_default_that_is_no_amount_is_the_jobs_problem() {
     assert!(held(&world).is_empty());
 }
 
-/// Puts `use FEATURE : AssignAccountingGroup` in force with these lines.
+/// Applies a SubmitPolicy with `use FEATURE : AssignAccountingGroup` and these lines of the map.
 fn assign(world: &mut World, lines: &str, check: &str) {
     let map = format!("CLASSAD_USER_MAPDATA_AssignAccountingGroup @=end\n{lines}@end\n");
     submit_by(world, "p", &format!("{map}use FEATURE : AssignAccountingGroup(groups.map, {check})\n"));
 }
 
-/// Submits a job of an owner that names a group or none. Who is charged, or why it is not accepted.
+/// Submits a job of an owner that names a group or none. Returns the submitter who is charged, or why the job is not
+/// accepted.
 fn charged(world: &mut World, owner: &str, group: Option<&str>) -> Result<String, String> {
     let name = format!("job{}", world.pool.jobs().len());
     world.submit(&name, owner, 1, |job| job.group = group.map(str::to_owned));
@@ -128,7 +129,7 @@ fn jobs_are_charged_to_the_groups_that_their_owners_are_mapped_to() {
     assert!(unmapped.starts_with("the SubmitPolicy has no accounting group for carol"), "{unmapped}");
 }
 
-/// The feature's second argument: what a job asks for in vain is no reason to refuse it.
+/// With the feature's second argument, a job that names another group is not refused.
 #[test]
 fn unchecked_a_job_that_names_anothers_group_is_charged_to_its_owners() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! Devices and consumption policies as the real condor_startd has them: the recordings of `hack/oracle/devices.py`.
+//! Devices and consumption policies, compared with the real condor_startd: the recordings of `hack/oracle/devices.py`.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ fn scene(name: &str) -> Json {
     recorded()["pools"][name].clone()
 }
 
-/// A machine of 8 CPUs with what the scene says, and its jobs, once they run.
+/// A machine of 8 CPUs with the scene's configuration and GPUs, and with the scene's jobs, once they run.
 fn play(scene: &Json) -> World {
     let text = scene["config"].as_str().unwrap();
-    // GPUs are the node's here, and told by its agent; a slot's layout without a type is the recording's base.
+    // Here GPUs belong to the node, and its agent reports them. A layout without slot types is the recording's base.
     let own: Vec<&str> = text.lines().filter(|line| !line.contains("INVENTORY")).collect();
     let base = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n";
     let text = format!("{base}{}\n", own.join("\n"));
@@ -55,7 +55,7 @@ fn device(gpu: &Json) -> Device {
     }
 }
 
-/// What a submit description asks for, as the fields that stand for it.
+/// Fills in a submission from the commands of a submit description.
 fn describe(job: &mut Submission, text: &str) {
     job.request.disk_kib = 1000;
     for line in text.lines() {
@@ -96,7 +96,7 @@ fn ads(world: &World) -> BTreeMap<String, Ad> {
     standing.chain(claimed).collect()
 }
 
-/// The attributes that are compared: those of devices and consumption, and how much there is of what is not the machine's.
+/// Whether an attribute is compared: those about devices and consumption, and amounts of custom resources.
 fn is_compared(name: &str) -> bool {
     let of_devices = [
         "Assigned",
@@ -112,7 +112,7 @@ fn is_compared(name: &str) -> bool {
         || ["Cpus", "TotalSlotCpus", "TotalGPUs", "TotalCogs"].contains(&name)
 }
 
-/// An attribute's expression, one way of writing it for all. Nested ads are values here and constructors there.
+/// An attribute's expression, normalized. A nested ad is a value here and a constructor there.
 fn written(name: &str, expr: &Expr) -> String {
     if name.starts_with("Available") || name.starts_with("Consumption") {
         return expr.to_string().to_ascii_lowercase().replace(' ', "");
@@ -175,7 +175,7 @@ fn requirements_on_gpus_are_condor_submit_s() {
             request: crate::pool::Request { cpus: 1, memory_mib: 1, disk_kib: 1, ..Default::default() },
             ..Submission::default()
         };
-        // Commands that are none, and values that are no number, cannot be said here.
+        // Commands that do not exist, and values that are no number, have no field here.
         let sayable = text.lines().all(|line| {
             let (command, value) = line.split_once(" = ").unwrap_or((line.trim_end_matches(" ="), ""));
             !["require_cogs", "requirements", "gpus_maximum_memory", "gpus_maximum_runtime"]
@@ -270,7 +270,7 @@ fn jobs_that_require_gpus_find_those_of_the_manual_s_slots() {
     let why = world.log.iter().find(|line| line.starts_with("RequirementsNotMet")).unwrap();
     let expected = "has as its best GPU a GPU with Capability 8.6, and does not meet Capability >= 9.0";
     assert!(why.contains(expected), "{why}");
-    // 7200 s later the two others have ended, too.
+    // 7200 s later the two other jobs have ended, too.
     world.pass(7200);
     let next = SlotName::parse("slot1_1@n1").unwrap();
     assert_eq!(&*world.slots[&next].1.last.job.name, "newest-too");
@@ -309,18 +309,18 @@ fn devices_return_when_their_slot_goes_and_are_known_to_the_next_operator() {
     assert_eq!(assigned(&world), ["\"GPU-c\"", "\"GPU-6a96bd13\""]);
 }
 
-/// What happens to a machine with GPUs.
+/// Something that happens to a machine with GPUs.
 #[derive(Clone, Debug)]
 enum Happening {
-    /// A job comes that asks for so many, of a capability.
+    /// A job comes that requests so many GPUs, of a capability.
     Submit(i64, &'static str),
-    /// The agent reports those whose bit is set.
+    /// The agent reports the GPUs whose bit is set.
     Report(u8),
-    /// Pods of others hold so many.
+    /// Pods outside the pool hold so many GPUs.
     Foreign(i64),
     /// Another operator takes over.
     Restart,
-    /// Time goes by.
+    /// Time passes, in seconds.
     Pass(u64),
 }
 
@@ -351,7 +351,7 @@ const LAYOUTS: [&str; 3] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The world checks after each decision that what claims hold is what was carved, and no device twice.
+    /// The world checks after each decision that what claims hold is what was carved, and that no device is held twice.
     #[test]
     fn no_device_is_ever_given_twice(
         layout in 0..LAYOUTS.len(),

@@ -37,7 +37,7 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
     world.settle();
 }
 
-/// State, activity and the number of the transition that led there, of the first slot.
+/// State and activity of the first slot, and the number of the transition that led there.
 fn stands(world: &World, node: &str) -> (&'static str, &'static str, u8) {
     let slot = &world.pool.machines()[&node.into()].standing[&1];
     (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
@@ -215,8 +215,8 @@ fn a_cordoned_node_is_drained_where_its_policy_says_so_until_it_is_uncordoned() 
     assert_eq!(stands(&world, "n1"), ("Unclaimed", "Idle", 1));
 }
 
-/// `kubectl drain` cordons first and evicts then by the eviction API, which keeps `PodDisruptionBudget`s. Whoever only cordons
-/// evicts nobody.
+/// `kubectl drain` cordons a node first, and then evicts by the eviction API, which respects `PodDisruptionBudget`s. A
+/// cordon alone evicts nobody.
 #[test]
 fn a_cordon_takes_nothing_new_and_evicts_nobody() {
     let mut world = World::new();
@@ -235,7 +235,7 @@ fn a_cordon_takes_nothing_new_and_evicts_nobody() {
     assert_eq!(world.pool.slots().len(), 2);
 }
 
-/// A drain that is hurried: what vacates with a long grace period is killed.
+/// The schedule is changed to a fast one: what vacates with a long grace period is killed.
 #[test]
 fn a_fast_drain_kills_what_a_graceful_one_vacates() {
     let mut world = World::new();
@@ -285,7 +285,7 @@ fn govern(world: &mut World, text: &str) {
     world.govern(config, text);
 }
 
-/// Retirement as the job says, and no time to vacate.
+/// Retirement as long as the job says, and no time to vacate.
 const BY_JOB: &str = "MAXJOBRETIREMENTTIME = TARGET.Retires\nMachineMaxVacateTime = 0\n";
 
 fn retires(world: &mut World, name: &str, seconds: i64) {
@@ -294,7 +294,7 @@ fn retires(world: &mut World, name: &str, seconds: i64) {
     });
 }
 
-/// Three jobs that run for ever, whose retirement ends after 1000, 300 and 0 s.
+/// Three jobs that run for ever, and whose retirement ends after 1000, 300 and 0 s.
 fn three_jobs(text: &str) -> World {
     let mut world = World::new();
     world.node("n1", 4, 0);
@@ -317,7 +317,7 @@ fn living(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// An attribute of the machine's ad now.
+/// The present value of an attribute of the machine's ad.
 fn says(world: &World, attribute: &str) -> String {
     let machine = &world.pool.machines()[&"n1".into()];
     let ad = crate::startd::unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
@@ -408,7 +408,7 @@ fn a_quick_drain_knows_no_deadline() {
 fn what_a_drain_costs_is_counted_in_cpu_seconds() {
     let mut world = three_jobs(BY_JOB);
     world.pass(55);
-    // Each job has run since the first cycles: 100 s less a few.
+    // Each job has run since one of the first cycles: for 100 s less a few.
     let ran: Vec<i64> = world
         .pool
         .slots()
@@ -439,7 +439,7 @@ fn cpus_that_nobody_may_claim_are_counted_while_they_are_drained() {
     let mut world = three_jobs(BY_JOB);
     let since = world.now;
     request(&mut world, "d", 1, spec("n1"));
-    // The fourth CPU and that of the job without retirement.
+    // The unclaimed CPUs are the fourth CPU, and that of the job without retirement.
     world.pass(100);
     let lost: i64 = says(&world, "TotalMachineDrainingUnclaimedTime").parse().unwrap();
     assert!((195..=200).contains(&lost), "{lost}");
@@ -489,7 +489,7 @@ fn a_new_leader_knows_what_drains_have_cost() {
     );
 }
 
-/// One claim after another goes: what is written of them is bounded by their number.
+/// Claims end one after another. The number of claims bounds the number of writes.
 #[test]
 fn a_request_says_how_many_claims_are_left() {
     let mut world = three_jobs(BY_JOB);

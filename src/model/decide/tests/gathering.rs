@@ -6,7 +6,7 @@ use crate::negotiator::Config;
 use crate::pool::{Assignment, Capacity, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
 use classad::Expr;
 
-/// A node of eight cores that bob's narrow jobs fill, of one core each, and which alice's jobs may throw out.
+/// A node of eight cores, full of bob's narrow jobs of one core each, which alice's jobs may preempt.
 fn full(allow: bool) -> World {
     let mut world = World::new();
     world.node("n1", 8, 0);
@@ -45,7 +45,7 @@ fn running(world: &World, job: &str) -> usize {
     active.filter(|slot| &*slot.claim().last.job.name == job).count()
 }
 
-/// The cores that anybody may have.
+/// The cores that anybody may claim.
 fn free(world: &World) -> i64 {
     let machine = &world.pool.machines()[&"n1".into()];
     machine.slots().map(|slot| machine.available_in(slot).cpus).sum()
@@ -56,7 +56,8 @@ fn slot(world: &World, job: &str) -> Vec<(String, i64)> {
     of.map(|slot| (slot.name().to_string(), slot.resources().cpus)).collect()
 }
 
-/// "In this instance a job requiring 2GB of memory will be starved and unable to run": so it is without the knob.
+/// "In this instance a job requiring 2GB of memory will be starved and unable to run": that is what happens without the
+/// knob.
 #[test]
 fn a_wide_job_gets_a_machine_full_of_narrow_ones_only_where_that_is_allowed() {
     let mut world = full(false);
@@ -68,18 +69,18 @@ fn a_wide_job_gets_a_machine_full_of_narrow_ones_only_where_that_is_allowed() {
     world.pass(30);
     assert_eq!((running(&world, "narrow"), running(&world, "wide"), free(&world)), (4, 1, 0));
     assert_eq!(slot(&world, "wide"), [("slot1_1@n1".to_owned(), 4)]);
-    // Each of four slots retires, vacates and goes; the new one is matched and claimed.
+    // Each of the four slots retires, vacates and goes. The new slot is matched and claimed.
     let mut numbers = world.numbers.clone();
     numbers.sort_unstable();
     assert_eq!(numbers, [9, 11, 13, 13, 13, 13, 18, 18, 18, 18, 22, 22, 22, 22]);
     assert!(world.log.iter().any(|told| told.contains("which has room for it when the jobs are gone")));
-    // When it is done the others go on.
+    // When the wide job is done, the narrow jobs run again.
     world.pass(60);
     assert_eq!((running(&world, "narrow"), running(&world, "wide"), free(&world)), (8, 0, 0));
     assert_eq!(world.runs.get("wide-0"), Some(&1));
 }
 
-/// One that is narrow makes one leave, as without the knob; its slot is carved anew.
+/// A narrow job preempts one other, as without the knob. Its slot is carved anew.
 #[test]
 fn a_narrow_job_throws_out_one() {
     for (allow, numbers) in [(false, vec![11, 13, 18, 23]), (true, vec![9, 11, 13, 18, 22])] {
@@ -93,7 +94,7 @@ fn a_narrow_job_throws_out_one() {
     }
 }
 
-/// What a slot held that has gone is nobody else's while others still vacate.
+/// The resources of a preempted slot are kept for the wide job while other slots still vacate.
 #[test]
 fn what_has_come_free_is_kept_for_the_one_who_waits() {
     let mut world = full(true);
@@ -112,7 +113,7 @@ fn what_has_come_free_is_kept_for_the_one_who_waits() {
     assert_eq!((running(&world, "narrow"), running(&world, "wide")), (4, 1), "though bob has more that wait");
 }
 
-/// A proc waits once, and a second one of the job waits for others.
+/// Each proc waits once; a second proc of the job waits for other slots.
 #[test]
 fn each_proc_waits_for_its_own() {
     let mut world = full(true);
@@ -126,7 +127,7 @@ fn each_proc_waits_for_its_own() {
     assert_eq!((waits.waits_for.len(), waits.unmatched(world.now)), (2, 1));
 }
 
-/// Has a claim of alice's wait for the first slots of bob's.
+/// Lets a claim of alice wait for the first slots of bob.
 fn gather(world: &mut World, slots: usize) {
     let names: Vec<(SlotName, f64)> =
         world.pool.slots().keys().take(slots).map(|name| (name.clone(), 0.0)).collect();
@@ -149,7 +150,7 @@ fn states(world: &World, state: State) -> usize {
     world.pool.slots().values().filter(|slot| slot.state() == state).count()
 }
 
-/// Where nobody wants the slots any more, the jobs that are still in retirement go on.
+/// If nobody wants the slots any more, the jobs that are still in retirement continue.
 #[test]
 fn who_waits_no_more_lets_the_others_go_on() {
     use crate::pool::Claimed::{Busy, Retiring};
@@ -201,7 +202,7 @@ fn who_waits_no_more_lets_the_others_go_on() {
     }
 }
 
-/// A ceiling that is reached meanwhile bars the claim, before the first slot goes for good.
+/// A ceiling that is reached meanwhile stops the claim, before the first slot has gone.
 #[test]
 fn ceilings_are_held_against_it_again() {
     let mut world = full(true);
@@ -217,7 +218,7 @@ fn ceilings_are_held_against_it_again() {
     assert_eq!(free(&world), 0, "bob has it again");
 }
 
-/// What the job takes of concurrency limits is kept for it once, however many slots it waits for.
+/// The job's units of concurrency limits are kept for it once, however many slots it waits for.
 #[test]
 fn limits_count_once() {
     let mut world = full(true);
@@ -242,7 +243,8 @@ fn limits_count_once() {
     assert!(held(&world).abs() < 1e-9);
 }
 
-/// A new leader knows nothing of who waited: what is vacating goes on vacating, and the job is negotiated again.
+/// A new leader does not know which claims waited. Jobs that vacate go on vacating, and the waiting job is negotiated
+/// again.
 #[test]
 fn the_operator_may_die_at_any_second() {
     for second in 0..40 {
@@ -272,7 +274,7 @@ fn the_operator_may_die_at_any_second() {
     }
 }
 
-/// Where pods of others have taken a part of the node, more claims have to go than the wide job would need.
+/// If pods outside the pool have taken a part of the node, more claims must go than the wide job would need.
 #[test]
 fn the_node_may_have_shrunk() {
     let mut world = full(true);

@@ -1,4 +1,4 @@
-//! Worlds with a policy for submissions, or with a Negotiator.
+//! Worlds with a SubmitPolicy or a Negotiator.
 
 use super::world::World;
 use crate::negotiator::Config;
@@ -17,14 +17,14 @@ fn facts<C>(name: &str, spec: &str, config: C) -> GoverningFacts<C> {
     }
 }
 
-/// Puts a SubmitPolicy of this name and text in force.
+/// Applies a SubmitPolicy with this name and text.
 pub fn submit_by(world: &mut World, name: &str, text: &str) {
     let (config, remarks) = understand(text);
     assert_eq!(remarks, []);
     world.pool.apply(Event::SubmitPolicy(facts(name, text, config.unwrap())), world.now);
 }
 
-/// A Negotiator says so.
+/// Applies a Negotiator with this configuration.
 pub fn negotiate_by(world: &mut World, config: Config) {
     let spec = format!("{config:?}");
     world.sees(Event::Negotiator(facts("n", &spec, NegotiatorConfig::from(config))));

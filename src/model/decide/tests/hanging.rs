@@ -1,4 +1,4 @@
-//! Jobs whose pods the API server does not make, since a webhook of their namespace hangs.
+//! Jobs whose pods the API server does not create, because a webhook of their namespace hangs.
 
 use super::world::World;
 
@@ -7,7 +7,7 @@ fn claims(world: &World, name: &str) -> usize {
     world.pool.jobs().values().find(|cluster| &*cluster.key.name == name).unwrap().active.len()
 }
 
-/// What the job holds stays the job's; machines that come are others'.
+/// The job keeps what it holds. Machines that are added go to other jobs.
 #[test]
 fn a_job_whose_pods_are_not_made_gets_no_more_machines() {
     let mut world = World::new();

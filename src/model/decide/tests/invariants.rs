@@ -1,10 +1,10 @@
-//! What holds of the pool whenever the deciders have looked, and of claims that were just made.
+//! Invariants of the pool after each decision, and of claims that were just made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pool::{Group, MachineName, Pool, Quota, Record, Resources, SlotName, State};
 
-/// Holds after each decision.
+/// Checks what must hold after each decision.
 pub fn always(pool: &Pool) {
     if !pool.is_synced() {
         return;
@@ -98,7 +98,7 @@ fn procs(pool: &Pool) {
     }
 }
 
-/// Holds for claims that were just made: they fit their machines, and quotas and ceilings are kept.
+/// Checks what must hold for claims that were just made: they fit their machines, and keep quotas and ceilings.
 pub fn claims_made(pool: &Pool, before: &BTreeSet<SlotName>) {
     let carved = carved(pool);
     for slot in pool.slots().values().filter(|slot| !before.contains(slot.name())) {
@@ -142,7 +142,8 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
     }
 }
 
-/// Who waits for several slots and the slots that make room know of each other, and what is kept is there.
+/// A claim that waits for several slots and the slots that make room refer to each other, and what is kept for the
+/// claim is there.
 pub fn gatherings(pool: &Pool) {
     let mut parts = BTreeSet::new();
     for (id, gathering) in pool.gatherings() {

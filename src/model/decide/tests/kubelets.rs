@@ -1,10 +1,10 @@
-//! What kubelets do to procs and slots, each a short story. Source: `docs/reference/pods.md`.
+//! Kubelets that end pods, each a short story. Source: `docs/reference/pods.md`.
 
 use super::world::World;
 use crate::pool::{End, Event, Forced, HoldReason, PodFacts, PodRef, Remains, StartdConfig};
 use crate::startd::config::understand;
 
-/// A node of one core on which the only proc of a job runs, under a policy.
+/// A node of one core under a policy. The only proc of a job runs there.
 fn world(text: &str) -> World {
     let mut world = World::new();
     let mut startd = StartdConfig::default();
@@ -23,7 +23,7 @@ fn pod(world: &World) -> PodRef {
     world.pods["long-0"].facts.pod.clone()
 }
 
-/// The kubelet writes something on the pod.
+/// The kubelet writes something into the pod's status.
 fn writes(world: &mut World, edit: impl FnOnce(&mut PodFacts)) {
     let facts = &mut world.pods.get_mut("long-0").unwrap().facts;
     edit(facts);
@@ -32,7 +32,7 @@ fn writes(world: &mut World, edit: impl FnOnce(&mut PodFacts)) {
     world.settle();
 }
 
-/// Succeeded, failed and idle procs of the job.
+/// The numbers of succeeded, failed and idle procs of the job.
 fn counts(world: &World) -> (u64, u64, u64) {
     let job = world.pool.jobs().values().next().unwrap();
     (job.succeeded.len(), job.failed.len(), job.idle.len())
@@ -49,8 +49,8 @@ fn evict(world: &mut World) {
     world.pass(1);
 }
 
-/// kubernetes#83916: a kubelet that has begun to end a pod goes on with the grace that it was told first, whoever deletes pod
-/// and Node.
+/// kubernetes#83916: a kubelet that has begun to end a pod keeps to the first grace period, whoever deletes the pod or
+/// the Node later.
 #[test]
 fn a_proc_is_free_no_earlier_than_its_pods_first_grace_period_is_over() {
     let mut world = world("MachineMaxVacateTime = 60\n");
@@ -60,7 +60,7 @@ fn a_proc_is_free_no_earlier_than_its_pods_first_grace_period_is_over() {
     world.machines.remove("n1");
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(10);
-    // The pod garbage collector deletes it by force.
+    // The pod garbage collector deletes the pod by force.
     writes(&mut world, |facts| facts.forced = Forced::Running);
     world.pass(50);
     assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 0), 1));
@@ -68,7 +68,7 @@ fn a_proc_is_free_no_earlier_than_its_pods_first_grace_period_is_over() {
     assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 1), 0));
 }
 
-/// A pod that is deleted by force is waited for while its kubelet may run it.
+/// The operator waits for a pod that was deleted by force as long as its kubelet may run it.
 #[test]
 fn a_proc_is_free_once_its_kubelet_has_ended_a_pod_that_was_forced() {
     let mut world = world("");
@@ -80,7 +80,8 @@ fn a_proc_is_free_once_its_kubelet_has_ended_a_pod_that_was_forced() {
     assert_eq!(counts(&world), (0, 0, 1));
 }
 
-/// A second delete with a shorter grace period comes too late: the first has to be as long as the job is to have.
+/// A second deletion with a shorter grace period comes too late: the first grace period must be the time that the job
+/// is to have.
 #[test]
 fn a_kill_that_time_alone_brings_is_foreseen() {
     let kill = "MachineMaxVacateTime = 600\nKILL = (time() - EnteredCurrentActivity) > 30\n";
@@ -101,7 +102,8 @@ fn a_kill_that_time_alone_brings_is_foreseen() {
     }
 }
 
-/// The main container's end is the proc's. What runs on beside it holds the slot, and is ended.
+/// The end of the main container is the end of the proc. Another container that still runs holds the slot, and the
+/// operator ends it.
 #[test]
 fn a_container_that_outlives_the_main_one_is_ended() {
     let mut world = world("");
@@ -109,7 +111,7 @@ fn a_container_that_outlives_the_main_one_is_ended() {
     assert_eq!((counts(&world), world.pool.slots().len()), ((0, 1, 0), 1));
     world.pass(1);
     assert_eq!(world.graces, [Some(10)]);
-    // How the kubelet describes the pod's end later changes nothing.
+    // Later reports of the kubelet about the pod's end change nothing.
     writes(&mut world, |facts| {
         (facts.end, facts.remains) =
             (Some(End::Evicted { why: "its pod was deleted".into() }), Remains::Nothing);
@@ -119,7 +121,7 @@ fn a_container_that_outlives_the_main_one_is_ended() {
     assert_eq!((counts(&world), world.pool.slots().len(), world.pods.len()), ((0, 1, 0), 0, 0));
 }
 
-/// Its job is not let go before, however long the API server takes to delete the pod.
+/// The job keeps its finalizer until then, however long the API server takes to delete the pod.
 #[test]
 fn a_job_that_is_removed_waits_for_a_container_that_outlives_the_main_one() {
     let mut world = world("");
@@ -136,7 +138,7 @@ fn a_job_that_is_removed_waits_for_a_container_that_outlives_the_main_one() {
     assert_eq!((world.jobs.len(), world.pods.len()), (0, 0));
 }
 
-/// The kubelet says that the containers have ended about a second before it says that the pod has.
+/// The kubelet reports that the containers have ended about a second before it reports that the pod has.
 #[test]
 fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {
     let mut world = world("");
@@ -149,13 +151,13 @@ fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {
     writes(&mut world, |facts| facts.remains = Remains::Nothing);
     world.pass(5);
     assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
-    // A kubelet that evicts a pod says so with the last phase.
+    // A kubelet that evicts a pod says so with the final phase.
     let mut world = self::world("");
     writes(&mut world, ended);
     let evicted = || Some(End::Evicted { why: "Evicted: The node was low on resource: memory".into() });
     writes(&mut world, |facts| (facts.end, facts.remains) = (evicted(), Remains::Nothing));
     assert_eq!(counts(&world), (0, 0, 1));
-    // A program that was seen to end before somebody deleted its pod was not told to.
+    // A program that was seen to end before somebody deleted its pod was not told to end.
     let mut world = self::world("");
     writes(&mut world, ended);
     writes(&mut world, |facts| {
@@ -165,8 +167,9 @@ fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {
     assert_eq!(counts(&world), (1, 0, 0));
 }
 
-/// The kubelet has said that the program ended, and is lost before it says that the pod has. A kubelet that evicts a pod says
-/// so with the last phase: nobody knows whether the program ended by itself, and the proc runs again.
+/// The kubelet has reported that the program ended, and is lost before it reports the pod's final phase. Only the final
+/// phase would say that the kubelet evicted the pod. So nobody knows whether the program ended by itself, and the proc
+/// runs again.
 #[test]
 fn an_end_without_a_last_phase_is_none_once_its_kubelet_is_lost() {
     let mut world = world("MachineMaxVacateTime = 60\n");
@@ -177,7 +180,7 @@ fn an_end_without_a_last_phase_is_none_once_its_kubelet_is_lost() {
     world.machines.remove("n1");
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(10);
-    // What a pod that is being deleted says of its program is read from its last phase.
+    // The end of a program in a pod that is being deleted is read from the final phase.
     writes(&mut world, |facts| {
         (facts.deleting, facts.forced, facts.end) = (true, Forced::Running, None);
     });
@@ -185,7 +188,7 @@ fn an_end_without_a_last_phase_is_none_once_its_kubelet_is_lost() {
     assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 1), 0));
 }
 
-/// A pod that was let go is deleted for good: how it looks then is nobody's end.
+/// A pod without the finalizer is deleted for good. What its status then says is not another end.
 #[test]
 fn what_was_let_go_is_not_booked_again() {
     let mut world = world("");
@@ -212,8 +215,8 @@ fn an_init_container_that_fails_is_told_with_its_own_exit_code() {
     assert!(told, "{:?}", world.log);
 }
 
-/// The kubelet deletes an evicted pod for good some seconds after its end. Until then the proc's next pod cannot have the
-/// name.
+/// The kubelet deletes an evicted pod for good some seconds after its end. Until then the proc's next pod cannot have
+/// the name.
 #[test]
 fn a_proc_waits_for_its_earlier_pod_to_go() {
     let mut world = world("");
@@ -223,7 +226,7 @@ fn a_proc_waits_for_its_earlier_pod_to_go() {
     world.end_pod(&pod(&world), None);
     let evicted = world.pods.get("long-0").map(|pod| pod.facts.clone());
     world.pass(1);
-    // The API server shows the pod once more, without our finalizer.
+    // The API server shows the pod once more, without the operator's finalizer.
     let shown = PodFacts { end: Some(End::Evicted { why: "it was deleted".into() }), ..late.clone() };
     world.pool.apply(Event::Pod(shown), world.now);
     world.pass(25);
@@ -231,7 +234,8 @@ fn a_proc_waits_for_its_earlier_pod_to_go() {
     world.pool.apply(Event::PodGone(late.clone()), world.now);
     world.pass(2);
     assert_eq!(world.pods.len(), 1);
-    // Somebody's finalizer keeps the pod for ever: then the API server is asked, and refuses.
+    // Somebody's finalizer keeps the pod for ever. After a while the operator asks the API server all the same, which
+    // refuses.
     let stays = PodFacts { end: Some(End::Evicted { why: "it was deleted".into() }), ..late };
     world.end_pod(&pod(&world), None);
     world.pass(1);
@@ -240,13 +244,13 @@ fn a_proc_waits_for_its_earlier_pod_to_go() {
     assert_eq!(world.pods.len(), 1);
 }
 
-/// The claim of a proc that is done holds its slot under a new leader, too, while containers of its pod run on.
+/// The claim of a proc that is done holds its slot while containers of its pod run, also under a new leader.
 #[test]
 fn a_new_leader_finds_what_is_left_of_a_pod() {
     let mut world = world("");
     writes(&mut world, |facts| (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Others));
     world.pass(1);
-    // The kubelet has not yet said how the pod ended, which is being deleted.
+    // The pod is being deleted, and the kubelet has not yet reported how it ended.
     writes(&mut world, |facts| (facts.end, facts.deleting) = (None, true));
     world.restart();
     world.pass(60);
@@ -259,10 +263,10 @@ fn a_new_leader_finds_what_is_left_of_a_pod() {
     assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
 }
 
-/// Somebody takes the claim's id off a pod while nobody leads: the Slot says whose claim is for the proc.
+/// Somebody takes the claim's id off a pod while no operator leads. The Slot says which claim the proc has.
 #[test]
 fn a_new_leader_knows_a_pod_without_its_claim_by_the_slot() {
-    // The machine is unknown if the new leader cannot decode the pod either.
+    // If the new leader cannot decode the pod, the machine is unknown, too.
     for decodes in [true, false] {
         let mut world = world("");
         let mut machine = None;
@@ -286,7 +290,7 @@ fn a_new_leader_knows_a_pod_without_its_claim_by_the_slot() {
     }
 }
 
-/// So does the claim of a proc that is held, while containers of its pod run on.
+/// The claim of a held proc does the same, while containers of its pod run.
 #[test]
 fn a_new_leader_finds_what_is_left_of_the_pod_of_a_proc_that_is_held() {
     let mut world = world("");

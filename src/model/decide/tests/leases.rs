@@ -1,9 +1,9 @@
-//! Claim leases: what becomes of claims on a node of which nothing is heard.
+//! Claim leases: what becomes of claims on a node that is silent.
 
 use super::world::World;
 use crate::pool::{Event, MachineFacts, Renewal, Taint};
 
-/// A node with one job that runs for a day under a lease of 600 s, which renews its Lease.
+/// A node with one job that runs for a day under a lease of 600 s. The node's kubelet renews its Lease.
 fn world(fences: Option<bool>) -> World {
     let mut world = World::new();
     world.node("n1", 1, 0);
@@ -20,7 +20,7 @@ fn world(fences: Option<bool>) -> World {
     world
 }
 
-/// Time passes, in which nodes renew their Leases every ten seconds.
+/// Lets time pass, in which nodes renew their Leases every ten seconds.
 fn listen(world: &mut World, seconds: u64) {
     for _ in 0..seconds / 10 {
         world.renew();
@@ -39,7 +39,7 @@ fn told(world: &World, what: &str) -> usize {
     world.log.iter().filter(|line| line.starts_with(what)).count()
 }
 
-/// Whether the only proc of the job waits to be run.
+/// Whether the only proc of the job is idle.
 fn is_idle(world: &World) -> bool {
     world.pool.jobs().values().next().unwrap().idle.contains(0)
 }
@@ -120,7 +120,7 @@ fn a_node_that_is_deleted_or_out_of_service_frees_its_procs() {
     listen(&mut world, 20);
     assert_eq!((stands(&world).as_str(), is_idle(&world)), ("none", true), "the lease is not waited for");
 
-    // A node without a Lease has nothing else to say it by.
+    // For a node without a Lease, the condition Ready is the only sign.
     let mut world = self::world(None);
     world.cut.insert("n1".to_owned());
     world.pool.apply(Event::HeartbeatsEnded("n1".into()), world.now);
@@ -165,7 +165,7 @@ fn an_agent_that_renewed_unseen_is_waited_for_again() {
     let mut world = world(Some(true));
     world.cut.insert("n1".to_owned());
     listen(&mut world, 500);
-    // No watch tells of it.
+    // No watch shows the renewal.
     world.agents.insert("n1".to_owned(), Renewal { version: "unseen".into(), fences: true });
     listen(&mut world, 130);
     assert_eq!((told(&world, "the Lease"), is_idle(&world)), (1, false));
@@ -183,7 +183,7 @@ fn an_agent_that_promised_nothing_is_not_counted_on() {
         listen(&mut world, 7200);
         assert_eq!((stands(&world).as_str(), told(&world, "the Lease")), ("Preempting/Killing", 0));
     }
-    // One that was taken off takes its promise along.
+    // If the agent is uninstalled, its promise ends.
     let mut world = world(Some(true));
     world.cut.insert("n1".to_owned());
     world.agents.clear();
@@ -197,7 +197,7 @@ fn a_new_leader_counts_anew() {
     world.cut.insert("n1".to_owned());
     listen(&mut world, 590);
     world.restart();
-    // A list tells of the Leases as they are: for one that knows nothing that is a sign of life.
+    // The first list shows the Leases as they are. For a new leader, that is a sign of life.
     let renewal = world.agents["n1"].clone();
     let (machine, ttl) = (|| crate::pool::MachineName::from("n1"), std::time::Duration::from_secs(40));
     world.pool.apply(Event::Heartbeat { machine: machine(), ttl }, world.now);
@@ -229,7 +229,7 @@ fn a_node_whose_agent_would_end_them_takes_no_more_jobs() {
     let mut world = world(Some(true));
     world.node("n1", 2, 0);
     let reason = |world: &World| world.pool.machines()[&"n1".into()].offer.reason();
-    // The agent is cut off, the kubelet is not.
+    // The agent is cut off, but the kubelet is not.
     let agent = world.agents.remove("n1").unwrap();
     listen(&mut world, 60);
     assert_eq!(reason(&world), "AgentSilent");

@@ -1,4 +1,4 @@
-//! Concurrency limits, each a short story: never exceeded, whoever dies when.
+//! Concurrency limits, each a short story: a limit is never exceeded, whenever an operator dies.
 
 use super::world::World;
 use crate::pool::limits::Wants;

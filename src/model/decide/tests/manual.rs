@@ -1,4 +1,5 @@
-//! The manual's example policies, each as `examples/policies` has it for a node, and what the manual says happens.
+//! The manual's example policies, each as `examples/policies` writes it for a node, and what the manual says that
+//! happens.
 
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ fn at(hours: i64, minutes: i64) -> Time {
     Time::from_secs(MONDAY + hours * 3600 + minutes * 60)
 }
 
-/// One node with an agent, on Monday noon, UTC. Nobody was there all morning.
+/// One node with an agent, on Monday noon, UTC. Nobody has used the keyboard all morning.
 fn desk(text: &str, cpus: i64) -> World {
     let mut world = pool(text, Zone::default(), at(12, 0));
     world.node("n1", cpus, 0);
@@ -64,7 +65,7 @@ fn report(world: &mut World, keyboard: LastInput, owner_load: f64) {
     let report = ReportFacts {
         sensed: Some(sensed),
         suspended: world.still.clone(),
-        // There is nothing to run benchmarks for.
+        // Benchmarks have run, so that none are run now.
         benchmarks: Some(Benchmarks { mips: 20_000, kflops: 2_000_000, at: at(0, 0) }),
         ..ReportFacts::of("n1".into())
     };
@@ -79,7 +80,7 @@ fn nobody_since(world: &mut World, since: Time) {
     report(world, LastInput::At(since), 0.0);
 }
 
-/// The slot's job, state and activity; a slot that nobody has claimed has no job.
+/// The slot's job, state and activity; an unclaimed slot has no job.
 fn stands(world: &World, slot: u32) -> String {
     let claimed = world.pool.slots().values().find(|claimed| claimed.name().slot == slot);
     let shown = |state: State| format!("{}/{}", state.state(), state.activity());
@@ -122,7 +123,7 @@ fn a_desktop_is_its_owners_until_nobody_has_touched_it_for_a_quarter_of_an_hour(
     nobody_since(&mut world, left);
     world.pass(900);
     assert_eq!(stands(&world, 1), "Owner/Idle");
-    // Looked at each UPDATE_INTERVAL, then matched by the next cycle.
+    // The policy is evaluated each UPDATE_INTERVAL; then the next cycle matches the slot.
     world.pass(300 + 60);
     assert_eq!((stands(&world, 1).as_str(), numbers(&mut world)), ("job Claimed/Busy", vec![9, 11]));
 }
@@ -223,7 +224,7 @@ fn jobs_run_after_hours_by_the_clock_of_those_who_work_there() {
     assert_eq!((stands(&world, 1).as_str(), numbers(&mut world)), ("Unclaimed/Idle", vec![13, 18, 22]));
     world.pass(3600);
     assert_eq!(stands(&world, 1), "Unclaimed/Idle", "nothing starts in work hours");
-    // Five o'clock there, and a cycle later.
+    // It is five o'clock there, and a cycle later.
     world.now = at(16, 0);
     world.pass(120);
     assert_eq!(stands(&world, 1), "early Claimed/Busy");
@@ -243,7 +244,7 @@ fn the_keyboard_matters_on_desktops_alone() {
         somebody_types(&mut world);
         world.pass(6);
         assert_eq!(stands(&world, 1), returns, "{kind}");
-        // It waits for those who are idle for a moment, and goes when they stay.
+        // The job waits while the keyboard is used for a moment, and leaves if the use goes on.
         world.pass(610);
         let stays = if kind == "desktop" { "Unclaimed/Idle" } else { "job Claimed/Busy" };
         assert_eq!(stands(&world, 1), stays, "{kind}");
@@ -304,7 +305,7 @@ fn slot_1_is_for_interactive_jobs_and_the_keyboard_is_its_alone() {
     assert!([2, 3].into_iter().all(|slot| stands(&world, slot).ends_with("Claimed/Busy")));
 }
 
-/// An attribute of a slot that nobody has claimed.
+/// An attribute of an unclaimed slot.
 fn shown(world: &World, slot: u32, attribute: &str) -> String {
     let machine = &world.pool.machines()[&"n1".into()];
     let ad = unclaimed_slot_ad(machine, &machine.standing[&slot], &world.pool.startd(machine));
@@ -362,7 +363,7 @@ fn cogs_and_actuators_are_carved_like_anything_else() {
         ["TotalCogs", "DetectedCogs", "TotalSlotCogs"].map(|name| shown(&world, 1, name)),
         ["16", "16", "8"]
     );
-    // request_cogs = 2, request_actuator = 1: more than the static slots have of CPUs, so that it is the first's.
+    // request_cogs = 2, request_actuator = 1. The static slots have too few CPUs, so that the first slot runs the job.
     world.submit("assembly", "alice", 1, |job| {
         job.request.cpus = 3;
         job.request.extended = [("cogs".into(), 2), ("actuator".into(), 1)].into();

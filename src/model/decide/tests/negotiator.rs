@@ -1,4 +1,4 @@
-//! What a Negotiator says acts on cycles, each a short story.
+//! A Negotiator's configuration acts on cycles, each a short story.
 
 use super::governed::negotiate_by;
 use super::world::World;
@@ -20,13 +20,13 @@ fn pool_weight(world: &World) -> f64 {
     crate::decide::sharing::weight(&world.pool, &world.pool.at_work()[0], &classad::Env::at(0))
 }
 
-/// Who has which slot.
+/// Which job has which slot.
 fn claims(world: &World) -> Vec<(String, String)> {
     let claim = |slot: &crate::pool::Slot| (slot.name().to_string(), slot.claim().last.job.name.to_string());
     world.pool.slots().values().map(claim).collect()
 }
 
-/// A claim is the submitter's: what else of theirs it is used for the negotiator is not asked.
+/// A claim belongs to the submitter. When it is used for another job of the submitter, the negotiator is not asked.
 #[test]
 fn only_slots_and_jobs_within_the_constraints_are_matched() {
     let expr = |text: &str| Some(Expr::parse(text).unwrap());
@@ -56,7 +56,7 @@ fn only_submitters_within_the_constraint_are_served() {
     assert_eq!(owners.into_iter().collect::<Vec<_>>(), ["many"]);
 }
 
-/// A slot counts or not by its own ad, claimed or free.
+/// Whether a slot counts is decided by its own ad, whether it is claimed or free.
 #[test]
 fn slots_outside_the_constraint_do_not_count_in_the_size_of_the_pool() {
     let weight = |constraint: Option<&str>| {
@@ -76,8 +76,8 @@ fn slots_outside_the_constraint_do_not_count_in_the_size_of_the_pool() {
     assert_eq!(weight(Some("Machine == \"n2\"")), (4.0, 4.0));
 }
 
-/// A group whose quota was lowered below its use goes on preempting within itself, since its use does not grow; another group
-/// may not take what the group has, if the quota of the other group leaves no room.
+/// A group whose quota was lowered below its use may still preempt its own jobs, since its use does not grow. Another
+/// group may not take what the group has, if the other group's quota leaves no room.
 #[test]
 fn a_group_above_its_quota_preempts_within_itself() {
     for (group, preempted) in [("g", 1), ("h", 0)] {
@@ -100,7 +100,8 @@ fn a_group_above_its_quota_preempts_within_itself() {
     }
 }
 
-/// PREEMPTION_REQUIREMENTS throws a job out for another user's, and one proc takes one slot, however long it waits for it.
+/// PREEMPTION_REQUIREMENTS evicts a job for another user's job. One proc takes one slot, however long it waits for the
+/// slot.
 #[test]
 fn a_proc_preempts_one_job_and_no_more() {
     for (requirements, preempted) in [("TARGET.Owner == \"bob\"", 1), ("TARGET.Owner == \"alice\"", 0)] {

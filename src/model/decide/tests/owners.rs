@@ -1,4 +1,4 @@
-//! Owners: which groups they may charge, and ceilings that hold whatever groups they charge.
+//! Owners: which groups they may charge, and ceilings that hold whichever groups they charge.
 
 use super::world::World;
 use crate::kit;
@@ -12,7 +12,7 @@ fn running(world: &World, job: &str) -> usize {
     world.pool.jobs().values().filter(|found| &*found.key.name == job).map(|found| found.active.len()).sum()
 }
 
-/// A submitter with a ceiling does not escape it by naming a group, nor by naming two.
+/// A submitter with a ceiling cannot evade it by naming a group, nor by naming two.
 #[test]
 fn an_owners_ceiling_holds_across_groups() {
     for jobs in [vec![Some("g")], vec![None, Some("g")], vec![Some("g"), Some("h"), None]] {
@@ -32,7 +32,7 @@ fn an_owners_ceiling_holds_across_groups() {
         let all: usize =
             jobs.iter().map(|group| running(&world, &format!("of-{}", group.unwrap_or("none")))).sum();
         assert_eq!((all, running(&world, "bobs")), (2, 3), "{jobs:?}");
-        // What a ceiling keeps waiting says whose ceiling.
+        // A job that waits for a ceiling says whose ceiling it is.
         let first = world.pool.jobs().values().find(|job| &*job.key.name == "of-g").unwrap();
         let waits = first.waits.as_ref().unwrap();
         assert_eq!(
@@ -43,7 +43,7 @@ fn an_owners_ceiling_holds_across_groups() {
     }
 }
 
-/// Who may charge a group is said by its list, or by that of the nearest group around it that has one.
+/// The group's list of owners says who may charge it, or else the list of the nearest group around it that has one.
 #[test]
 fn a_group_is_open_to_those_whom_it_names() {
     let list = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
@@ -70,7 +70,7 @@ fn a_group_is_open_to_those_whom_it_names() {
     }
 }
 
-/// Who is taken off the list keeps what runs, and starts nothing new.
+/// An owner who is removed from the list keeps what runs, and starts nothing new.
 #[test]
 fn what_runs_goes_on_when_the_list_is_edited() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Matches that a claim would refuse: the negotiator makes none, so that nobody waits for what nobody gets.
+//! Matches that a claim would refuse: the negotiator makes none, so that no job waits for a slot that nobody gets.
 
 use super::world::World;
 use crate::kit;
@@ -18,7 +18,7 @@ fn running(world: &World, job: &str) -> usize {
     world.pool.jobs().values().filter(|found| &*found.key.name == job).map(|found| found.active.len()).sum()
 }
 
-/// Procs that ask for what no node has, or one node only, leave the rest to others.
+/// Procs that request what no node has, or only one node has, leave the other nodes to others.
 #[test]
 fn what_no_machine_has_leaves_the_machines_to_others() {
     let gpu = |job: &mut Submission| job.request.gpus = 1;
@@ -43,7 +43,7 @@ fn what_no_machine_has_leaves_the_machines_to_others() {
     }
 }
 
-/// Two resources of one machine that ads call the same: the one that there is more of is counted, and nobody is matched for the
+/// Two resources of one machine have the same name in ads. Only the larger is counted, and no job is matched for the
 /// other.
 #[test]
 fn of_two_resources_of_a_name_one_is_counted() {

@@ -1,4 +1,4 @@
-//! Owners' policies at work, each a short story.
+//! Policies of machines' owners, each a short story.
 
 use super::world::World;
 use crate::kit;
@@ -8,7 +8,7 @@ use crate::pool::{
 };
 use crate::startd::config;
 
-/// All nodes have this policy.
+/// Applies a policy to all nodes.
 pub(super) fn configure(world: &mut World, text: &str) {
     let understood = config::understand(text);
     let errors: Vec<String> = understood
@@ -25,14 +25,14 @@ pub(super) fn configure(world: &mut World, text: &str) {
     world.sees(Event::Policy(facts));
 }
 
-/// The agent of a node reports when somebody was last at it: now, or never.
+/// The agent of a node reports that the owner uses the keyboard now, or never has.
 fn report(world: &mut World, at_it: bool) {
     let keyboard = if at_it { LastInput::Ongoing } else { LastInput::At(crate::pool::Time::from_secs(0)) };
     let sensed = Sensed { keyboard, console: keyboard, owner_load: if at_it { 0.9 } else { 0.0 } };
     let report = ReportFacts {
         sensed: Some(sensed),
         suspended: world.still.clone(),
-        // There is nothing to run benchmarks for.
+        // Benchmarks have run, so that none are run now.
         benchmarks: Some(Benchmarks { mips: 1, kflops: 1, at: crate::pool::Time::from_secs(0) }),
         ..ReportFacts::of("n1".into())
     };
@@ -60,7 +60,7 @@ pub(super) fn stands(world: &World) -> String {
     }
 }
 
-/// The manual's transitions that the slot took since they were last asked for.
+/// The manual's transitions that the slot took since the last call.
 fn numbers(world: &mut World) -> Vec<u8> {
     std::mem::take(&mut world.numbers)
 }
@@ -168,7 +168,7 @@ fn want_hold_holds_the_proc_until_its_job_is_edited() {
     assert_eq!(stands(&world), "Claimed/Busy", "released");
 }
 
-/// A better claim on the slot for the next proc of bob's.
+/// Makes a better claim on the slot, for the next proc of bob.
 fn better_claim(world: &mut World, rank: f64) -> bool {
     let (name, slot) = world.pool.slots().iter().next().unwrap();
     let name: SlotName = name.clone();
@@ -237,7 +237,7 @@ fn a_claim_that_is_withdrawn_lets_the_job_go_on() {
     world.remove("urgent");
     world.pass(2);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![19]));
-    // Or its job is gone all at once.
+    // The same if the waiting job vanishes at once.
     world.submit("urgent", "bob", 1, |_| {});
     world.pass(2);
     assert!(better_claim(&mut world, 0.0));
@@ -264,12 +264,12 @@ fn a_new_leader_goes_on_where_the_old_one_stood() {
     report(&mut world, true);
     world.pass(10);
     assert_eq!(stands(&world), "Claimed/Retiring");
-    // The pod says since when it runs: nothing is granted twice.
+    // The pod says since when it has run: no time is granted twice.
     world.pass(3600 - 60 - 1010);
     assert_eq!(world.graces, [Some(60)]);
 }
 
-/// What was pledged holds, and what the job stood still is no run time, whoever leads.
+/// Under a new leader the pledged vacating time still holds, and the time for which the job was suspended is no run time.
 #[test]
 fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
     let text = |vacate: u64| {
@@ -299,7 +299,7 @@ fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
     lead(&mut world, false);
     assert_eq!(stands(&world), "Claimed/Busy");
     assert_eq!(ran(&world), (before.0 + 1, 60), "the policy's 5 s are for others");
-    // It stands still when the leader dies.
+    // The job is suspended when the leader dies.
     report(&mut world, true);
     world.pass(300);
     assert_eq!(stands(&world), "Claimed/Suspended");
@@ -348,7 +348,7 @@ fn is_owner_keeps_a_slot_its_owners() {
     assert_eq!(state(&world), "Unclaimed", "idle times grow though nothing happens");
 }
 
-/// The same from the negotiator: startd RANK takes the slot whatever the users' priorities.
+/// The same through the negotiator: a match by the startd's RANK takes the slot, whatever the users' priorities are.
 #[test]
 fn the_negotiator_preempts_by_startd_rank() {
     let mut world = world("RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMachineMaxVacateTime = 10\n");
@@ -357,13 +357,13 @@ fn the_negotiator_preempts_by_startd_rank() {
     let slot = world.pool.slots().values().next().unwrap();
     assert_eq!(slot.claim().submitter.as_str(), "bob");
     assert_eq!(numbers(&mut world)[..4], [13, 18, 23, 11]);
-    // What a job of alice's would have to beat now, it does not.
+    // A job of alice would have to rank higher than the present job, and does not.
     world.submit("late", "alice", 1, |_| {});
     world.pass(600);
     assert_eq!(world.pool.slots().values().next().unwrap().claim().submitter.as_str(), "bob");
 }
 
-/// A ceiling that others have reached while a claim waited bars it.
+/// A claim that waited is not made if others have reached the ceiling meanwhile.
 #[test]
 fn a_claim_that_waited_is_held_against_the_ceiling_again() {
     let mut world = world("RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMAXJOBRETIREMENTTIME = 100\n");

@@ -1,4 +1,4 @@
-//! What a slot prefers, from the match on, and what it lets in: each a short story.
+//! Which jobs a slot prefers, from the match on, and which it lets in: each a short story.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn a_claim_has_its_rank_as_soon_as_it_is_made() {
     assert_eq!(current_rank(&world).to_bits(), 11.0_f64.to_bits());
 }
 
-/// What an earlier leader claimed has its rank before anybody could be matched with it.
+/// A claim that an earlier leader made has its rank before another job could be matched with its slot.
 #[test]
 fn a_claim_that_is_found_has_its_rank_when_its_pod_is_made() {
     let mut world = World::new();
@@ -59,7 +59,7 @@ fn a_claim_that_takes_over_brings_its_rank() {
     assert_eq!(current_rank(&world).to_bits(), 10.0_f64.to_bits());
 }
 
-/// A dynamic slot must itself be willing: with its own size and kind.
+/// A dynamic slot must itself let the job in, with its own size and type.
 #[test]
 fn start_is_asked_of_the_slot_that_was_carved() {
     for (start, runs) in [
@@ -82,7 +82,8 @@ fn start_is_asked_of_the_slot_that_was_carved() {
     }
 }
 
-/// The queue's order is the schedd's: `PreJobPrio1`, `PreJobPrio2`, `JobPrio`, `PostJobPrio1`, `PostJobPrio2`, the older.
+/// The queue has the schedd's order: `PreJobPrio1`, `PreJobPrio2`, `JobPrio`, `PostJobPrio1`, `PostJobPrio2`, then the
+/// older job.
 #[test]
 fn jobs_of_one_submitter_stand_in_the_schedds_order() {
     let mut world = World::new();
@@ -104,7 +105,7 @@ fn jobs_of_one_submitter_stand_in_the_schedds_order() {
     world.settle();
     let queue = &world.pool.submitters().values().next().unwrap().queue;
     let order: Vec<&str> = queue.iter().map(|key| &*key.job().name).collect();
-    // What is not set counts as 0, so that a negative PreJobPrio1 comes last.
+    // An attribute that is not set counts as 0, so that a negative PreJobPrio1 comes last.
     assert_eq!(order, ["pre2", "high", "post", "post2", "plain", "later", "pre"]);
 }
 

@@ -1,4 +1,4 @@
-//! Why a job waits: each reason there is, said of the job and counted for the Negotiator.
+//! Why a job waits: each reason, written into the job and counted for the Negotiator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::pool::{CycleFigures, Event, Job, LimitObject, Rejected, StartdConfig,
 use crate::schedd::why;
 use classad::Expr;
 
-/// Two nodes of four CPUs, on which jobs run for long.
+/// Two nodes of four CPUs, on which jobs run for a long time.
 fn pool() -> World {
     let mut world = World::new();
     world.fate = |_| (36_000, 0);
@@ -21,14 +21,14 @@ fn pool() -> World {
     world
 }
 
-/// The same, with a configuration of the negotiator.
+/// The same pool, with a configuration of the negotiator.
 fn negotiating(config: Config) -> World {
     let mut world = pool();
     negotiate_by(&mut world, config);
     world
 }
 
-/// A negotiator that throws jobs out where that is so, whatever retirement time they have left.
+/// A negotiator that preempts jobs for which `requirements` is true, whatever retirement time they have left.
 fn preempting(requirements: &str) -> World {
     negotiating(Config {
         preemption_requirements: Some(Expr::parse(requirements).unwrap()),
@@ -73,30 +73,30 @@ fn job<'a>(world: &'a World, name: &str) -> &'a Job {
 /// A pool in which a job named `job` waits.
 type Story = fn() -> World;
 
-/// What is said of a job: whether any machine could run it, the reason, and whose limit, group, ... it is.
+/// What is said of a job: whether any machine could run it, the reason, and the name of the limit, group and so on.
 type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
 
-/// The same, with whose limit it is as text.
+/// What the job says, with the name as text.
 fn said(cluster: &Job) -> (Option<bool>, &'static str, Option<String>) {
     let of = cluster.waits.as_ref().and_then(|waits| waits.bar.of());
     let said = why::matchable(cluster);
     (said.status, said.reason, of.map(|of| of.to_string()))
 }
 
-/// The last cycle.
+/// The figures of the last cycle.
 fn last(world: &World) -> &CycleFigures {
     world.pool.schedule().turns.values().find_map(|turn| turn.last.as_ref()).unwrap()
 }
 
-/// What the Negotiator's status has for a job that stands for others.
+/// The entry of the Negotiator's status whose example is this job.
 fn counted<'a>(world: &'a World, example: &str) -> &'a Rejected {
     let rejections = &last(world).rejections;
     let of_job = |rejected: &&Rejected| &*rejected.example.name == example;
     rejections.reasons.iter().find(of_job).unwrap_or_else(|| panic!("{rejections:#?}"))
 }
 
-/// One after the other what the issue lists: "no machine passes Requirements and which clause fails where; machines refuse;
-/// quota; limit; priority; preemption not allowed", and what else there is.
+/// The reasons in the order in which the issue lists them: "no machine passes Requirements and which clause fails
+/// where; machines refuse; quota; limit; priority; preemption not allowed", and then the others.
 const STORIES: [(&str, Story, Said<'static>); 13] = [
     (
         "no machine passes Requirements",
@@ -253,7 +253,7 @@ fn each_reason_is_said_of_the_job_and_counted() {
     }
 }
 
-/// Each clause counts where it fails, whichever stands first.
+/// Each clause is counted where it fails, whichever clause stands first.
 #[test]
 fn clauses_are_counted_on_each_slot() {
     let mut world = pool();
@@ -279,7 +279,7 @@ fn text(world: &World) -> String {
     why::why(job(world, "job"), &[]).unwrap()
 }
 
-/// A machine that the job would take may refuse it, while the job refuses all others.
+/// A machine that the job accepts may refuse the job, while the job refuses all others.
 #[test]
 fn what_machines_refuse_stands_beside_what_the_job_does() {
     let mut world = governed(pool(), "START = TARGET.Owner == \"bob\"\n");
@@ -292,7 +292,7 @@ fn what_machines_refuse_stands_beside_what_the_job_does() {
     );
 }
 
-/// Reasons that few procs wait for are counted together; those that many wait for come first.
+/// Reasons of few procs are counted together; reasons of many procs come first.
 #[test]
 fn what_is_kept_of_a_cycle_is_bounded() {
     let mut world = pool();
@@ -307,7 +307,7 @@ fn what_is_kept_of_a_cycle_is_bounded() {
     assert_eq!(rejections.other_procs, 3 + 2 + 1);
 }
 
-/// Jobs that wait for the same are one entry.
+/// Jobs that wait for the same thing are one entry.
 #[test]
 fn equal_reasons_are_counted_together() {
     let mut world = limited(pool());
@@ -319,7 +319,7 @@ fn equal_reasons_are_counted_together() {
     assert_eq!((counted.jobs, counted.procs, counted.of.as_deref()), (2, 5, Some("xsw")));
 }
 
-/// What is said is no longer said once the procs have slots.
+/// The reason goes once the procs have slots.
 #[test]
 fn a_job_that_got_its_slots_waits_for_nothing() {
     let mut world = pool();

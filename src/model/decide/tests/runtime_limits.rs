@@ -1,4 +1,4 @@
-//! Policies that look at how long a job has run, by HTCondor's templates.
+//! Policies that read how long a job has run, by HTCondor's templates.
 
 use super::policy::{stands, world};
 use super::world::World;
@@ -36,7 +36,7 @@ fn a_job_that_runs_too_long_is_vacated_by_preempt_if() {
     assert_eq!(world.numbers[..2], [13, 18]);
 }
 
-/// What the schedd and the starter say of a running job may be published, too.
+/// A slot may publish what the schedd and the starter say about a running job, too.
 #[test]
 fn a_slot_shows_what_it_is_told_to_of_its_running_job() {
     let world = world("STARTD_JOB_ATTRS = JobCurrentStartDate JobState JobStatus\n");

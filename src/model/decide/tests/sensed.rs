@@ -1,4 +1,4 @@
-//! What agents and clocks tell of a machine, each a short story.
+//! What agents and clocks say about a machine, each a short story.
 
 use super::world::World;
 use crate::pool::{Benchmarks, Event, LastInput, ReportFacts, Sensed, SlotName, StartdConfig, Time, Zone};
@@ -105,7 +105,8 @@ fn a_machines_load_is_divided_among_its_slots() {
         facts.pool_load = 1.0;
         facts.benchmarks = Some(Benchmarks { mips: 1, kflops: 1, at: Time::from_secs(1) });
     });
-    // The partitionable slot has two CPUs left, which take of the owner's load first; each job causes half of the pool's.
+    // The partitionable slot has two CPUs left and gets of the owner's load first. Each job causes half of the pool's
+    // load.
     let loads = [load(&world, "LoadAvg"), load(&world, "CondorLoadAvg"), load(&world, "TotalLoadAvg")];
     assert!(loads.iter().zip([2.0, 0.0, 3.5]).all(|(load, known)| (load - known).abs() < 1e-9), "{loads:?}");
     let claimed = |dynamic| {
@@ -121,7 +122,7 @@ fn a_machines_load_is_divided_among_its_slots() {
         let of = |attribute| ad.eval_attr(attribute, None, &Env::at(0)).as_number().unwrap();
         (of("LoadAvg"), of("CondorLoadAvg"))
     };
-    // What is left of the owner's is the first's.
+    // The first slot gets the rest of the owner's load.
     for (dynamic, known) in [(1, (1.0, 0.5)), (2, (0.5, 0.5))] {
         let (load, condor) = claimed(dynamic);
         assert!((load - known.0).abs() + (condor - known.1).abs() < 1e-9, "{dynamic}: {load} {condor}");

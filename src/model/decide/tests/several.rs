@@ -1,4 +1,4 @@
-//! "Running Multiple Negotiators in One Pool": each has slots of its own, and does its own accounting.
+//! "Running Multiple Negotiators in One Pool": each negotiator has slots of its own, and does its own accounting.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn remove(world: &mut World, name: &str) {
     world.sees(Event::NegotiatorGone(name.into()));
 }
 
-/// Nodes of four cores, and negotiators by name and constraint.
+/// Nodes of four cores, and negotiators given by name and constraint.
 fn world(nodes: &[&str], negotiators: &[(&str, &str)]) -> World {
     let mut world = World::new();
     for node in nodes {
@@ -57,7 +57,7 @@ fn world(nodes: &[&str], negotiators: &[(&str, &str)]) -> World {
     world
 }
 
-/// Two that share two nodes.
+/// Two negotiators that share two nodes.
 fn two() -> World {
     world(&["n1", "n2"], &[("cpu", "Machine == \"n1\""), ("gpu", "Machine == \"n2\"")])
 }
@@ -91,7 +91,7 @@ fn claim(
     ((machine.to_owned(), negotiator.to_owned(), submitter.to_owned()), count)
 }
 
-/// Real priority and slots in use of a submitter with a negotiator.
+/// Real priority and number of slots in use of a submitter with a negotiator.
 fn account(world: &World, submitter: &str, negotiator: &NegotiatorId) -> (f64, u64) {
     let submitter = &world.pool.submitters()[&submitter.into()];
     let account = submitter.account_with(negotiator);
@@ -188,7 +188,7 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "b", "alice", 1)].into());
     assert!(world.pool.sharing().overlaps.is_empty());
-    // Alone it works with HTCondor's defaults.
+    // A negotiator that is alone works with HTCondor's defaults.
     remove(&mut world, "b");
     world.submit("more", "alice", 1, |_| ());
     world.pass(60);
@@ -196,7 +196,7 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     assert!(world.pool.slots().values().all(|slot| slot.claim().negotiator == id("a")));
 }
 
-/// Found by chaos: what one used that no longer works was off nobody's quota.
+/// Found by chaos: what was used with a negotiator that no longer works counted against no quota.
 #[test]
 fn quotas_count_what_one_used_that_is_at_work_no_more() {
     let wrong = vec![Problem { reason: "Wrong", field: "spec".to_owned(), message: "wrong".to_owned() }];
@@ -229,7 +229,7 @@ fn the_claims_of_one_that_is_deleted_count_with_the_first_by_name_and_its_accoun
     world.settle();
     assert_eq!(account(&world, "alice", &id("cpu")), (2.25, 4));
     assert_eq!(account(&world, "alice", &id("gpu")), (2.25, 4));
-    // Of what nobody uses and everybody has forgotten nothing is kept.
+    // A negotiator's accounts are dropped once nothing is in use and all usage has decayed.
     remove(&mut world, "gpu");
     world.now = crate::pool::Time::from_secs(world.now.secs() + 90 * DAY);
     add(&mut world, "other", "Machine == \"n2\"");
@@ -256,7 +256,8 @@ fn a_restart_keeps_the_accounts_with_all() {
     }
 }
 
-/// One negotiator after another, or none, is one account: what was used is not forgotten because an object has a new name.
+/// If one negotiator replaces another, or there is none for a while, there is one account: usage is not forgotten
+/// because an object has a new name.
 #[test]
 fn the_only_negotiator_goes_on_with_the_account_of_the_one_before() {
     let mut world = world(&["n1"], &[]);
@@ -324,7 +325,7 @@ fn a_correction_is_of_the_account_with_the_negotiator_that_it_names() {
     assert_eq!(correct("2", None), ([9.0, 9.0], 0));
 }
 
-/// A ceiling is of all that somebody holds, whoever's slots they are.
+/// A ceiling limits all that a submitter holds, whichever negotiator's slots it holds.
 #[test]
 fn ceilings_are_of_the_whole_pool() {
     let mut world = two();
@@ -334,7 +335,7 @@ fn ceilings_are_of_the_whole_pool() {
     assert_eq!(world.pool.slots().len(), 5);
 }
 
-/// Who has his floor of one's slots has no floor of the other's.
+/// A submitter that has its floor with one negotiator has no floor left with the other.
 #[test]
 fn floors_are_of_the_whole_pool() {
     let on_n2 = |floor: f64| {
@@ -351,8 +352,8 @@ fn floors_are_of_the_whole_pool() {
     assert_eq!([0.0, 4.0, 7.0].map(on_n2), [Some(2), Some(2), Some(3)]);
 }
 
-/// A static quota is of the whole pool, a dynamic one a share of each negotiator's slots; one inside a static one is a share of
-/// that.
+/// A static quota is an amount of the whole pool; a dynamic quota is a share of each negotiator's slots; a dynamic
+/// quota inside a static one is a share of that.
 #[test]
 fn quotas_hold_in_the_whole_pool() {
     for (quotas, group, expected) in [
@@ -377,7 +378,7 @@ fn quotas_hold_in_the_whole_pool() {
     }
 }
 
-/// "Build a list of all the slots, subject to NEGOTIATOR_SLOT_CONSTRAINT": what is shared is what there is of these.
+/// "Build a list of all the slots, subject to NEGOTIATOR_SLOT_CONSTRAINT": the pie is the weight of these slots.
 #[test]
 fn the_pie_is_of_the_negotiators_own_slots() {
     for (negotiators, weights) in [
@@ -407,7 +408,7 @@ fn the_pie_is_of_the_negotiators_own_slots() {
     }
 }
 
-/// What several say of a limit is one limit, the least.
+/// If several negotiators set the same limit, the smallest value counts.
 #[test]
 fn concurrency_limits_are_of_the_whole_pool() {
     let mut world = World::new();
@@ -424,7 +425,8 @@ fn concurrency_limits_are_of_the_whole_pool() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the constraints say, each slot is the first one's whose constraint takes it, or nobody's, and no proc is in two.
+    /// Whatever the constraints say, each slot belongs to the first negotiator whose constraint takes it, or to none;
+    /// and no proc is in two slots.
     #[test]
     fn a_slot_belongs_to_one_at_most(
         takes in prop::collection::vec(prop::collection::vec(any::<bool>(), 4), 2..5),

@@ -2,7 +2,7 @@
 
 use super::world::World;
 
-/// A job of one proc on a node of one CPU, and another node of that size.
+/// A node of one CPU with a job of one proc, and another node of the same size.
 fn world(handler: fn(&str) -> Option<u64>) -> World {
     let mut world = World::new();
     world.node("n1", 1, 0);
@@ -14,14 +14,15 @@ fn world(handler: fn(&str) -> Option<u64>) -> World {
     world
 }
 
-/// A program takes its time to end. Its slot is nobody else's before its kubelet has confirmed that nothing of it is left.
+/// A program takes its time to end. Nobody else gets its slot before the kubelet has confirmed that nothing of the pod
+/// is left.
 #[test]
 fn a_slot_is_free_once_nothing_of_its_pod_is_left() {
     let handlers: [fn(&str) -> Option<u64>; 4] = [|_| Some(0), |_| Some(1), |_| Some(3), |_| Some(9999)];
     for handler in handlers {
         let mut world = world(handler);
         world.remove("sweep");
-        // World::check demands at each second that pods fit on their node, with what is left of those that have ended.
+        // World::check demands at each second that pods fit on their node, together with what is left of ended pods.
         world.submit("scan", "bob", 1, |_| {});
         world.pass(120);
         let pods: Vec<&str> = world.pods.keys().map(String::as_str).collect();

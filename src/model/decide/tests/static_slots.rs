@@ -5,14 +5,14 @@ use crate::pool::slot_types::SlotTypes;
 use crate::pool::{Event, Offer, ReportFacts, SlotFacts, SlotName, StartdConfig};
 use condor_config::{Host, Reader, Source};
 
-/// A policy for all nodes that divides them so.
+/// Applies a policy that divides all nodes by these slot types.
 fn divide(world: &mut World, text: &str) {
     let read = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("spec.config", text)]);
     let division = SlotTypes::read(&read.config).types.unwrap();
     world.govern(StartdConfig { division, ..StartdConfig::default() }, text);
 }
 
-/// Each standing slot of a node: its name, CPUs, state, and whether it is claimed.
+/// Each machine slot of a node: its name, CPUs, state, and whether it is claimed.
 fn slots(world: &World, node: &str) -> Vec<String> {
     let machine = &world.pool.machines()[&node.into()];
     let shown = |slot: &crate::pool::MachineSlot| {
@@ -108,7 +108,7 @@ fn pods_of_others_take_of_slots_that_nobody_has_claimed() {
     assert_eq!(world.pods.len(), 4);
 }
 
-/// Or else the object would be deleted and made anew without end.
+/// Otherwise the object would be deleted and created again without end.
 #[test]
 fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     let mut world = World::new();
@@ -126,7 +126,7 @@ fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     assert!(world.pool.is_right(&name));
 }
 
-/// The manual has arrows to Matched out of Unclaimed/Idle only.
+/// The manual's arrows to Matched start from Unclaimed/Idle only.
 #[test]
 fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
     let mut world = World::new();
@@ -145,7 +145,7 @@ fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
     assert_eq!(world.pool.machines()[&"n1".into()].benchmarking, None);
 }
 
-/// The default's layout in other words.
+/// The layout says the same as the default, in other words.
 #[test]
 fn a_layout_that_is_as_it_was_waits_for_nothing() {
     let mut world = World::new();
@@ -163,7 +163,7 @@ fn a_layout_that_is_as_it_was_waits_for_nothing() {
     assert!(world.runs.values().all(|runs| *runs == 1));
 }
 
-/// Disk is not managed on a node that reports none, whole or divided.
+/// Disk is not managed on a node that reports none, whether or not the node is divided.
 #[test]
 fn a_divided_machine_without_disk_runs_jobs() {
     for text in [

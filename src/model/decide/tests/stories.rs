@@ -1,4 +1,4 @@
-//! The main job and what may happen to it, each a short story.
+//! The usual job and what may happen to it, each a short story.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,8 +43,8 @@ fn every_proc_runs_once_and_everything_is_returned() {
     );
 }
 
-/// An operator dies each second, after as many calls as it happens: others of its calls still reach the API server, and all
-/// that it knew is gone.
+/// An operator dies each second, after some number of calls. Some of its other calls still reach the API server, but
+/// all that it knew is gone.
 #[test]
 fn the_operator_may_die_at_any_second() {
     let mut world = World::new();
@@ -74,7 +74,8 @@ fn the_operator_may_die_at_any_second() {
     }
 }
 
-/// The same with one death, between any two calls; of the calls that are left then some, all or none come through.
+/// The same with one death, between any two calls. Of the calls that are left then, some, all or none reach the API
+/// server.
 #[test]
 fn the_operator_may_die_at_any_call() {
     let outlive: [fn(usize) -> bool; 4] =
@@ -85,7 +86,7 @@ fn the_operator_may_die_at_any_call() {
     }
 }
 
-/// A story in which the operator dies after so many calls. False where the story has not so many.
+/// Runs a story in which the operator dies after so many calls. False if the story has fewer calls.
 fn dies_after(calls: u32, outlives: fn(usize) -> bool) -> bool {
     let mut world = World::new();
     world.node("n1", 2, 0);
@@ -105,7 +106,7 @@ fn dies_after(calls: u32, outlives: fn(usize) -> bool) -> bool {
     world.calls_left.is_none()
 }
 
-/// What a submitter has used, as his object says.
+/// What a submitter has used, as the Submitter object says.
 fn usage(world: &World, name: &str) -> f64 {
     world.submitters[&name.into()].accounts.of(&NegotiatorId::Unnamed).unwrap().weighted_accumulated_usage
 }
@@ -143,7 +144,8 @@ fn a_group_never_exceeds_its_quota_nor_its_parents() {
     assert!(group_usage(&world.pool, &"physics".into()) > 4.0, "both groups get something");
 }
 
-/// What a group leaves goes to one that accepts surplus, as far as claims go too, and comes back to it as jobs end.
+/// What a group leaves goes to a group that accepts surplus, also when claims are made. The first group gets it back as
+/// jobs end.
 #[test]
 fn surplus_is_claimed_and_comes_back() {
     let mut world = World::new();
@@ -173,7 +175,7 @@ fn surplus_is_claimed_and_comes_back() {
     assert!(used(&world, "biology") > 0.0);
 }
 
-/// A sidecar that a webhook adds, or a LimitRange's default, takes of the node beyond the slot.
+/// A sidecar that a webhook adds, or a LimitRange's default, takes resources of the node beyond the slot.
 #[test]
 fn what_admission_adds_to_a_pod_is_counted_against_its_node() {
     let mut world = World::new();
@@ -196,7 +198,7 @@ fn what_admission_adds_to_a_pod_is_counted_against_its_node() {
     assert_eq!((world.runs.len(), left(&world)), (1, 4));
 }
 
-/// A node that is divided into static slots stays so, whatever admission adds to the pods in them: there is less to carve.
+/// A node keeps its static slots, whatever admission adds to the pods in them; but less can be carved.
 #[test]
 fn what_admission_adds_to_a_pod_changes_no_layout() {
     let mut world = World::new();
@@ -223,7 +225,7 @@ fn what_admission_adds_to_a_pod_changes_no_layout() {
     assert_eq!(world.pool.slots().len(), 3, "the fourth slot's CPU is not there");
 }
 
-/// With autoregroup a quota is no limit for what is left in the end, also when claims are made.
+/// With autoregroup, no quota limits what is left at the end of a cycle, also when claims are made.
 #[test]
 fn a_group_with_autoregroup_has_what_nobody_else_wants() {
     let mut world = World::new();
@@ -249,7 +251,7 @@ fn a_group_with_autoregroup_has_what_nobody_else_wants() {
     assert_eq!(said("RemoteGroup"), "physics".into());
 }
 
-/// What the quotas leave is all that jobs of no group get while the groups have work, also of a slot's leftovers.
+/// As long as the groups have work, jobs of no group get only what the quotas leave, also of a slot's leftovers.
 #[test]
 fn jobs_of_no_group_get_what_the_groups_leave() {
     let mut world = World::new();
@@ -312,7 +314,8 @@ fn a_removed_job_ends_its_pods_and_goes() {
     assert_eq!(world.pool.machines().values().next().unwrap().available().cpus, 4);
 }
 
-/// A claim that somebody edited while nobody led is not used again while the pod lives that was made under it.
+/// While no operator leads, somebody edits a claim. The claim is not used again while the pod lives that was created
+/// under it.
 #[test]
 fn what_runs_under_an_edited_claim_has_what_the_claim_holds() {
     for proc in [77, 1] {
@@ -335,7 +338,7 @@ fn what_runs_under_an_edited_claim_has_what_the_claim_holds() {
     }
 }
 
-/// Anybody may write a job's labels on a pod of his own: that keeps nobody's job from going.
+/// Anybody may write a job's labels on a pod of their own. Such a pod does not keep the job from going.
 #[test]
 fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
     let mut world = World::new();
@@ -351,7 +354,7 @@ fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
     assert!(world.jobs.is_empty() && world.pool.orphans().len() == 1);
 }
 
-/// A policy for all nodes.
+/// Applies a policy to all nodes.
 fn policy(world: &mut World, name: &str, slots: SlotConfig) {
     world.sees(Event::Policy(kit::policy(name, slots.into(), "")));
     world.settle();
@@ -435,7 +438,7 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     assert!(stale.contains(&Document::Group("physics".into())), "{stale:?}");
 }
 
-/// A job may vanish, its finalizer taken off, between the end of a proc and the record of it.
+/// A job may vanish, with its finalizer taken off, between the end of a proc and the record of that end.
 #[test]
 fn an_end_that_nobody_can_record_any_more_frees_its_slot() {
     let mut world = World::new();

@@ -10,7 +10,7 @@ fn missing(name: &str) -> Option<Obstacle> {
     })
 }
 
-/// One CPU, and two procs of a job whose image is nowhere.
+/// A node of one CPU, and two procs of a job whose image does not exist.
 fn world() -> World {
     let mut world = World::new();
     world.obstacle = missing;
@@ -33,7 +33,7 @@ fn a_proc_is_held_once_the_kubelet_has_tried_for_long_enough() {
     world.pass(20);
     let told = "container main cannot start: ImagePullBackOff: Back-off pulling image \"nowhere/nothing\"";
     assert_eq!(held(&world)[0], HoldReason { code: 35, subcode: 0, reason: told.into() });
-    // The other proc, which has the claim next, meets the same, and nobody waits for that a second time.
+    // The other proc, which has the claim next, meets the same obstacle, and gets no time of its own.
     world.pass(5);
     assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
 }
@@ -89,14 +89,14 @@ fn a_claim_that_outlives_the_hold_of_its_proc_does_not_run_it() {
     let slots = world.slots.clone();
     world.pass(START_PATIENCE.as_secs() + 60);
     assert_eq!(held(&world).len(), 2);
-    // Its slot could not be deleted before the leader died.
+    // The slot could not be deleted before the leader died.
     world.slots = slots;
     world.restart();
     world.pass(60);
     assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
 }
 
-/// A pod that nobody knew of, made late, has done the work of a proc that is held: it is done.
+/// A pod that was created late, and that nobody knew of, has done the work of a held proc: the proc is done.
 #[test]
 fn a_held_proc_that_ran_after_all_is_done() {
     let mut world = world();
@@ -111,7 +111,7 @@ fn a_held_proc_that_ran_after_all_is_done() {
     assert_eq!(held(&world).len(), 1);
 }
 
-/// The spec is edited, as a user does who reads that it cannot start.
+/// A user edits the spec, after reading that the proc cannot start.
 fn edit(world: &mut World, name: &str) {
     let edited = world.jobs.get_mut(&format!("uid-{name}")).unwrap();
     edited.generation += 1;

@@ -22,9 +22,9 @@ pub(super) struct Pod {
     pub(super) plan: PodPlan,
     pub(super) ends: Time,
     pub(super) code: i32,
-    /// When its program ends because its kubelet told it to, by the grace that it was told first.
+    /// When the program ends because its kubelet told it to: by the first grace period that the kubelet was told.
     pub(super) dies: Option<Time>,
-    /// When its kubelet confirms that nothing of it is left.
+    /// When the kubelet confirms that nothing of the pod is left.
     pub(super) settles: Option<Time>,
 }
 
@@ -36,54 +36,55 @@ pub(super) struct World {
     pub(super) slots: BTreeMap<SlotName, (Resources, Claim)>,
     pub(super) pods: BTreeMap<String, Pod>,
     pub(super) jobs: BTreeMap<String, JobFacts>,
-    /// Negotiators, policies, groups, limits and DrainRequests as people wrote them, in the order in which an operator that
-    /// starts is told of them.
+    /// Negotiators, policies, groups, limits and DrainRequests as people wrote them, in the order in which an operator
+    /// that starts sees them.
     objects: BTreeMap<(u8, String), Event>,
-    /// Submitters: what people wrote, and the accounts that the operator wrote.
+    /// Submitters: what people wrote, with the accounts that the operator wrote.
     pub(super) submitters: BTreeMap<SubmitterName, SubmitterFacts>,
-    /// After so many more calls the operator dies in the middle of what it does, and another starts.
+    /// If set: after so many more calls the operator dies in the middle of its effects, and another starts.
     pub(super) calls_left: Option<u32>,
-    /// Which of the calls that are left when an operator dies reach the API server still, by their place among them.
+    /// Which of the effects that are left when the operator dies still reach the API server, by their place.
     pub(super) outlives: fn(usize) -> bool,
     pub(super) log: Vec<String>,
-    /// How often each proc's pod succeeded.
+    /// How many times the pod of each proc succeeded, by pod name.
     pub(super) runs: BTreeMap<String, u32>,
-    /// How long a proc runs and how it ends, by pod name.
+    /// How many seconds a proc runs, and its exit code, by pod name.
     pub(super) fate: fn(&str) -> (u64, i32),
-    /// What keeps a pod from starting, by pod name.
+    /// The obstacle that keeps a pod from starting, by pod name.
     pub(super) obstacle: fn(&str) -> Option<Obstacle>,
-    /// Pods that their agent has suspended.
+    /// Pods that an agent has suspended.
     pub(super) still: BTreeSet<PodUid>,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
-    /// A job's name: the server answers no call that makes a pod of the job.
+    /// The name of a job: the server answers no call that creates a pod of this job.
     pub(super) hangs: Option<&'static str>,
-    /// How many seconds programs take to end when they are told to, by pod name; none where `obeys` says it. Kubelets then
-    /// take their time: a shorter grace has no effect, and of a pod whose container has ended something is left for a second.
+    /// How many seconds a program takes to end after it was told to, by pod name; `None` if `obeys` decides. With
+    /// `Some`, kubelets act like real ones: a later, shorter grace period has no effect, and for a second after the
+    /// main container's end something is left of the pod.
     pub(super) handler: fn(&str) -> Option<u64>,
-    /// Nodes of which nothing is heard, and which hear nothing.
+    /// Nodes that are cut off: they are not heard, and hear nothing.
     pub(super) cut: BTreeSet<String>,
-    /// The Leases of agents, each with the version of its last renewal.
+    /// The Leases of agents, with the version of each last renewal.
     pub(super) agents: BTreeMap<String, Renewal>,
-    /// What statuses of Slots say of the jobs in them.
+    /// What the statuses of Slots record about the jobs in them.
     pub(super) recorded: BTreeMap<SlotName, Recorded>,
     /// Backfill pods by name.
     pub(super) backfill: BTreeMap<String, backfill::Facts>,
     /// Whether backfill pods run as soon as they are made, and end as soon as they are told to.
     pub(super) backfill_obeys: bool,
-    /// Why backfill pods cannot be made, and whether that is certain.
+    /// Why backfill pods cannot be created, and whether that is certain.
     pub(super) backfill_refused: Option<(&'static str, bool)>,
-    /// How often one was asked for.
+    /// How many times a backfill pod was asked for.
     pub(super) backfill_asked: u32,
-    /// Transitions from and to Backfill: slot and number.
+    /// Transitions from and to Backfill: the slot and the transition's number.
     pub(super) backfill_numbers: Vec<String>,
-    /// Whether agents kill what they are asked to.
+    /// Whether agents kill the pods that they are asked to kill.
     pub(super) agent_kills: bool,
-    /// The graces with which pods were deleted.
+    /// The grace periods with which pods were deleted.
     pub(super) graces: Vec<Option<u32>>,
     /// The transitions that slots took.
     pub(super) taken: Vec<Noted>,
-    /// The numbers of those that claimed slots took.
+    /// The numbers of the transitions that claimed slots took.
     pub(super) numbers: Vec<u8>,
     pub(super) next_uid: u32,
 }
@@ -138,7 +139,7 @@ impl World {
         self.set_node(facts);
     }
 
-    /// A policy for all nodes, by name `p`; another text is another spec.
+    /// Adds or changes the policy `p`, which selects all nodes. Another text makes it another spec.
     pub(super) fn govern(&mut self, config: StartdConfig, spec: &str) {
         self.sees(Event::Policy(kit::policy("p", config, spec)));
         self.settle();
@@ -149,7 +150,7 @@ impl World {
         self.pool.apply(Event::Machine(facts), self.now);
     }
 
-    /// The operator sees what people wrote into the API server, and so does each that starts later.
+    /// The operator sees what people wrote into the API server. Each operator that starts later sees it, too.
     pub(super) fn sees(&mut self, event: Event) {
         match &event {
             Event::Submitter(facts) => {
@@ -237,7 +238,7 @@ impl World {
         }
     }
 
-    /// Decides, does what is asked, and lets the consequences come back, until nothing is asked any more.
+    /// Decides, performs the effects, and tells the pool the consequences, until nothing is asked for any more.
     pub(super) fn settle(&mut self) {
         'rounds: for _ in 0..1000 {
             let before: BTreeSet<SlotName> = self.pool.slots().keys().cloned().collect();
@@ -322,7 +323,8 @@ impl World {
         wrote
     }
 
-    /// Writes the accounts of a submitter, and deletes the object of one who is forgotten. Whether anything changed.
+    /// Writes the accounts of a submitter, and deletes the object of a submitter that is forgotten. Returns whether
+    /// anything changed.
     fn write_accounts(&mut self, name: &SubmitterName) -> bool {
         let Some(submitter) = self.pool.submitters().get(name) else {
             return self.submitters.remove(name).is_some();
@@ -337,7 +339,7 @@ impl World {
         true
     }
 
-    /// As `controller/kinds/slot.rs` does.
+    /// Writes a Slot's status as `controller/kinds/slot.rs` does.
     fn record(&mut self, name: &SlotName) {
         let Some(slot) = self.pool.slots().get(name) else { return };
         let Some(running) = slot.active() else { return };
@@ -440,15 +442,15 @@ impl World {
         }
     }
 
-    /// Whether the operator dies at this call.
+    /// Whether the operator dies before this call.
     fn dies(&mut self) -> bool {
         let Some(left) = self.calls_left else { return false };
         self.calls_left = left.checked_sub(1);
         left == 0
     }
 
-    /// The operator dies in the middle of what it does, and another starts. Calls about different objects go side by side, so
-    /// that some of those that are left reach the API server still.
+    /// The operator dies in the middle of its effects, and another starts. Calls about different objects run in
+    /// parallel, so that some of the rest still reach the API server.
     fn die(&mut self, effects: Vec<Effect>) {
         let outlives = self.outlives;
         let reach = effects.into_iter().enumerate().filter(|(place, _)| outlives(*place));
@@ -457,7 +459,7 @@ impl World {
         self.restart();
     }
 
-    /// Kills the operator, and starts another from what the API server has: all that the pool knew is gone.
+    /// Kills the operator and starts another, which knows only what the API server has.
     pub(super) fn restart(&mut self) {
         self.pool = Pool::default();
         self.pool.begin_trace();

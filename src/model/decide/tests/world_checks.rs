@@ -8,7 +8,7 @@ use crate::pool::limits::LimitBook;
 use crate::pool::{Capacity, MachineName, Record, Resources, State, backfill};
 
 impl World {
-    /// All pods on a node that live request no more than it has.
+    /// Checks that the living pods on a node request no more than the node has.
     pub(super) fn check_pods(&self) {
         for (name, facts) in &self.machines {
             let mut sum = Capacity::default();
@@ -26,7 +26,8 @@ impl World {
         }
     }
 
-    /// Whatever the objects say that claims hold of limited things is counted: a leader that starts now finds no more.
+    /// Checks that the pool counts everything that Slot objects say claims hold of limits: a leader that starts now
+    /// would find no more.
     pub(super) fn check_limits(&self) {
         let mut held = LimitBook::default();
         self.slots.values().for_each(|(_, claim)| held.used(&claim.limits));
@@ -36,7 +37,7 @@ impl World {
         }
     }
 
-    /// The invariants that hold at any time.
+    /// Checks the invariants that hold at any time.
     pub(super) fn check(&self) {
         self.check_pods();
         self.check_limits();
@@ -53,11 +54,11 @@ impl World {
             );
             assert!(machine.carved.is_as_much_as(&carved), "{name}: {} and {carved}", machine.carved);
             no_device_twice(name, &carved);
-            // Which devices there are the node does not say.
+            // The node does not say which devices it has.
             carved.devices.clear();
             let facts = self.machines.get(name.as_str());
             if let Some(facts) = facts {
-                // What a policy declares is not the node's.
+                // The node does not have the resources that its policy declares.
                 carved.extended.retain(|name, _| !machine.declared.contains_key(name));
                 assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
             }
@@ -83,7 +84,7 @@ impl World {
     }
 }
 
-/// Devices are held by one claim each.
+/// Checks that each device is held by one claim.
 fn no_device_twice(machine: &MachineName, carved: &Resources) {
     for (resource, ids) in &carved.devices {
         let mut seen = BTreeSet::new();

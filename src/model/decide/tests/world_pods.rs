@@ -39,7 +39,7 @@ impl World {
         self.pool.apply(Event::Backfill(facts), self.now);
     }
 
-    /// A backfill pod comes to another phase by itself.
+    /// The backfill pod reaches another phase by itself.
     pub(super) fn backfill_is(&mut self, name: &str, phase: backfill::Phase) {
         let facts = self.backfill.get_mut(name).unwrap();
         facts.phase = phase;
@@ -105,12 +105,12 @@ impl World {
         found.is_some_and(|machine| self.cut.contains(machine.as_str()))
     }
 
-    /// A pod says why it is deleted, as far as others read that from it.
+    /// Writes on a pod why it is deleted, as far as other code reads that from the pod.
     pub(super) fn write_why(&mut self, pod: &PodRef, why: Option<&Vacate>) {
         let Some(code) = why.and_then(|why| why.reason.hold_code()) else { return };
         if let (Some(why), Some(found)) = (why, self.pods.get_mut(&*pod.name)) {
             found.facts.hold = Some(HoldReason { code, subcode: 0, reason: why.message.clone() });
-            // The kubelet says no longer what it waits for.
+            // The kubelet no longer reports the obstacle.
             found.facts.obstacle = None;
         }
     }
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Kubelets and agents renew their Leases, those that get through.
+    /// The kubelets and agents of nodes that are not cut off renew their Leases.
     pub(super) fn renew(&mut self) {
         for name in self.machines.keys().filter(|name| !self.cut.contains(*name)) {
             let machine = || crate::pool::MachineName::from(name.as_str());
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// A node is heard again: its kubelet does what it did not hear of.
+    /// A node is no longer cut off: its kubelet ends the pods that were deleted meanwhile.
     pub(super) fn reconnect(&mut self, node: &str) {
         self.cut.remove(node);
         self.renew();
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// A pod's end: by itself with an exit code, or because it was deleted.
+    /// Ends a pod: by itself with an exit code, or because it was deleted.
     pub(super) fn end_pod(&mut self, pod: &PodRef, code: Option<i32>) {
         let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
             return;
@@ -191,8 +191,8 @@ impl World {
         }
     }
 
-    /// A pod is deleted, and its kubelet tells its program to end. It does so once: what it is told later has no effect
-    /// (kubernetes#83916).
+    /// A pod is deleted, and its kubelet tells the program to end. The kubelet does so once: later deletions have no
+    /// effect (kubernetes#83916).
     pub(super) fn tell_pod(&mut self, pod: &PodRef, grace: Option<u32>, takes: u64) {
         const LEAST: u32 = 2;
         let now = self.now;
@@ -213,7 +213,7 @@ impl World {
         self.pool.apply(Event::Pod(facts), now);
     }
 
-    /// Kubelets that take their time report, second by second, that programs have ended, and then that pods have.
+    /// Kubelets that act like real ones report that programs have ended and, a second later, that pods have.
     fn run_told(&mut self) {
         let now = self.now;
         let mut changed = Vec::new();

@@ -1,4 +1,4 @@
-//! The accountant against the manual's stories, and the laws of its arithmetic.
+//! The accountant against the manual's examples, and the laws of its arithmetic.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn with_usage(slots: u64, weight: f64, priority: f64) -> Account {
     account
 }
 
-/// What the manual plots: a new user with 100 cores in use. It is 100 less what is left of 99.5.
+/// The manual's figure of a new user with 100 cores in use. The priority is 100 less what is left of the initial 99.5.
 #[test]
 fn priority_grows_to_the_cores_in_use() {
     let account = with_usage(100, 100.0, MIN_REAL_PRIORITY);
@@ -28,7 +28,7 @@ fn priority_grows_to_the_cores_in_use() {
     }
 }
 
-/// "RUP of 10 and no running jobs: 5 one day later, 2.5 two days later", and 0.5 in the end.
+/// "RUP of 10 and no running jobs: 5 one day later, 2.5 two days later", and 0.5 at the end.
 #[test]
 fn priority_halves_each_day_without_jobs() {
     let account = with_usage(0, 0.0, 10.0);
@@ -107,7 +107,7 @@ fn a_clock_that_jumps_back_charges_nothing_and_never_twice() {
     assert_near(account.weighted_accumulated_usage, 10.0 * 86_400.0);
 }
 
-/// `condor_userprio -setprio` and `-resetusage`: what is in use stays charged.
+/// `condor_userprio -setprio` and `-resetusage`: slots in use stay charged.
 #[test]
 fn a_correction_sets_what_it_says_and_leaves_the_rest() {
     let mut account = with_usage(10, 20.0, 8.0);
@@ -161,7 +161,7 @@ fn without_a_halflife_the_present_is_all() {
 }
 
 proptest! {
-    /// Advancing in any number of steps comes to the same as advancing at once.
+    /// Advancing in many steps gives the same account as advancing at once.
     #[test]
     fn steps_do_not_matter(
         slots in 0_u64..1000, weight in 0.0..1e4_f64, priority in 0.5..1e5_f64,
@@ -181,7 +181,7 @@ proptest! {
         prop_assert_eq!(stepped.last_usage_time, once.last_usage_time);
     }
 
-    /// The priority goes towards what is in use and never past it.
+    /// The priority moves towards the weight in use, and never beyond it.
     #[test]
     fn priority_stays_between_past_and_present(
         weight in 0.0..1e4_f64, priority in 0.5..1e4_f64, after in 0_i64..100 * DAY,

@@ -1,4 +1,4 @@
-//! Jobs that any slot treats alike.
+//! Jobs that no slot can tell apart.
 
 use crate::negotiator::PRE_JOB_RANK;
 use crate::negotiator::autoclusters::{Autoclusters, Significant, slot_attributes};
@@ -17,7 +17,7 @@ fn significant(slots: &[&str], exprs: &[&str]) -> Vec<String> {
     own.map(ToString::to_string).collect()
 }
 
-/// Numbers of jobs for a slot with these attributes.
+/// The autocluster numbers of jobs, for a slot with these attributes.
 fn numbers(slot: &str, jobs: &[&str]) -> Vec<usize> {
     let mut autoclusters = Autoclusters::new(&Significant::of([&ad(slot)], &[]));
     jobs.iter().map(|job| autoclusters.number(&ad(job))).collect()

@@ -43,7 +43,7 @@ fn a_slot_has_as_many_matches_in_a_cycle_as_it_has_claims() {
 
 #[test]
 fn requirements_see_what_would_be_consumed() {
-    // Three are consumed of the one that is asked for.
+    // Three CPUs are consumed, though the job requests one.
     let slot = pslot("ConsumptionCpus = 3\nRequirements = TARGET.RequestCpus >= 3");
     let cycle = cycle(vec![slot], vec![submitter("a", 500.0, &[jobs(8)])]);
     let outcome = negotiate(&cycle);

@@ -1,4 +1,4 @@
-//! Several dynamic slots at once for one job: `ALLOW_PSLOT_PREEMPTION`.
+//! Several dynamic slots make room for one job: `ALLOW_PSLOT_PREEMPTION`.
 //!
 //! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots".
 
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use super::kit::{cycle, expr, jobs_with, rejections, slot_with, submitter, weights};
 use crate::negotiator::{Candidate, Cycle, PreemptState, RejectReason, Request, negotiate};
 
-/// What a slot has: cores and MiB.
+/// The size of a slot: cores and MiB.
 type Size = (i64, i64);
 
 const REQUIREMENTS: &str = "TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory";
 
-/// A partitionable slot with so much left.
+/// A partitionable slot with this much left.
 fn pslot(left: Size) -> Candidate {
     let said = format!(
         "PartitionableSlot = true\nMemory = {}\nDisk = 1000000\nSlotWeight = Cpus\n\
@@ -22,7 +22,7 @@ fn pslot(left: Size) -> Candidate {
     slot_with(left.0, &said)
 }
 
-/// A dynamic slot of the slot in a place, with more attributes in the long form.
+/// A dynamic slot of the partitionable slot at place `parent`, with additional attributes in the long form.
 fn dslot(parent: usize, (cpus, memory): Size, user: &str, attributes: &str) -> Candidate {
     let said = format!(
         "DynamicSlot = true\nMemory = {memory}\nDisk = 1000\nState = \"Claimed\"\nCurrentRank = 0.0\n\
@@ -31,12 +31,12 @@ fn dslot(parent: usize, (cpus, memory): Size, user: &str, attributes: &str) -> C
     Candidate { parent: Some(parent), ..slot_with(cpus, &said) }
 }
 
-/// So many jobs of this size.
+/// A request for `count` jobs of this size.
 fn wanting(count: u64, (cpus, memory): Size) -> Request {
     jobs_with(count, &format!("RequestCpus = {cpus}\nRequestMemory = {memory}\nRequestDisk = 100"))
 }
 
-/// `high` asks; `low` has what is in use. Whoever has the better priority preempts.
+/// The user `high` has jobs that wait, and `low` has the slots in use. The user with the better priority preempts.
 fn pool(slots: Vec<Candidate>, requests: &[Request]) -> Cycle {
     let in_use = slots.iter().filter(|slot| slot.parent.is_some());
     let mut low = submitter("low", 4000.0, &[]);
@@ -48,14 +48,14 @@ fn pool(slots: Vec<Candidate>, requests: &[Request]) -> Cycle {
     cycle
 }
 
-/// The matches: the slot, the dynamic slots preempted, and why those.
+/// The matches: the slot, the dynamic slots that are preempted, and the reason for the preemption.
 fn matches(cycle: &Cycle) -> Vec<(usize, Vec<usize>, PreemptState)> {
     let matches = negotiate(cycle).matches.into_iter();
     matches.map(|each| (each.slot, each.dynamic, each.preempt)).collect()
 }
 
-/// "The resources of each dynamic slot are added to those of the partitionable slot, one dynamic slot at a time", until it is
-/// enough.
+/// "The resources of each dynamic slot are added to those of the partitionable slot, one dynamic slot at a time", until
+/// there is enough.
 #[test]
 fn a_wide_job_gets_several_narrow_slots_at_once() {
     use PreemptState::{None, Priority};
@@ -72,7 +72,7 @@ fn a_wide_job_gets_several_narrow_slots_at_once() {
     assert_eq!(of(4, 4), [(0, vec![], None)], "nobody goes where there is enough");
 }
 
-/// A node that has shrunk gives back less than its dynamic slots hold: pods of others have the rest.
+/// A node that has shrunk gets back less than its dynamic slots hold: pods outside the pool have the rest.
 #[test]
 fn what_the_slot_is_overdrawn_is_nobodys() {
     let slots = |overdrawn: f64| {
@@ -87,11 +87,11 @@ fn what_the_slot_is_overdrawn_is_nobodys() {
     assert_eq!(of(1.0, &[wanting(1, (1, 512))]), [vec![1, 2]]);
     assert_eq!(of(3.0, &[wanting(1, (1, 512))]), [vec![1, 2, 3, 4]]);
     assert_eq!(of(4.0, &[wanting(1, (1, 512))]), Vec::<Vec<usize>>::new());
-    // The first match settles the debt, and the second does not pay again.
+    // The first match settles the debt, so that the second does not pay again.
     assert_eq!(of(1.0, &[wanting(1, (1, 512)), wanting(2, (1, 256))]), [vec![1, 2], vec![3], vec![4]]);
 }
 
-/// Without the knob a wide job waits until somebody leaves, and dynamic slots are preempted one by one for narrow jobs.
+/// Without the knob a wide job waits until a job leaves, and dynamic slots are preempted one by one for narrow jobs.
 #[test]
 fn only_where_it_is_allowed() {
     let slots = || vec![pslot((0, 0)), dslot(0, (1, 1024), "low", ""), dslot(0, (1, 1024), "low", "")];
@@ -108,7 +108,7 @@ fn only_where_it_is_allowed() {
     let mut orphan = pool(vec![dslot(7, (1, 1024), "low", "")], &[wanting(1, (1, 512))]);
     orphan.slots[0].parent = None;
     assert_eq!(matches(&orphan), []);
-    // NEGOTIATOR_CONSIDER_PREEMPTION is before all.
+    // NEGOTIATOR_CONSIDER_PREEMPTION = False forbids this preemption, too.
     let mut cycle = pool(slots(), &[wanting(1, (1, 512))]);
     cycle.config.consider_preemption = false;
     assert_eq!(matches(&cycle), []);
@@ -126,10 +126,11 @@ fn what_the_slot_ranks_lowest_goes_first() {
     };
     let of = |ranks, rank: &str, cpus| matches(&pool(slots(ranks, rank), &[wanting(1, (cpus, 512))]));
     assert_eq!(of([3.0, 1.0, 2.0], "9.0", 2), [(0, vec![2, 3], Rank)]);
-    // Of those that it ranks as high as the job PREEMPTION_REQUIREMENTS decides, and those that it ranks higher stay.
+    // Among dynamic slots that rank their job as high as the waiting job, PREEMPTION_REQUIREMENTS decides. Slots that
+    // rank their job higher stay.
     assert_eq!(of([3.0, 1.0, 2.0], "2.0", 2), [(0, vec![2, 3], Priority)]);
     assert_eq!(of([3.0, 1.0, 2.0], "2.0", 3), []);
-    // Among equals PREEMPTION_RANK, by default against the job that has run least.
+    // Among equals PREEMPTION_RANK decides, by default against the job that has run the shortest time.
     let mut cycle = pool(slots([0.0; 3], "0.0"), &[wanting(1, (1, 512))]);
     for (slot, ran) in cycle.slots.iter_mut().skip(1).zip([50, 10, 90]) {
         slot.ad.set("TotalJobRunTime", ran);
@@ -137,7 +138,7 @@ fn what_the_slot_ranks_lowest_goes_first() {
     assert_eq!(matches(&cycle), [(0, vec![2], Priority)]);
 }
 
-/// What was added in vain on the way to what is enough stays.
+/// A dynamic slot that was added on the way, and turned out not to be needed, stays.
 #[test]
 fn nobody_goes_in_vain() {
     let slots = vec![
@@ -183,7 +184,8 @@ fn who_may_be_preempted() {
     assert_eq!(rejections(&negotiate(&refuses)), [(0, 0, 1, RejectReason::NoMatch)]);
 }
 
-/// A machine on which nobody has to go comes first, and one where the slot's rank decides before one where priorities do.
+/// A machine on which no job has to go comes first; then a machine where the slot's rank decides; then one where
+/// priorities do.
 #[test]
 fn where_nobody_goes_before_where_somebody_does() {
     let slots = vec![
@@ -203,7 +205,7 @@ fn where_nobody_goes_before_where_somebody_does() {
     cycle.config.pre_job_rank = Some(expr("RemoteOwner =?= undefined"));
     cycle.config.post_job_rank = None;
     assert_eq!(matches(&cycle), order);
-    // Under the default ranks too: a slot that is to be had by preemption only is in use.
+    // The same holds under the default ranks: a slot that can be had only by preemption counts as in use.
     cycle.config = crate::negotiator::Config {
         allow_pslot_preemption: true,
         preemption_requirements: Some(expr("True")),
@@ -213,7 +215,7 @@ fn where_nobody_goes_before_where_somebody_does() {
     assert_eq!(matches(&cycle).len(), 4);
 }
 
-/// A machine makes room for several jobs in one cycle, and what is left on it is for others.
+/// A machine makes room for several jobs in one cycle. What is left on the machine can be matched with other jobs.
 #[test]
 fn room_for_several() {
     use PreemptState::Priority;
@@ -226,7 +228,8 @@ fn room_for_several() {
     assert_eq!(weights(&cycle, &outcome), [7.0, 0.0], "at the price of what is carved");
 }
 
-/// Shares, ceilings and limits count a match as any other: priority takes no more than its share, rank does.
+/// Shares, ceilings and limits count such a match like any other. Preemption by priority takes no more than the share;
+/// preemption by rank may.
 #[test]
 fn what_limits_others_limits_these() {
     let slots = |rank: &str| {
@@ -254,7 +257,7 @@ fn what_limits_others_limits_these() {
     assert_eq!(of("1.0", &limited), 1);
 }
 
-/// Custom resources are added too.
+/// Custom resources are added up, too.
 #[test]
 fn gpus() {
     let requirements = "Requirements = TARGET.RequestCpus <= MY.Cpus && (TARGET.RequestGPUs ?: 0) <= MY.GPUs";
@@ -269,7 +272,7 @@ fn gpus() {
     assert_eq!(matches(&pool(slots, &[request])), [(0, vec![2, 3], PreemptState::Priority)]);
 }
 
-/// Under a consumption policy the slot's own expressions say what there has to be.
+/// Under a consumption policy, the slot's own expressions say how much room there must be.
 #[test]
 fn consumption_policies() {
     let policy = "ConsumptionCpus = 2 * TARGET.RequestCpus\nConsumptionMemory = TARGET.RequestMemory\n\
@@ -336,8 +339,9 @@ fn size(slot: &Candidate) -> Size {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// A machine never gives more than it has, each dynamic slot goes once, and only those that are needed: without any of them
-    /// there would be too little. Whose rank is higher than the job's, or who has retirement time left, stays.
+    /// A machine never gives more than it has. Each dynamic slot is preempted at most once, and only if it is needed:
+    /// without any of them there would be too little. A slot that ranks its job higher, or whose job has retirement
+    /// time left, stays.
     #[test]
     fn no_more_is_given_or_preempted_than_there_is_need_for(cycle in any_cycle()) {
         let outcome = negotiate(&cycle);
@@ -375,7 +379,7 @@ proptest! {
         }
     }
 
-    /// Without the knob, slots that are dynamic or of which dynamic slots are carved are as any.
+    /// Without the knob, dynamic slots and partitionable slots with dynamic slots are like all others.
     #[test]
     fn without_the_knob_parents_mean_nothing(mut cycle in any_cycle()) {
         cycle.config.allow_pslot_preemption = false;

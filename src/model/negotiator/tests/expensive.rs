@@ -1,15 +1,16 @@
-//! Expressions that cost much to evaluate: who is over is set aside, and costs nobody else.
+//! Jobs whose expressions cost much to evaluate: a job or submitter that has used up its share of steps is set aside,
+//! and costs others nothing.
 
 use super::kit::{cycle, jobs, jobs_with, rejections, single_cores, slot_with, submitter, weights};
 use crate::negotiator::{RejectReason, Request, negotiate};
 
-/// A job whose Requirements no evaluation finishes.
+/// A job whose Requirements cannot be evaluated within the bound.
 fn unbounded() -> Request {
     let text = "a".repeat(11_000);
     jobs_with(5, &format!("B = \"{text}\"\nRequirements = regexp(\"(a{{1,110}}){{1,110}}b\", B)\n"))
 }
 
-/// A job whose Requirements take a third of the steps that an evaluation may take.
+/// A job whose Requirements take a third of the steps that one evaluation may take.
 fn expensive() -> Request {
     let text = "ab".repeat(2000);
     let requirements = "regexp(\"[ab]*a[ab]{40}c\", strcat(B, TARGET.Nothing ?: \"\"))";
@@ -25,8 +26,8 @@ fn a_job_of_which_no_evaluation_ends_is_told_from_one_that_nothing_matches() {
     assert_eq!(rejections(&outcome), [(0, 0, 5, RejectReason::TooExpensive)]);
 }
 
-/// Only slots that match are ranked: a Rank that is too expensive costs nothing where none does, and counts like
-/// Requirements where some do.
+/// Only slots that match are ranked. So a Rank that is too expensive costs nothing if no slot matches, and otherwise
+/// counts like Requirements.
 #[test]
 fn a_rank_counts_like_requirements_where_slots_match() {
     let text = "a".repeat(11_000);

@@ -1,4 +1,4 @@
-//! Group trees: the manual's examples, the scaling rules, and who belongs where.
+//! Group trees: the manual's examples, the rules of scaling, and which group a submitter belongs to.
 
 use proptest::prelude::*;
 
@@ -27,10 +27,10 @@ fn static_quotas_of_the_manual() {
     for (pool, oversubscription, physics, chemistry, root) in [
         (30.0, true, 20.0, 10.0, 0.0),
         (30.0, false, 20.0, 10.0, 0.0),
-        // A power failure: scaled down unless oversubscription is allowed.
+        // After a power failure, quotas are scaled down unless oversubscription is allowed.
         (15.0, false, 10.0, 5.0, 0.0),
         (15.0, true, 20.0, 10.0, 0.0),
-        // Twice the slots: quotas are not scaled up.
+        // With twice the slots, quotas are not scaled up.
         (60.0, false, 20.0, 10.0, 30.0),
         (60.0, true, 20.0, 10.0, 30.0),
         (0.0, false, 0.0, 0.0, 0.0),
@@ -51,7 +51,7 @@ fn dynamic_quotas_of_the_manual() {
         ("group_physics.lep", Dynamic(0.25)),
         ("group_chemistry", Dynamic(0.33334)),
     ]);
-    // The shares add up to more than 1, hence the scale.
+    // The shares add up to more than 1, and are scaled down.
     let scale = 30.0 / 1.00001;
     assert_near(quota(&tree, 30.0, true, "group_physics"), 0.66667 * scale);
     assert_near(quota(&tree, 30.0, true, "group_physics.hep"), 0.75 * 0.66667 * scale);
@@ -135,7 +135,7 @@ fn submitters_belong_to_the_deepest_known_group() {
         ("physics.lep.higgs.peter", Some("physics")),
         ("biology.darwin", None),
         ("biology.hep.darwin", None),
-        // The user is what is after the last dot, even if a group of that name exists.
+        // The user is the part behind the last dot, even if a group of the whole name exists.
         ("physics.hep", Some("physics")),
         ("physics", None),
         ("", None),
@@ -188,7 +188,7 @@ proptest! {
         prop_assert!(own + allotments.root.quota <= pool + 1e-6);
     }
 
-    /// A larger pool takes nothing from anybody.
+    /// In a larger pool, no group's quota is smaller.
     #[test]
     fn quotas_grow_with_the_pool(tree in any_tree(), pool in 0.0..200.0_f64, more in 0.0..200.0_f64) {
         for oversubscription in [false, true] {

@@ -1,10 +1,10 @@
-//! Knobs that change which slots jobs get, and what groups ask for.
+//! Knobs that change which slots jobs get, and what groups request.
 
 use super::kit::{cycle, expr, jobs, jobs_with, rejections, slot_with, slots, submitter, weights};
 use crate::negotiator::groups::{GroupSpec, Quota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, RejectReason, Request, negotiate};
 
-/// A partitionable slot of so many cores, 512 MiB each.
+/// A partitionable slot of this many cores, with 512 MiB for each.
 fn pslot(cpus: i64) -> Candidate {
     let memory = cpus * 512;
     slot_with(
@@ -40,7 +40,7 @@ fn a_jobs_rank_may_be_left_out() {
 /// "The negotiator tries to pack as many jobs as possible on each machine before moving on to the next."
 #[test]
 fn depth_first_fills_one_machine_after_the_other() {
-    // Most cores first: by rank alone jobs go in turns.
+    // Slots with most cores come first, so that by rank alone the jobs alternate between the machines.
     for (depth_first, caching, expected) in
         [(false, true, [0, 1, 0, 1, 0]), (true, true, [0, 0, 0, 0, 1]), (true, false, [0, 0, 0, 0, 1])]
     {
@@ -57,7 +57,7 @@ fn depth_first_fills_one_machine_after_the_other() {
     }
 }
 
-/// As many as fit: by memory two. What does not fit goes on to the next machine, and nothing is matched twice.
+/// As many jobs as fit: by memory, two. The others go to the next machine, and nothing is matched twice.
 #[test]
 fn depth_first_stops_at_what_fits() {
     let mut cycle = cycle(vec![pslot(4), pslot(4)], vec![submitter("a", 1.0, &[wanting(5, 1024)])]);
@@ -67,7 +67,7 @@ fn depth_first_stops_at_what_fits() {
     assert_eq!(rejections(&outcome), [(0, 0, 1, RejectReason::NoMatch)]);
 }
 
-/// A share ends a machine's filling as it ends everything else.
+/// The end of a submitter's share also ends the filling of a machine.
 #[test]
 fn depth_first_takes_no_more_than_a_share() {
     let users = vec![submitter("a", 1.0, &[wanting(9, 128)]), submitter("b", 1.0, &[wanting(9, 128)])];
@@ -76,7 +76,7 @@ fn depth_first_takes_no_more_than_a_share() {
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [4.0, 4.0]);
 }
 
-/// Two groups that accept surplus, beside idle quota of a third; one's jobs are wide.
+/// Two groups that accept surplus, and a third that leaves its quota idle. The jobs of one group are wide.
 fn wide_and_narrow(config: Config) -> Cycle {
     let spec = |name: &str, quota| GroupSpec {
         name: name.to_owned(),
@@ -98,7 +98,7 @@ fn wide_and_narrow(config: Config) -> Cycle {
     cycle
 }
 
-/// What a group asks for is the weight of its jobs, or their number.
+/// What a group requests is the weight of its jobs, or their number.
 #[test]
 fn demand_is_weighed_or_counted() {
     let requested = |use_weighted_demand| {
@@ -112,7 +112,7 @@ fn demand_is_weighed_or_counted() {
     assert_eq!(requested(false), [0.0, 20.0, 2.0]);
 }
 
-/// What runs is asked for, too; two entries of one name run it once.
+/// Running jobs are part of the request. If two entries have the same name, they are counted once.
 #[test]
 fn without_weights_what_runs_is_counted_once() {
     let config = Config { use_weighted_demand: false, ..Config::default() };

@@ -1,4 +1,4 @@
-//! What holds for every cycle.
+//! Properties of every cycle.
 
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ prop_compose! {
         quotas in prop::option::of([0_u32..30, 0_u32..30, 0_u32..30]),
         ranked in any::<bool>(), consider_preemption in any::<bool>(), use_slot_weights in any::<bool>(),
     ) -> Cycle {
-        // One name, one usage, one priority, one group.
+        // Entries of the same name have the same usage, priority and group.
         let first = submitters.clone();
         for submitter in &mut submitters {
             let twin = first.iter().find(|twin| twin.name == submitter.name).unwrap();
@@ -73,7 +73,7 @@ prop_compose! {
     }
 }
 
-/// What must hold of any outcome.
+/// Checks what must hold for any outcome.
 fn check(cycle: &Cycle, outcome: &Outcome) {
     let mut taken = vec![false; cycle.slots.len()];
     for each in &outcome.matches {
@@ -100,7 +100,8 @@ fn check(cycle: &Cycle, outcome: &Outcome) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Each job is matched or rejected, each slot given once at its price; the same again gives the same.
+    /// Each job is matched or rejected, and each slot is matched once and at its price. The same cycle gives the same
+    /// outcome.
     #[test]
     fn nothing_is_lost_or_doubled(cycle in any_cycle()) {
         let outcome = negotiate(&cycle);
@@ -108,7 +109,7 @@ proptest! {
         prop_assert_eq!(&outcome, &negotiate(&cycle));
     }
 
-    /// What is kept of slots from earlier cycles changes nothing, whatever the cycles.
+    /// Slots that are kept from earlier cycles do not change the outcome of any cycle.
     #[test]
     fn what_is_kept_changes_nothing(cycles in prop::collection::vec(any_cycle(), 1..4)) {
         use crate::negotiator::{Ready, Stopwatch, negotiate_with};
@@ -117,7 +118,7 @@ proptest! {
             ready.prepare(&cycle);
             for _ in 0..2 {
                 prop_assert_eq!(negotiate_with(&cycle, &mut ready, Stopwatch::STOPPED), negotiate(&cycle));
-                // Somebody has it now.
+                // Somebody uses the slot now.
                 if let Some(slot) = cycle.slots.first_mut() {
                     slot.ad.set("RemoteUser", "somebody");
                     slot.ad.set("Rank", 1.0);
@@ -127,7 +128,7 @@ proptest! {
         }
     }
 
-    /// Ranking the slots once for a request comes to the same as ranking them anew for each job.
+    /// Ranking the slots once for a request gives the same matches as ranking them anew for each job.
     #[test]
     fn match_lists_change_nothing(mut cycle in any_cycle()) {
         let cached = negotiate(&cycle);
@@ -139,8 +140,8 @@ proptest! {
         prop_assert!(cached.stats.pairs_considered <= naive.stats.pairs_considered);
     }
 
-    /// A slot that is left is of no use to any request that has jobs left for want of a match; and a job
-    /// says that there are no slots only if there are none.
+    /// A slot that is left matches no request whose jobs were rejected because nothing matched. A job is rejected
+    /// because there are no slots only if there are none.
     #[test]
     fn rejections_are_true(cycle in any_cycle()) {
         use classad::{Env, symmetric_match};
@@ -170,7 +171,7 @@ proptest! {
         }
     }
 
-    /// Who comes alone gets all that fits, but for one thing that does not.
+    /// A submitter stays within its limits, except for one match that may overshoot in each turn.
     #[test]
     fn limits_hold_but_for_one_overshoot_a_turn(cycle in any_cycle()) {
         let outcome = negotiate(&cycle);
@@ -191,8 +192,7 @@ proptest! {
         }
     }
 
-    /// The order of the slots decides between equals only: with a rank that is different for each slot it
-    /// decides nothing.
+    /// The order of the slots decides only between equals. If each slot has another rank, the order decides nothing.
     #[test]
     fn order_of_slots_only_breaks_ties(mut cycle in any_cycle(), seed in any::<u64>()) {
         for (index, slot) in cycle.slots.iter_mut().enumerate() {
@@ -212,7 +212,7 @@ proptest! {
         prop_assert_eq!(before, ids(&cycle));
     }
 
-    /// No group takes more than its quota, nor a whole branch.
+    /// No group, and no group together with the groups inside it, takes more than its quota.
     #[test]
     fn groups_stay_within_quotas(mut cycle in any_cycle()) {
         cycle.config.use_slot_weights = true;

@@ -1,4 +1,4 @@
-//! Tests of the room, a file for each of its subjects.
+//! Tests of the negotiator, a file for each subject.
 
 mod accountant;
 mod autoclusters;

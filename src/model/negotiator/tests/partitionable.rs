@@ -1,9 +1,9 @@
-//! Partitionable slots: many matches in one cycle, each of a part.
+//! Partitionable slots: a cycle may match them many times, each time with a part of the slot.
 
 use super::kit::{cycle, jobs_with, rejections, slot_with, slots, submitter, weights};
 use crate::negotiator::{Candidate, RejectReason, Request, negotiate};
 
-/// A partitionable slot of so many cores and MiB.
+/// A partitionable slot of this many cores and MiB.
 fn pslot(cpus: i64, memory: i64) -> Candidate {
     let said = format!(
         "PartitionableSlot = true\nMemory = {memory}\nDisk = 1000000\nSlotWeight = Cpus\n\
@@ -25,14 +25,14 @@ fn a_slot_is_filled_in_one_cycle() {
     assert_eq!(rejections(&outcome), [(0, 0, 5, RejectReason::NoSlots)]);
 }
 
-/// The startd gives memory in steps of 128 MiB: 5 times 200 is 5 times 256.
+/// The startd gives memory in multiples of 128 MiB: 5 times 200 becomes 5 times 256.
 #[test]
 fn parts_are_what_the_startd_carves() {
     let cycle = cycle(vec![pslot(8, 1024)], vec![submitter("a", 1.0, &[wanting(9, 1, 200)])]);
     assert_eq!(slots(&negotiate(&cycle)).len(), 4);
 }
 
-/// What it costs is what it takes, so that shares are of cores and not of machines.
+/// A match costs what it takes, so that shares are of cores and not of machines.
 #[test]
 fn shares_of_one_slot() {
     let users =
@@ -41,7 +41,8 @@ fn shares_of_one_slot() {
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [6.0, 2.0]);
 }
 
-/// The fullest slot that will do first, so that wide jobs find room: NEGOTIATOR_PRE_JOB_RANK, asked again as slots fill.
+/// The fullest slot that is large enough comes first, so that wide jobs find room. NEGOTIATOR_PRE_JOB_RANK is evaluated
+/// again as slots fill.
 #[test]
 fn narrow_jobs_leave_room_for_wide_ones() {
     let requests = [wanting(3, 1, 100), wanting(1, 4, 100)];
@@ -49,7 +50,7 @@ fn narrow_jobs_leave_room_for_wide_ones() {
     assert_eq!(slots(&negotiate(&cycle)), [0, 0, 0, 1]);
 }
 
-/// Orders that jobs of other kinds share know of slots that others have filled.
+/// If jobs of several kinds share an order, each sees which slots the others have filled.
 #[test]
 fn orders_learn_of_changes() {
     let ranked = |rank: &str, count: u64| {
@@ -65,12 +66,12 @@ fn orders_learn_of_changes() {
     ];
     let mut cycle = cycle(vec![pslot(2, 4096), pslot(3, 4096)], vec![submitter("a", 1.0, &requests)]);
     cycle.config = super::kit::no_ranks();
-    // 2+3 cores: the most first, which leaves 2+2; the fewest (the first of equals), 1+2; the most twice, 1+1 and then the
-    // first of equals, 0+1; what is left.
+    // The first job prefers most cores, the second fewest, the next two most, the others fewest; among equals the first slot
+    // is taken. The slots have 2 and 3 cores left, then 2 and 2, 1 and 2, 1 and 1, 0 and 1, and nothing in the end.
     assert_eq!(slots(&negotiate(&cycle)), [1, 0, 1, 0, 1]);
 }
 
-/// A node that does not say how much disk it has gives as much as jobs want.
+/// A node that does not report its disk gives as much disk as jobs want.
 #[test]
 fn disk_of_which_nobody_knows() {
     let mut slot = pslot(4, 4096);
@@ -79,7 +80,7 @@ fn disk_of_which_nobody_knows() {
     assert_eq!(slots(&negotiate(&cycle)).len(), 4);
 }
 
-/// A job that the startd cannot carve for, though the slot's Requirements are true, gets the slot whole.
+/// If a slot's Requirements are true but the startd cannot carve for the job, the job is matched with the whole slot.
 #[test]
 fn what_cannot_be_carved_goes_whole() {
     let slot = slot_with(4, "PartitionableSlot = true\nMemory = 100\nDisk = 100\nRequirements = true");
@@ -88,12 +89,12 @@ fn what_cannot_be_carved_goes_whole() {
     assert_eq!(outcome.matches.iter().map(|each| each.cost).collect::<Vec<_>>(), [4.0]);
 }
 
-/// When one is full the next is taken, for the same request.
+/// When one slot is full, the same request takes the next slot.
 #[test]
 fn one_slot_after_another() {
     let cycle = cycle(vec![pslot(3, 4096); 4], vec![submitter("a", 1.0, &[wanting(8, 1, 100)])]);
     assert_eq!(slots(&negotiate(&cycle)), [0, 0, 0, 1, 1, 1, 2, 2]);
-    // Also where the slots' Requirements cannot be told without the whole of the job.
+    // The same if the slots' Requirements read more of the job than its requests.
     let mut cycle = cycle;
     let request = &mut cycle.submitters[0].requests[0];
     request

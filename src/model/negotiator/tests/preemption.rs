@@ -1,4 +1,4 @@
-//! Slots in use, and who may have them.
+//! Slots in use, and which jobs may preempt the jobs there.
 //!
 //! Source: the manual, "The Negotiation Cycle", "Preemption" and the knobs that it names.
 
@@ -7,7 +7,7 @@ use crate::negotiator::{
     Candidate, Cycle, GroupInput, Match, PreemptState, RejectReason, SubmitterInput, negotiate,
 };
 
-/// A slot of one core that somebody uses, with more attributes in the long form.
+/// A slot of one core that `user` uses, with additional attributes in the long form.
 fn used_by(user: &str, attributes: &str) -> Candidate {
     let said = format!(
         "RemoteUser = \"{user}\"\nRemoteOwner = \"{user}\"\nState = \"Claimed\"\nCurrentRank = 0.0\n{attributes}"
@@ -15,7 +15,7 @@ fn used_by(user: &str, attributes: &str) -> Candidate {
     slot_with(1, &said)
 }
 
-/// Two users of these priorities: `low` uses all slots, `high` asks.
+/// Two users: `low` uses all slots, and `high` has jobs that wait.
 fn pool(slots: Vec<Candidate>, requirements: Option<&str>) -> Cycle {
     let mut low = submitter("low", 4000.0, &[]);
     low.weighted_used = slots.iter().map(|slot| slot.weight).sum();
@@ -31,7 +31,7 @@ fn kinds(cycle: &Cycle) -> Vec<(usize, PreemptState)> {
 
 const BETTER: &str = "RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2";
 
-/// "PREEMPTION_REQUIREMENTS ... must evaluate to true": by default it is false, and nobody loses a slot for his priority.
+/// "PREEMPTION_REQUIREMENTS ... must evaluate to true": by default it is false, and no user loses a slot by priority.
 #[test]
 fn preemption_requirements() {
     use PreemptState::Priority;
@@ -41,7 +41,7 @@ fn preemption_requirements() {
         (Some(BETTER), &[(0, Priority), (1, Priority)]),
         (Some("RemoteUserPrio < TARGET.SubmitterUserPrio"), &[]),
         (Some("undefined"), &[]),
-        // True and nothing else.
+        // Only true counts, and no other value.
         (Some("1"), &[]),
         (Some("TARGET.Owner =?= undefined"), &[(0, Priority), (1, Priority)]),
         (None, &[(0, Priority), (1, Priority)]),
@@ -54,7 +54,7 @@ fn preemption_requirements() {
                 || requirements == Some("undefined")
                 || requirements == Some("False")
             {
-                // No job can have any slot.
+                // No job may have any of the slots.
                 RejectReason::NoSlots
             } else {
                 RejectReason::PreemptionPolicy
@@ -64,8 +64,8 @@ fn preemption_requirements() {
     }
 }
 
-/// A slot that ranks the job higher than its own gives it up whatever the priorities; one that ranks it lower never does; of
-/// equal rank PREEMPTION_REQUIREMENTS decides.
+/// A slot that ranks the waiting job higher than its own is preempted, whatever the priorities are. A slot that ranks
+/// it lower never is. If both rank equally, PREEMPTION_REQUIREMENTS decides.
 #[test]
 fn startd_rank() {
     use PreemptState::{Priority, Rank};
@@ -85,7 +85,7 @@ fn startd_rank() {
     }
 }
 
-/// Nobody takes slots from themselves for their own priority; for the slot's rank they may.
+/// No user preempts their own jobs by priority, but the slot's rank may.
 #[test]
 fn of_ones_own() {
     let own = |rank: &str| {
@@ -97,8 +97,9 @@ fn of_ones_own() {
     assert_eq!(own("1.0"), [(0, PreemptState::Rank)]);
 }
 
-/// Among equals: slots that nobody uses, then those that rank the job higher, then those of worse users; of these the highest
-/// PREEMPTION_RANK first, which is by default the worst user's, and of one user's the job that has run least.
+/// Among slots that the job ranks equally, the order is: unused slots; slots that rank the job higher than their own; then
+/// slots of worse users. Among the last, the highest PREEMPTION_RANK comes first: by default that is the worst user's, and
+/// among jobs of one user the job that has run the shortest time.
 #[test]
 fn who_is_thrown_out_first() {
     let slots = vec![
@@ -117,7 +118,8 @@ fn who_is_thrown_out_first() {
     assert_eq!(order, [4, 3, 2, 1, 0]);
 }
 
-/// Who has more than their share takes nothing more for their priority; whom a slot ranks higher has it all the same.
+/// A submitter above its share preempts nothing by priority. Slots that rank its jobs higher may be preempted all the
+/// same.
 #[test]
 fn the_slice_limits_preemption_by_priority_only() {
     for (rank, expected) in [("0.0", 0), ("1.0", 8)] {
@@ -129,7 +131,8 @@ fn the_slice_limits_preemption_by_priority_only() {
     }
 }
 
-/// NEGOTIATOR_CONSIDER_EARLY_PREEMPTION keeps slots whose job has retirement time left, NEGOTIATOR_CONSIDER_PREEMPTION all.
+/// NEGOTIATOR_CONSIDER_EARLY_PREEMPTION = False keeps slots whose job has retirement time left;
+/// NEGOTIATOR_CONSIDER_PREEMPTION = False keeps all.
 #[test]
 fn what_is_looked_at() {
     let slots = || {
@@ -143,7 +146,7 @@ fn what_is_looked_at() {
     assert_eq!(kinds(&cycle), []);
 }
 
-/// What waits for a slot already counts as what runs there, and whoever it belongs to.
+/// A claim that waits for a slot counts like the job that runs there, and the slot counts as its user's.
 #[test]
 fn a_preempting_claim_must_be_beaten() {
     let waiting = |rank: &str| {
@@ -156,7 +159,7 @@ fn a_preempting_claim_must_be_beaten() {
     assert_eq!(kinds(&cycle), [(1, PreemptState::Rank)]);
 }
 
-/// The attributes that expressions may look at.
+/// Attributes that PREEMPTION_REQUIREMENTS may read.
 #[test]
 fn ephemeral_attributes() {
     for (requirements, expected) in [
@@ -170,7 +173,7 @@ fn ephemeral_attributes() {
         let cycle = pool(vec![used_by("low", ""), used_by("low", "")], Some(requirements));
         assert_eq!(kinds(&cycle).len(), expected, "{requirements}");
     }
-    // What changes with each match is looked at again only where it is said not to be stable.
+    // Attributes that change with each match are read again only if the expression is declared not to be stable.
     let mut cycle =
         pool((0..4).map(|_| used_by("low", "")).collect(), Some("TARGET.SubmitterUserResourcesInUse < 2"));
     assert_eq!(kinds(&cycle).len(), 4);
@@ -178,7 +181,7 @@ fn ephemeral_attributes() {
     assert_eq!(kinds(&cycle).len(), 2);
 }
 
-/// A request that finds nothing says why, the policy before all.
+/// A rejected request says why; the preemption policy is named before all other reasons.
 #[test]
 fn reasons() {
     let request = jobs_with(1, "Requirements = TARGET.Arch == \"X\"");
@@ -194,7 +197,7 @@ fn reasons() {
     assert_eq!(slots(&negotiate(&cycle)), [] as [usize; 0]);
 }
 
-/// What a slot's ad says of its user: his floor, too, and whether or not the cycle serves him.
+/// What a slot's ad says about its user, including the floor, whether or not the cycle serves the user.
 #[test]
 fn what_is_known_of_the_user_of_a_slot() {
     let known = |requirements: &str, floor: Option<f64>, served: bool| {
@@ -215,7 +218,7 @@ fn what_is_known_of_the_user_of_a_slot() {
     }
 }
 
-/// Ranks look at who asks, also where nobody is preempted.
+/// Ranks may read whose job it is, even if no preemption is considered.
 #[test]
 fn slots_see_who_asks_without_preemption() {
     let mut slots = vec![slot(1), slot(1)];
@@ -229,8 +232,8 @@ fn slots_see_who_asks_without_preemption() {
     }
 }
 
-/// A group that uses all of its quota may still preempt within itself, for priority and for rank: it then uses no more. It may
-/// not preempt the jobs of another group, and the quota of a group below another is its own.
+/// A group that uses all of its quota may still preempt its own jobs, by priority and by rank, because it then uses no
+/// more. It may not preempt the jobs of another group. The quota of a group inside another is its own.
 #[test]
 fn a_full_group_preempts_within_itself() {
     let pool = |of: [&str; 2], rank: &str, requirements: &str| {

@@ -1,6 +1,6 @@
-//! What every pool may rely on, cycle after cycle: quotas, ceilings and limits are never exceeded; nobody stays below their floor
-//! who has a job that fits a free slot; with a fixed set of jobs the pool settles; and then no slot is free that a job waits for
-//! which is entitled to it.
+//! What holds in every pool, cycle after cycle: quotas, ceilings and limits are never exceeded. No submitter stays
+//! below its floor if one of its jobs fits a free slot. With a fixed set of jobs the pool settles. Then no slot is free
+//! for which a job waits that is entitled to it.
 //!
 //! Pools are generated: static and partitionable slots, groups, floors, ceilings, a concurrency limit, ranks, preemption.
 
@@ -14,7 +14,7 @@ use crate::negotiator::limits::{Capacity, LimitBook, Wants};
 use crate::negotiator::{Candidate, Config, Cycle, PreemptState, Request, SubmitterInput, negotiate};
 use classad::{Env, symmetric_match};
 
-/// A machine: one slot, or as many as are carved of it.
+/// A machine: one static slot, or a partitionable slot.
 #[derive(Clone, Debug)]
 struct Machine {
     partitionable: bool,
@@ -23,7 +23,7 @@ struct Machine {
     rank: &'static str,
 }
 
-/// Jobs that are alike.
+/// Jobs of one kind.
 #[derive(Clone, Debug)]
 struct Kind {
     count: u64,
@@ -91,7 +91,7 @@ prop_compose! {
     }
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     machine: usize,
@@ -101,10 +101,10 @@ struct Running {
     weight: f64,
 }
 
-/// What a candidate stands for: a machine, and which of the jobs there, if it is in use.
+/// What a candidate stands for: a machine, and the job there if it is in use.
 type Place = (usize, Option<usize>);
 
-/// A pool as time goes on.
+/// A pool as time passes.
 struct Pool {
     scene: Scene,
     tree: Tree,
@@ -165,13 +165,13 @@ impl Pool {
         jobs_with(self.waiting(user, kind), &said)
     }
 
-    /// What is left of a machine that nobody uses: all or nothing of a static slot.
+    /// What is left of a machine. A static slot is free as a whole or not at all.
     fn left(&self, machine: usize) -> i64 {
         let jobs: i64 = self.running.iter().filter(|job| job.machine == machine).map(|job| job.cpus).sum();
         self.scene.machines[machine].cpus - jobs
     }
 
-    /// The slot of a machine, of so many cores.
+    /// The slot of a machine, with this many cores.
     fn slot(&self, machine: usize, cpus: i64, partitionable: bool) -> Candidate {
         let Machine { flavor, rank, .. } = self.scene.machines[machine];
         let mut said = format!("Flavor = {flavor}\nRank = {rank}\nMemory = 100000\nSlotWeight = Cpus");
@@ -235,7 +235,7 @@ impl Pool {
         (cycle, places)
     }
 
-    /// Negotiates once. How many matches were made, and how many of them throw a job out.
+    /// Negotiates once. Returns how many matches were made, and how many of them preempt a job.
     fn negotiate(&mut self) -> (usize, usize) {
         let (cycle, places) = self.cycle();
         let outcome = negotiate(&cycle);
@@ -262,26 +262,27 @@ impl Pool {
         (outcome.matches.len(), thrown_out)
     }
 
-    /// What a group's own users hold; without a group, those of no group.
+    /// What a group's own users hold; without a group, what the users of no group hold.
     fn own_use(&self, group: Option<usize>) -> f64 {
         let of_group = |user: &usize| self.tree.group_of(&self.name(*user)) == group;
         (0..self.scene.users.len()).filter(of_group).map(|user| self.used(user)).sum()
     }
 
-    /// The groups from one to the outermost around it.
+    /// The group and the groups around it, from the inside out.
     fn around(&self, group: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(group), |group| self.tree.groups()[*group].parent)
     }
 
-    /// What those of a group and of all inside it hold.
+    /// What the users of a group and of all groups inside it hold.
     fn subtree_use(&self, group: usize) -> f64 {
         let inside =
             (0..self.tree.groups().len()).filter(|inner| self.around(*inner).any(|outer| outer == group));
         inside.map(|inner| self.own_use(Some(inner))).sum()
     }
 
-    /// Whether so much more leaves all within the ceiling, and within quotas: those of groups that accept no surplus, and of
-    /// others where the job takes more than it weighs. They are given surplus for what their jobs weigh.
+    /// Whether the user may take so much more: the ceiling holds, and so do the quotas. The quotas that count are those
+    /// of groups that accept no surplus, and those of all groups if the job takes more than it weighs, since surplus is
+    /// given for what jobs weigh.
     fn is_entitled(&self, user: usize, more: f64, weighs: f64) -> bool {
         let ceiling = self.scene.users[user].ceiling.map_or(f64::INFINITY, f64::from);
         let allotments = self.tree.assign(self.size(), false);
@@ -302,7 +303,8 @@ impl Pool {
         self.used(user) + more <= ceiling && in_quota
     }
 
-    /// A free slot with a waiting job that fits it, is entitled to it, and whose licenses are there; of those users only.
+    /// A free slot, and a waiting job of one of these users that fits it, is entitled to it, and whose licenses are
+    /// available.
     fn missed(&self, users: impl Fn(usize) -> bool) -> Option<(usize, usize, usize)> {
         let (slots, places) = self.candidates();
         let free = slots.iter().zip(&places).filter(|(_, (_, job))| job.is_none());
@@ -329,7 +331,7 @@ impl Pool {
         None
     }
 
-    /// What holds after every cycle, whatever it did.
+    /// Checks what holds after every cycle.
     fn check(&self) {
         let within = |used: f64, most: f64| used <= most + 1e-9;
         for (machine, shape) in self.scene.machines.iter().enumerate() {
@@ -353,7 +355,7 @@ impl Pool {
     }
 }
 
-/// How many cycles a pool may take. A machine's rank has three values at most, a user's priority four.
+/// The most cycles that a pool may take to settle. A machine's rank has at most three values, a user's priority four.
 fn patience(scene: &Scene) -> usize {
     let slots: i64 = scene.machines.iter().map(|machine| machine.cpus).sum();
     12 * usize::try_from(slots).unwrap() + 10
@@ -372,7 +374,7 @@ proptest! {
         for _ in 0..patience(&scene) {
             let (matches, thrown_out) = pool.negotiate();
             pool.check();
-            // What a job that was thrown out gives back is there in the next cycle; so is surplus for jobs that took more than
+            // The slot of a preempted job comes free in the next cycle. So does surplus, for jobs that took more than
             // they weigh.
             let missed = if thrown_out == 0 { pool.missed(|user| below_floor(&pool, user)) } else { None };
             let again = missed.filter(|_| missed == before);

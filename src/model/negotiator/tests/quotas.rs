@@ -1,4 +1,4 @@
-//! Groups in a cycle: their quotas, their ancestors', their order.
+//! Groups in a cycle: their quotas, the quotas of groups around them, and the order of their turns.
 
 use super::kit::{cycle, expr, jobs, rejections, single_cores, slot, submitter, weights};
 use crate::negotiator::RejectReason::{GroupQuota, NoSlots, SubmitterLimit};
@@ -56,7 +56,7 @@ fn a_group_divides_its_quota_by_priority() {
 
 #[test]
 fn usage_counts_against_quotas() {
-    // Usage of the group, what it gets.
+    // What the group uses, and what it gets.
     for (used, expected) in [(0.0, 10.0), (4.0, 6.0), (9.5, 0.0), (10.0, 0.0), (15.0, 0.0)] {
         let mut cycle = grouped(20, &[("g", 10.0, used)], &[("g.a", 1.0, 100)]);
         for consider_preemption in [true, false] {
@@ -66,7 +66,8 @@ fn usage_counts_against_quotas() {
     }
 }
 
-/// HTCondor gives a group of quota 5 one slot of 8, as it does a submitter: the first of a turn. Here a quota is a promise.
+/// HTCondor gives a group of quota 5 one slot of weight 8, as it gives a submitter the first slot of a turn. In
+/// Slotwright a quota is a promise.
 #[test]
 fn quotas_are_not_overshot() {
     let mut cycle = grouped(0, &[("g", 5.0, 0.0)], &[("g.a", 1.0, 100)]);
@@ -85,13 +86,13 @@ fn fractions_of_quotas_count() {
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [2.5]);
 }
 
-/// Quotas above hold, even where those below add up to more.
+/// The quotas of groups around a group hold, even if the quotas inside add up to more.
 #[test]
 fn ancestors_limit_too() {
     let groups = [("p", 10.0, 1.0), ("p.hep", 8.0, 2.0), ("p.lep", 8.0, 0.0), ("p.hep.higgs", 100.0, 0.0)];
     let both = [("p.hep.a", 1.0, 100), ("p.lep.b", 1.0, 100)];
     let mut cycle = grouped(50, &groups[..3], &both);
-    // 10 less 1 and 2 in use: 7 for both. lep uses the smaller part of its quota and goes first.
+    // The quota of 10 less the 1 and 2 in use leaves 7 for both. lep uses the smaller part of its quota and goes first.
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [0.0, 7.0]);
     cycle.config.strict_enforce_quota = false;
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [6.0, 8.0]);
@@ -99,7 +100,8 @@ fn ancestors_limit_too() {
     assert_eq!(weights(&deep, &negotiate(&deep)), [6.0]);
 }
 
-/// The one that uses the smallest part of its quota first, those of no group last. A group that is given nothing has no turn.
+/// The group that uses the smallest part of its quota comes first, jobs of no group last. A group that is given nothing
+/// has no turn.
 #[test]
 fn order_of_groups() {
     let groups = [("half", 10.0, 5.0), ("zero", 0.0, 0.0), ("fifth", 10.0, 2.0), ("none_yet", 1.0, 0.0)];
@@ -108,14 +110,14 @@ fn order_of_groups() {
     let mut cycle = grouped(40, &groups, &users);
     assert_eq!(turns(&cycle), ["none_yet", "fifth", "half", "<none>"]);
     assert_eq!(rejections(&negotiate(&cycle)).iter().filter(|each| each.3 == GroupQuota).count(), 4);
-    // The same by name, and an expression that fails: the order of names, the root before them.
+    // By what each group was allocated; then by an expression that fails, which gives the order of the names, root first.
     cycle.config.group_sort_expr = Some(expr("GroupResourcesAllocated"));
     assert_eq!(turns(&cycle), ["none_yet", "<none>", "fifth", "half"]);
     cycle.config.group_sort_expr = Some(expr("Unknown"));
     assert_eq!(turns(&cycle), ["<none>", "fifth", "half", "none_yet"]);
 }
 
-/// The groups in the order in which they divided pies.
+/// The groups, in the order in which they divided pies.
 fn turns(cycle: &Cycle) -> Vec<String> {
     let name = |group: Option<usize>| group.map_or("<none>", |group| &cycle.groups[group].name).to_owned();
     let outcome = negotiate(cycle);
@@ -124,7 +126,7 @@ fn turns(cycle: &Cycle) -> Vec<String> {
     order
 }
 
-/// Without preemption, a group that has its quota gets no pie at all, and neither do members with no jobs.
+/// Without preemption, a group that has its quota gets no pie at all, and neither do members without jobs.
 #[test]
 fn without_preemption_groups_stop_at_their_quota() {
     let mut cycle = grouped(20, &[("g", 10.0, 10.0)], &[("g.a", 1.0, 100)]);
@@ -134,7 +136,7 @@ fn without_preemption_groups_stop_at_their_quota() {
     assert_eq!(rejections(&outcome), [(0, 0, 100, GroupQuota)]);
 }
 
-/// An index beyond the groups counts as none, and a tree that is no tree does not hang.
+/// An index beyond the groups counts as no group, and a tree with a loop does not hang.
 #[test]
 fn nonsense_is_survived() {
     let mut cycle = grouped(10, &[("a", 5.0, 0.0), ("b", 5.0, 0.0)], &[("a.x", 1.0, 100), ("y", 1.0, 100)]);

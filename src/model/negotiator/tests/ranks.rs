@@ -63,11 +63,11 @@ fn ties_go_by_list_order() {
     assert_eq!(slots(&negotiate(&one(single_cores(5), jobs(5)))), [0, 1, 2, 3, 4]);
 }
 
-/// All ranks are kept in double precision; HTCondor's negotiator keeps its own in single.
+/// All ranks have double precision. HTCondor's negotiator keeps its own ranks in single precision.
 #[test]
 fn precision() {
     let memory = |megabytes: i64| slot_with(1, &format!("Memory = {megabytes}\nRank = 1000.0"));
-    // Ten billion would swallow a difference of one in 24 bits.
+    // In 24 bits, ten billion would swallow a difference of one.
     assert_eq!(slots(&negotiate(&one(vec![memory(1025), memory(1024)], jobs(2)))), [1, 0]);
     let mut fine = one(
         vec![slot_with(1, "Big = 10000000000.0"), slot_with(1, "Big = 10000000001.0")],
@@ -77,7 +77,7 @@ fn precision() {
     assert_eq!(slots(&negotiate(&fine)), [1, 0]);
 }
 
-/// What is no number ranks lowest before and after the job's Rank; booleans count.
+/// A value that is no number ranks lowest, before and after the job's Rank. Booleans count as numbers.
 #[test]
 fn ranks_that_are_no_numbers() {
     let pool = ["Pre = \"x\"", "Pre = true", "Pre = 0.5", "Other = 1", "Pre = -1.0E+300", "Pre = 0.0/0.0"];
@@ -98,7 +98,7 @@ fn both_requirements_count() {
     assert_eq!(slots(&negotiate(&one(pool, request))), [2]);
 }
 
-/// Requests are served in their order, even if a later one would need what an earlier one takes.
+/// Requests are served in their order, even if an earlier one takes what a later one needs.
 #[test]
 fn requests_in_order() {
     let wide = || jobs_with(1, "RequestCpus = 4");

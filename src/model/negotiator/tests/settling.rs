@@ -1,4 +1,4 @@
-//! No preemption goes round in circles: with a fixed set of jobs and priorities the pool settles.
+//! Preemption does not go round in circles: with a fixed set of jobs and priorities, the pool settles.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::kit::{cycle, expr, jobs_with, slot_with, submitter};
 use crate::negotiator::{Match, PreemptState, negotiate};
 use classad::Env;
 
-/// Who has a slot: the submitter, and which of its kinds of jobs.
+/// Who uses a slot: the submitter, and which of its kinds of jobs.
 type Holder = Option<(usize, usize)>;
 
 /// A pool and its users.
@@ -28,7 +28,7 @@ prop_compose! {
     }
 }
 
-/// One cycle on what everybody has, and what they have after it.
+/// Runs one cycle, and updates who uses which slot.
 fn negotiated(scene: &Scene, holders: &mut [Holder], requirements: &str) -> Vec<Match> {
     let job = |kind: usize| jobs_with(1, &format!("Kind = {kind}")).ad;
     let slots = scene.ranks.iter().zip(&*holders).map(|(rank, holder)| {
@@ -69,18 +69,18 @@ fn negotiated(scene: &Scene, holders: &mut [Holder], requirements: &str) -> Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Each preemption leaves a slot with a job that it ranks higher, or with one of a better user that it ranks no lower: there
-    /// is no way back, as long as PREEMPTION_REQUIREMENTS compares the priorities.
+    /// Each preemption leaves a slot with a job that it ranks higher, or with a job of a better user that it ranks no
+    /// lower. So there is no way back, as long as PREEMPTION_REQUIREMENTS compares the priorities.
     #[test]
     fn a_pool_settles(scene in any_scene()) {
         let mut holders = vec![None; scene.ranks.len()];
-        // A slot's rank has four values at most, a user's priority four.
+        // A slot's rank has at most four values, a user's priority four.
         let steps = 16 * scene.ranks.len() + 2;
         let settled = (0..steps).any(|_| {
             negotiated(&scene, &mut holders, "RemoteUserPrio > TARGET.SubmitterUserPrio").is_empty()
         });
         prop_assert!(settled, "{holders:?}");
-        // Nobody waits for a slot that nobody has.
+        // No job waits while a slot is free.
         let waits = scene.users.iter().flat_map(|(_, kinds)| kinds).sum::<u64>();
         let free = holders.iter().filter(|holder| holder.is_none()).count();
         let running = holders.len() - free;

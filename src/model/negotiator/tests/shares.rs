@@ -1,4 +1,4 @@
-//! Pie slices, spins, rounding and ceilings.
+//! Shares of the pie, spins, rounding and ceilings.
 
 use super::assert_near;
 use super::kit::{cycle, jobs, jobs_with, rejections, single_cores, slot, slots, submitter, weights};
@@ -10,21 +10,22 @@ fn using(mut submitter: SubmitterInput, weighted_used: f64) -> SubmitterInput {
     submitter
 }
 
-/// Everybody wants all: who gets what, by effective priority.
+/// If every submitter wants everything, effective priorities decide who gets how much.
 #[test]
 fn shares_go_by_the_inverse_of_priorities() {
-    // Priorities, free cores, what each gets.
+    // Priorities, number of free cores, what each submitter gets.
     let cases: [(&[f64], usize, &[f64]); 6] = [
         // "User A with EUP=5 will receive twice as many slots as user B with EUP=10 and four times as many
         // slots as user C with EUP=20."
         (&[5.0, 10.0, 20.0], 70, &[40.0, 20.0, 10.0]),
         (&[10.0, 20.0, 40.0], 700, &[400.0, 200.0, 100.0]),
-        // The order in which they are handed in does not matter.
+        // The order of the submitters in the input does not matter.
         (&[40.0, 10.0, 20.0], 70, &[10.0, 40.0, 20.0]),
-        // "Priority factor of 2,000": half of what 1,000 gets (with the same usage).
+        // "Priority factor of 2,000": half of what a factor of 1,000 gets, with the same usage.
         (&[500.0, 1000.0], 30, &[20.0, 10.0]),
         (&[7.0], 13, &[13.0]),
-        // Newcomer against heavy user: 150 times the share. The other's is less than a core, and rounded up.
+        // A newcomer against a heavy user: 150 times the share. The heavy user's share is less than a core, and is
+        // rounded up.
         (&[75.0, 0.5], 100, &[1.0, 99.0]),
     ];
     for (priorities, cores, expected) in cases {
@@ -36,7 +37,7 @@ fn shares_go_by_the_inverse_of_priorities() {
     }
 }
 
-/// The shares and limits behind the first case, and the order of turns.
+/// The outcome tells the shares and limits behind the first case, and the order of turns.
 #[test]
 fn the_pie_is_told() {
     let three =
@@ -67,8 +68,8 @@ fn what_one_leaves_goes_to_the_others_in_the_next_spin() {
     let (b, c) = (submitter("b", 10.0, &[jobs(1000)]), submitter("c", 20.0, &[jobs(1000)]));
     let cycle = cycle(single_cores(70), vec![a, b, c]);
     let outcome = negotiate(&cycle);
-    // First 20 and 10; then two thirds and one third of the whole pie, less what they have. As the whole pie
-    // is divided again, A's part too, there is less for the last than the ratio says.
+    // The first spin gives 20 and 10; then two thirds and one third of the whole pie, less what they have. As the whole
+    // pie is divided again, including A's part, less is left for the last than the ratio says.
     assert_eq!(weights(&cycle, &outcome), [10.0, 46.0, 14.0]);
     let second: Vec<(usize, f64)> =
         outcome.stats.pies[1].slices.iter().map(|slice| (slice.submitter, slice.limit.round())).collect();
@@ -78,11 +79,12 @@ fn what_one_leaves_goes_to_the_others_in_the_next_spin() {
 
 #[test]
 fn what_is_in_use_counts() {
-    // Two equals on a pool of 100: one has 60 already, so the other gets all 40 that are free.
+    // Two submitters of equal priority in a pool of 100: one has 60 already, so that the other gets all 40 that are
+    // free.
     let a = using(submitter("a", 10.0, &[jobs(100)]), 60.0);
     let cycle1 = cycle(single_cores(40), vec![a, submitter("b", 10.0, &[jobs(100)])]);
     assert_eq!(weights(&cycle1, &negotiate(&cycle1)), [0.0, 40.0]);
-    // Who uses slots and has no jobs that wait has a slice in the first spin only: nothing is lost.
+    // A submitter that uses slots and has no waiting jobs has a share only in the first spin, so that nothing is lost.
     let a = using(submitter("a", 10.0, &[]), 20.0);
     let cycle2 = cycle(single_cores(80), vec![a, submitter("b", 10.0, &[jobs(100)])]);
     let outcome = negotiate(&cycle2);
@@ -93,7 +95,7 @@ fn what_is_in_use_counts() {
     assert_eq!(limits, [50.0, 50.0]);
 }
 
-/// Among equal priorities who has the smaller part of its due goes first, then who comes first in the input.
+/// Among equal priorities the submitter that has the smaller part of its due goes first, then the first in the input.
 #[test]
 fn ties_of_priority_go_by_starvation_then_by_order() {
     let equals = [("a", 8.0), ("b", 2.0), ("c", 2.0)]
@@ -104,22 +106,22 @@ fn ties_of_priority_go_by_starvation_then_by_order() {
     assert_eq!(order, [1, 2, 0]);
 }
 
-/// "used + cost <= limit", or the first of a turn.
+/// The rule is "used + cost <= limit", or the first match of a turn.
 #[test]
 fn rounding_lets_everybody_overshoot_once() {
-    // Weights of the slots in list order, submitters of equal priority, what they get.
+    // Weights of the slots in the order of the list; number of submitters of equal priority; what each gets.
     let cases: [(&[i64], usize, &[f64]); 6] = [
-        // 4 cores for three: limits of 1.33; the first goes on to 2.67 only where it fits.
+        // 4 cores for three submitters, with limits of 1.33 each.
         (&[1, 1, 1, 1], 3, &[1.0, 1.0, 1.0]),
-        // Slots of 4, limits of 4: exactly one each.
+        // Slots of 4, limits of 4: exactly one slot each.
         (&[4, 4], 2, &[4.0, 4.0]),
-        // Limits of 2.67: everybody may take the first thing, so two take all.
+        // Limits of 2.67: each may overshoot with its first match, so that two take everything.
         (&[4, 4], 3, &[4.0, 4.0, 0.0]),
-        // One large slot for two: the first overshoots, nothing is left.
+        // One large slot for two submitters: the first overshoots, and nothing is left.
         (&[8], 2, &[8.0, 0.0]),
-        // A limit of 6: 4 fits; another 4 does not, but 2 does.
+        // A limit of 6: a slot of 4 fits; another of 4 does not, but one of 2 does.
         (&[4, 4, 2, 2], 2, &[6.0, 6.0]),
-        // A limit of 5 takes 4, not 4 and 2.
+        // A limit of 5 allows one slot of 4, but not 4 and 2.
         (&[4, 4, 2], 2, &[4.0, 4.0]),
     ];
     for (sizes, count, expected) in cases {
@@ -133,7 +135,7 @@ fn rounding_lets_everybody_overshoot_once() {
     }
 }
 
-/// What each got before anybody had a second turn.
+/// What each submitter got in the first spin.
 fn first_spin(cycle: &Cycle, outcome: &crate::negotiator::Outcome) -> Vec<f64> {
     let mut got = vec![0.0; cycle.submitters.len()];
     let mut last = 0;
@@ -147,23 +149,24 @@ fn first_spin(cycle: &Cycle, outcome: &crate::negotiator::Outcome) -> Vec<f64> {
     got
 }
 
-/// What one overshoots is missing from what the others may take in that spin.
+/// If one submitter overshoots its share, the others may take that much less in the same spin.
 #[test]
 fn the_pie_gets_smaller_by_what_is_taken() {
     let submitters = (0..3).map(|index| submitter(&format!("u{index}"), 1.0, &[jobs(100)])).collect();
     let mut cycle = cycle([vec![slot(8)], single_cores(20)].concat(), submitters);
     cycle.config = super::kit::no_ranks();
-    // As NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT has it: more slots than the pie is made of.
+    // There are more slots than the pie counts, as with NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT.
     cycle.pool_weight = 16.0;
     let outcome = negotiate(&cycle);
-    // 5.33 each: the first takes 8, the second 5, which leaves 3; two more are due to the last after that.
+    // The shares are 5.33. The first submitter takes 8 and the second 5, which leaves 3; after that two more are due to
+    // the last.
     let limit = |pie: usize| outcome.stats.pies[pie].slices[2].limit;
     assert_near(limit(0), 16.0 / 3.0);
     assert_near(limit(1), 16.0 / 3.0 - 3.0);
     assert_eq!(weights(&cycle, &outcome), [8.0, 5.0, 5.0]);
 }
 
-/// A crumb in three parts, each less than a slot, stays for the next cycle, which rounds one of them up.
+/// A crumb in three parts, each less than a slot, is left for the next cycle, which rounds one of the parts up.
 #[test]
 fn crumbs_are_given_away_in_the_next_cycle() {
     let users =
@@ -188,9 +191,9 @@ fn ceilings_hold() {
         (5.0, 9.0, 0.0),
         (0.0, 0.0, 0.0),
         (100.0, 0.0, 10.0),
-        // None.
+        // No ceiling.
         (-1.0, 0.0, 10.0),
-        // HTCondor takes the usage for 4 here, and so there would be room for one.
+        // HTCondor counts the usage as 4 here, so that one slot more would fit.
         (5.0, 4.9, 0.0),
     ] {
         let mut cycle =
@@ -219,7 +222,7 @@ fn reasons_say_why() {
     assert_eq!(rejections(&outcome), [(0, 0, 2, NoMatch), (0, 2, 2, NoSlots), (0, 3, 2, NoSlots)]);
 }
 
-/// Two entries of one name (jobs from two queues) have one share, and their usage is one.
+/// Two entries of one name (jobs from two queues) have one share, and one usage.
 #[test]
 fn entries_of_one_name_share() {
     let a = || submitter("a", 1.0, &[jobs(100)]);

@@ -1,4 +1,4 @@
-//! Fair share over days: accountant and cycle together.
+//! Fair share over days: the accountant and the cycle together.
 
 use super::kit::{cycle, jobs, single_cores, submitter, weights};
 use crate::negotiator::accountant::Account;
@@ -7,7 +7,7 @@ use crate::negotiator::negotiate;
 const HOUR: i64 = 3_600_000;
 const HALFLIFE: f64 = 86_400.0;
 
-/// A user with endless jobs of an hour each.
+/// A user with endless jobs of one hour each.
 struct User {
     record: Account,
     factor: f64,
@@ -19,7 +19,8 @@ impl User {
     }
 }
 
-/// An hour on a pool of 100 cores: all jobs have ended, all cores are given away anew. Returns what each got.
+/// Passes an hour on a pool of 100 cores: all jobs have ended, and all cores are given away anew. Returns what each
+/// user got.
 fn hour(users: &mut [&mut User], now: i64) -> Vec<f64> {
     let entries = users.iter().enumerate().map(|(index, user)| {
         let priority = user.record.at(now, HALFLIFE).effective_priority(user.factor);
@@ -50,15 +51,15 @@ fn a_newcomer_gets_nearly_all_then_half() {
     for now in 48..48 + 24 * 10 {
         share_of_a.push(hour(&mut [&mut a, &mut b], now * HOUR)[0]);
     }
-    // Two thirds of a core, which rounding makes one.
+    // The share is two thirds of a core, which is rounded up to one.
     assert_eq!(share_of_a.first(), Some(&1.0));
     assert!((3.0..15.0).contains(&share_of_a[3]), "a handful after three hours: {}", share_of_a[3]);
     assert!((48.0..=51.0).contains(share_of_a.last().unwrap()), "half in the end: {:?}", share_of_a.last());
     assert!(share_of_a.windows(2).all(|pair| pair[1] >= pair[0] - 2.0), "and ever more: {share_of_a:?}");
 }
 
-/// In the long run shares of a full pool go by the inverse of the square roots of the factors: priority is
-/// what one uses times the factor, and what one uses is the inverse of that.
+/// In the long run, the shares of a full pool are proportional to the inverse square roots of the factors: the priority
+/// is usage times the factor, and usage is proportional to the inverse of the priority.
 #[test]
 fn factors_in_the_long_run() {
     let (mut a, mut b) = (User::new(1000.0), User::new(4000.0));
@@ -69,7 +70,7 @@ fn factors_in_the_long_run() {
     assert!((65.0..=68.0).contains(&last[0]), "{last:?}");
 }
 
-/// A heavy user who stops for a few days starts anew as good as any other.
+/// A heavy user who uses nothing for a few days has as good a priority as any other.
 #[test]
 fn the_past_is_forgotten() {
     let (mut a, mut b) = (User::new(1.0), User::new(1.0));

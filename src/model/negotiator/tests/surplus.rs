@@ -1,4 +1,4 @@
-//! Surplus: the manual's stories in cycles, rounds, floors, and what holds of every allocation.
+//! Surplus: the manual's examples in cycles, rounds, floors, and properties of every allocation.
 
 use proptest::prelude::*;
 
@@ -54,27 +54,27 @@ fn surplus_of_the_manual() {
     assert_eq!(got(&pool(30, &groups(true), &alone)), [30.0]);
     let all = [("physics.hep.a", 100), ("physics.lep.b", 100), ("chemistry.c", 4)];
     assert_eq!(got(&pool(30, &groups(false), &all)), [15.0, 5.0, 4.0]);
-    // The six that chemistry leaves are divided three to one.
+    // The six that chemistry leaves are divided in the ratio of three to one.
     let divided = got(&pool(30, &groups(true), &all));
     super::assert_near(divided.iter().sum::<f64>(), 30.0);
     assert!((19.0..=20.0).contains(&divided[0]) && (6.0..=7.0).contains(&divided[1]), "{divided:?}");
 }
 
-/// What nobody in a group wants goes to others by their quotas, to those of no group too.
+/// What nobody in a group wants goes to other groups, and to jobs of no group, in proportion to their quotas.
 #[test]
 fn surplus_is_divided_by_quota() {
     let groups = [("a", 30.0, true), ("b", 20.0, true), ("c", 50.0, true)];
     let users = [("a.u", 100), ("b.u", 100), ("c.u", 10)];
     assert_eq!(got(&pool(100, &groups, &users)), [54.0, 36.0, 10.0]);
-    // Nobody accepts: it is for those of no group.
+    // If no group accepts surplus, jobs of no group get it.
     let proud = groups.map(|(name, quota, _)| (name, quota, false));
     let users = [("a.u", 100), ("b.u", 100), ("c.u", 10), ("u", 100)];
     assert_eq!(got(&pool(100, &proud, &users)), [30.0, 20.0, 10.0, 40.0]);
-    // Their own quota is 0: they come after those that have one.
+    // The quota of jobs of no group is 0 here, so that they come after groups with a quota.
     assert_eq!(got(&pool(100, &groups, &users)), [54.0, 36.0, 10.0, 0.0]);
 }
 
-/// A group without a quota has what is left when all that have one are served.
+/// A group without a quota has what is left when all groups with a quota are served.
 #[test]
 fn groups_without_a_quota_come_after_the_others() {
     let groups = [("a", 10.0, true), ("z", 0.0, true), ("y", 0.0, true)];
@@ -83,7 +83,7 @@ fn groups_without_a_quota_come_after_the_others() {
     assert_eq!(got(&pool(35, &groups, &users)), [15.0, 10.0, 10.0]);
 }
 
-/// What was given in vain, to jobs that no slot takes, goes to others in the next round.
+/// If no slot accepts a group's jobs, what the group was given goes to others in the next round.
 #[test]
 fn a_second_round_deals_out_what_the_first_gave_in_vain() {
     let groups = [("a", 10.0, true), ("b", 10.0, true)];
@@ -94,7 +94,8 @@ fn a_second_round_deals_out_what_the_first_gave_in_vain() {
     assert_eq!(got(&cycle), [0.0, 10.0]);
 }
 
-/// "Any groups with autoregroup are allowed to also negotiate in root group": with everybody, last, by priority.
+/// "Any groups with autoregroup are allowed to also negotiate in root group": last, together with all others, by
+/// priority.
 #[test]
 fn autoregroup_lets_groups_have_what_is_left() {
     let mut cycle =
@@ -109,7 +110,8 @@ fn autoregroup_lets_groups_have_what_is_left() {
     assert!(regrouped.map(|each| each.submitter).all(|submitter| submitter == 0));
 }
 
-/// `SubmitterAutoregroup` is "True if candidate job is negotiated via autoregroup": not in the group's own turn.
+/// `SubmitterAutoregroup` is "True if candidate job is negotiated via autoregroup"; in the group's own turn it is
+/// false.
 #[test]
 fn jobs_see_whether_they_are_regrouped() {
     for (regrouped, expected) in [("False", 10.0), ("True", 17.0)] {
@@ -124,7 +126,8 @@ fn jobs_see_whether_they_are_regrouped() {
     }
 }
 
-/// "setting the physics quota to a number so large that it cannot ever be met": physics goes first and takes all it wants.
+/// "setting the physics quota to a number so large that it cannot ever be met": physics goes first and takes everything
+/// that it wants.
 #[test]
 fn strict_priority_by_huge_quotas() {
     let tree = tree(&[("physics", 1e6, false), ("chemistry", 1e5, false)]);
@@ -138,7 +141,7 @@ fn strict_priority_by_huge_quotas() {
     assert_eq!(got(&cycle), [30.0, 0.0]);
 }
 
-/// With a rate, competing groups take turns and neither starves.
+/// With a rate, competing groups take turns, and neither starves.
 #[test]
 fn round_robin_shares_slots_that_two_groups_want() {
     let groups = [("a", 10.0, false), ("b", 10.0, false)];
@@ -149,7 +152,7 @@ fn round_robin_shares_slots_that_two_groups_want() {
     assert_eq!(got(&cycle), [10.0, 0.0]);
     cycle.config.group_quota_round_robin_rate = 1.0;
     assert_eq!(got(&cycle), [5.0, 5.0]);
-    // Those of no group, and with autoregroup everybody, still come last.
+    // Jobs of no group still come last, and with autoregroup all jobs of such groups.
     cycle.groups[0].autoregroup = true;
     assert_eq!(got(&cycle), [5.0, 5.0]);
 }
@@ -158,11 +161,11 @@ fn round_robin_shares_slots_that_two_groups_want() {
 fn floors_come_before_shares_and_groups_bound_them() {
     let mut cycle =
         cycle(single_cores(10), vec![submitter("a", 1.0, &[jobs(99)]), submitter("b", 1e6, &[jobs(99)])]);
-    // One slot, as everybody's first match may exceed a share that is not zero.
+    // One slot goes to the second submitter, because the first match may exceed a share above zero.
     assert_eq!(got(&cycle), [9.0, 1.0]);
     cycle.submitters[1].floor = Some(4.0);
     assert_eq!(got(&cycle), [6.0, 4.0]);
-    // What is in use counts: nobody is raised above the floor.
+    // Slots in use count: no submitter is raised above its floor.
     cycle.submitters[1].weighted_used = 3.0;
     cycle.pool_weight = 13.0;
     assert_eq!(got(&cycle), [9.0, 1.0]);
@@ -171,7 +174,7 @@ fn floors_come_before_shares_and_groups_bound_them() {
     assert_eq!(got(&grouped), [3.0, 7.0]);
 }
 
-/// Jobs ask for their CPUs' weight; the outcome says what came of it.
+/// Groups request the weight of their jobs' CPUs. The outcome tells what they were given.
 #[test]
 fn the_outcome_tells_what_groups_were_given() {
     let mut cycle = pool(0, &[("a", 8.0, true), ("b", 8.0, false)], &[("a.u", 0), ("b.u", 1)]);
@@ -213,7 +216,7 @@ prop_compose! {
     }
 }
 
-/// The sums of a value over each group and all groups below it.
+/// For each group, the sum of a value over the group and all groups inside it.
 fn subtree(tree: &Tree, given: &Allocations, value: impl Fn(usize) -> f64) -> Vec<f64> {
     let parents: Vec<Option<usize>> = tree.groups().iter().map(|group| group.parent).collect();
     sum_up(&parents, &(0..given.groups.len()).map(value).collect::<Vec<_>>())
@@ -222,8 +225,8 @@ fn subtree(tree: &Tree, given: &Allocations, value: impl Fn(usize) -> f64) -> Ve
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Nobody is given more than they ask for, all together no more than the pool, and a group that accepts no surplus no more,
-    /// with all below it, than its quota.
+    /// No group is given more than it requests, and all together no more than the pool. A group that accepts no surplus
+    /// is given no more than its quota, together with all groups inside it.
     #[test]
     fn allocations_fit((tree, cycle, demand) in any_case()) {
         let (given, _) = plan(&cycle, &demand);
@@ -238,7 +241,7 @@ proptest! {
         }
     }
 
-    /// Demand that fits into a group's own quota is met: without weights, but for a fraction of a slot.
+    /// Demand that fits into a group's own quota is met; without weights, up to a fraction of a slot.
     #[test]
     fn demand_that_fits_is_met((_, cycle, demand) in any_case()) {
         let (given, _) = plan(&cycle, &demand);
@@ -249,8 +252,8 @@ proptest! {
         prop_assert!(given.root.allocated >= demand.root.min(given.root.quota) - least);
     }
 
-    /// Nothing is left of the pool while somebody asks whom surplus may reach: the root, or a group that accepts it, as all
-    /// above it do.
+    /// Nothing of the pool is left while a group asks for more that surplus can reach: the root, or a group that
+    /// accepts surplus inside groups that all accept it.
     #[test]
     fn no_surplus_is_left_while_somebody_may_have_it((tree, cycle, demand) in any_case()) {
         let (given, _) = plan(&cycle, &demand);

@@ -1,4 +1,5 @@
-//! `NEGOTIATOR_MAX_TIME_PER_*`: who has had their time waits for the next cycle; what was matched until then stays.
+//! `NEGOTIATOR_MAX_TIME_PER_*`: a submitter whose time is used up waits for the next cycle; matches made until then
+//! stay.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -17,13 +18,13 @@ fn limits(per_cycle: Duration, per_submitter: Duration, per_piespin: Duration) -
     }
 }
 
-/// Two of the same priority, each with jobs for half of a pool.
+/// Two submitters of the same priority, each with jobs for half of a pool.
 fn two(config: Config) -> Cycle {
     let submitters = vec![submitter("a", 1.0, &[jobs(20)]), submitter("b", 1.0, &[jobs(20)])];
     Cycle { config, ..cycle(single_cores(40), submitters) }
 }
 
-/// A cycle of which every look at the watch takes a second, and which began some time ago.
+/// Runs a cycle that began `ago` seconds ago, and in which each look at the clock takes a second.
 fn slowly(cycle: &Cycle, ago: u64) -> Outcome {
     let seconds = Cell::new(ago);
     let elapsed = || {

@@ -227,7 +227,7 @@ pub fn by_name(resources: &Resources) -> Consumption {
     all.filter(|(_, amount)| *amount != 0).map(|(name, amount)| (name, amount as f64)).collect()
 }
 
-/// The slot's ad with the amounts that dynamic slots would give back. The list of available devices stays as it is.
+/// The slot's ad with the amounts that dynamic slots would return. The list of available devices stays as it is.
 #[must_use]
 pub fn given_back(slot: &Ad, amounts: &Consumption, env: &Env) -> Ad {
     let mut whole = slot.clone();

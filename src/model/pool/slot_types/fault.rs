@@ -58,7 +58,7 @@ pub enum Refusal {
          make fewer slots, or give the others less"
     )]
     NothingToShare {
-        /// The type's number, 0 where no type is defined.
+        /// The type's number; 0 if no type is defined.
         slot_type: u32,
         /// The first slot that gets nothing.
         slot: u32,
@@ -88,7 +88,7 @@ pub enum Refusal {
          asks for"
     )]
     NoDevice {
-        /// The type's number, 0 where no type is defined.
+        /// The type's number; 0 if no type is defined.
         slot_type: u32,
         /// The slot.
         slot: u32,

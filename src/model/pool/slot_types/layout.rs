@@ -189,7 +189,7 @@ impl Pot {
         let left = match self.of {
             // HTCondor does not count the CPUs of a minimal slot, because they are too few.
             Of::Standard(Standard::Cpus) if amount < 0.5 => self.left,
-            // What is left is cut to a whole number towards 0: HTCondor lets the last slot have up to a CPU more than there is.
+            // The rest is truncated towards 0. So the last slot may have up to one CPU more than there is, as in HTCondor.
             Of::Standard(Standard::Cpus) => (self.left - amount).trunc(),
             _ => self.left - amount,
         };
@@ -230,8 +230,8 @@ impl Pot {
 }
 
 impl<'a> Shares<'a> {
-    /// What a slot of a type gets of each pot. A name that is a custom resource's and also an abbreviation of a standard resource
-    /// means the custom resource.
+    /// The parts that a slot of a type gets of each pot. A name that is both a custom resource's name and an abbreviation of a
+    /// standard resource means the custom resource.
     fn of(slot_type: &'a SlotType, pots: &[Pot]) -> Result<Self, Refusal> {
         let mut parts: Vec<Option<Part>> = pots.iter().map(|_| None).collect();
         let mut constraints: Vec<Option<&Constraint>> = pots.iter().map(|_| None).collect();

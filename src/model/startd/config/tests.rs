@@ -169,7 +169,8 @@ fn a_machine_keeps_what_was_read_for_it_until_it_or_the_policy_changes() {
     assert!(machine.own_config.is_none());
 }
 
-/// A type above MAX_SLOT_TYPES is none, and the text that sets it is told so; one within it has its policy, whatever its number.
+/// A slot type above MAX_SLOT_TYPES does not exist, and a remark says so. A type up to MAX_SLOT_TYPES has its policy, whatever
+/// its number.
 #[test]
 fn types_of_high_numbers() {
     let text = "NUM_SLOTS_TYPE_11 = 1\nSLOT_TYPE_11 = 50%\nSLOT_TYPE_11_START = Owner == \"a\"\n";

@@ -83,8 +83,8 @@ impl Text<'_> {
         self.keep(found)
     }
 
-    /// Reads `IS_OWNER`. Its old name `IsOwner` comes before it, as in HTCondor, and whatever a type of slots has for itself before
-    /// both. (HTCondor reads the old name alone of types.)
+    /// Reads `IS_OWNER`. As in HTCondor, its old name `IsOwner` has precedence, and a name with the prefix of the slot type has
+    /// precedence over both. (With the prefix of a slot type, HTCondor reads only the old name.)
     fn is_owner(&mut self) -> Option<Expr> {
         let of_type = |name: &&&str| {
             self.slot_type

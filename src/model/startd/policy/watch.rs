@@ -100,7 +100,7 @@ mod tests {
             let found: Vec<State> = [BUSY, SUSPENDED, RETIRING, VACATING]
                 .into_iter()
                 .filter(|state| is_polled(&policy, *state, true, Some(&Ad::new())))
-                // CONTINUE is true where it is unset.
+                // CONTINUE is true if it is unset.
                 .filter(|state| *state != SUSPENDED || polled.contains(state))
                 .collect();
             assert_eq!(found, polled, "{policy:?}");

@@ -1,4 +1,4 @@
-//! Transitions of slots that somebody claims: 8 to 25, one test for each, and for the rules between them.
+//! Transitions of slots that are claimed: 8 to 25, a test for each, and tests of the rules between them.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn suspended() -> Scene {
     })
 }
 
-/// A job that retires with so much time.
+/// A job that retires, and has so much retirement time.
 fn retiring(cause: Cause, granted: i64) -> Scene {
     Scene::of(RETIRING).with(|s| {
         s.slot.retire(cause);
@@ -46,7 +46,7 @@ fn retiring(cause: Cause, granted: i64) -> Scene {
     })
 }
 
-/// A claim that is being ended, with so much time to vacate.
+/// A claim that is being ended, with so many seconds to vacate.
 pub(super) fn leaving(state: State, seconds: u64) -> Scene {
     Scene::of(state).with(|s| {
         s.slot.retire(Cause::Preempt);
@@ -232,7 +232,7 @@ fn transition_17_retirement_may_end_in_suspension() {
 
 #[test]
 fn transition_18_retirement_ends_when_the_job_has_had_its_time_or_is_over() {
-    // It has run for ten seconds, and is told 60 s before the end.
+    // The job has run for ten seconds. It is told to go 60 s before the end of its retirement.
     assert_eq!(retiring(Cause::Preempt, 71).takes(), NONE);
     assert_eq!(retiring(Cause::Preempt, 70).takes(), [18]);
     let mut scene = retiring(Cause::Preempt, 3600);
@@ -284,7 +284,7 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
             "{cause:?}: a fast drain waits for nothing"
         );
     }
-    // Quick and fast drains know no retirement.
+    // Quick and fast drains grant no retirement.
     let drained = |pace| retiring(Cause::Draining, 86_400).with(|s| s.draining = Some(pace)).takes();
     assert_eq!(drained(Pace::Graceful), NONE);
     assert_eq!((drained(Pace::Quick), drained(Pace::Fast)), (vec![18], vec![18]));
@@ -325,14 +325,14 @@ fn transition_19_a_claim_unretires_when_what_it_made_way_for_is_withdrawn() {
 fn transition_19_nothing_unretires_for_which_the_owner_wants_the_slot() {
     let owner = retiring(Cause::Preempt, 86_400);
     assert_eq!(owner.says(Question::Preempt, Answer::False).takes(), NONE);
-    // PREEMPT that was true once in retirement counts from then on.
+    // If PREEMPT was true once during retirement, the job does not unretire.
     let mut scene = retiring(Cause::BetterClaim, 86_400).claimed_by("bob", 0.0).true_of(Question::Preempt);
     scene.drive();
     assert_eq!(scene.done, [Chore::Condemn]);
     let mut later = scene.says(Question::Preempt, Answer::False).with(|s| s.next_wanted = false);
     later.drive();
     assert_eq!(later.taken, NONE);
-    // Where the job is to be suspended first PREEMPT is not looked at.
+    // If the job is to be suspended first, PREEMPT is not evaluated.
     let mut scene = retiring(Cause::BetterClaim, 86_400)
         .claimed_by("bob", 0.0)
         .true_of(Question::Preempt)
@@ -340,7 +340,7 @@ fn transition_19_nothing_unretires_for_which_the_owner_wants_the_slot() {
     assert_eq!(scene.drive().done, NOTHING);
 }
 
-/// As when a job was suspended for too long and its owner still types.
+/// This happens when a job was suspended for too long and its owner still types.
 #[test]
 fn a_job_that_retires_and_is_suspended_at_once_does_not_go_on_for_a_moment() {
     let mut scene = suspended()
@@ -385,7 +385,7 @@ fn transition_22_a_vacated_slot_is_its_owners() {
     assert_eq!(refused.with(|s| s.offered = false).takes(), [22]);
 }
 
-/// One of several slots that a claim waits for is taken over by nobody: what it held is the partitionable slot's again.
+/// One of several slots that make room for a claim is not taken over: its resources return to the partitionable slot.
 #[test]
 fn transitions_22_and_25_a_slot_that_makes_room_is_its_owners() {
     for (activity, number) in [(VACATING, 22), (KILLING, 25)] {
@@ -488,18 +488,18 @@ fn want_hold_is_looked_at_where_preempt_was_the_cause() {
 
 #[test]
 fn the_jobs_own_terms_shorten_retirement_and_may_lengthen_vacating() {
-    // JobMaxVacateTime beyond the machine's takes from what is left of retirement.
+    // If JobMaxVacateTime exceeds the machine's vacate time, the job has what is left of its retirement for vacating.
     let mut scene = retiring(Cause::Preempt, 1000).with(|s| s.says.job_vacate = Some(500));
     scene.drive().wait(1000 - 500 - 10).drive();
     assert_eq!(scene.taken, [18]);
     assert_eq!(scene.slot.eviction().unwrap().until, scene.now + Duration::from_secs(500));
     let short = retiring(Cause::Preempt, 1000).with(|s| s.says.job_retirement = Some(60));
     assert_eq!(short.takes(), [18]);
-    // MAXJOBRETIREMENTTIME that is no integer is none.
+    // A MAXJOBRETIREMENTTIME that is no integer counts as 0.
     assert_eq!(retiring(Cause::Preempt, 0).with(|s| s.says.retirement = None).takes(), [18]);
 }
 
-/// The lease of the claim is over.
+/// The lease of the claim has expired.
 fn expired(scene: Scene) -> Scene {
     scene.with(|s| s.lease_ends = Some(s.now))
 }

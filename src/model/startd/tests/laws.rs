@@ -1,4 +1,4 @@
-//! What holds whatever policies say, whatever happens and whenever.
+//! Properties that hold for all policies, at all times, whatever happens.
 
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ fn start() -> impl Strategy<Value = State> {
     ]
 }
 
-/// Takes what the slot does, which the scene holds against the manual's table.
+/// Performs the steps of the slot. The scene compares each with the manual's table.
 fn drive(scene: &mut Scene) {
     let mut twin = scene.clone();
     twin.drive();
@@ -131,7 +131,7 @@ fn drive(scene: &mut Scene) {
     assert_eq!((&twin.slot, &twin.done), (&scene.slot, &scene.done), "deciding twice is the same");
 }
 
-/// Whether what is left of a claim is given up.
+/// Whether the claim is over and its slot can be returned.
 fn is_over(scene: &Scene) -> bool {
     scene.slot.record() == Record::Deleting
 }
@@ -179,7 +179,7 @@ proptest! {
             }
             drive(&mut scene);
         }
-        // A fast drain, the end of the pod wherever it was asked for, and time.
+        // A fast drain, the confirmed end of the pod, and the passing of time.
         (scene.draining, scene.settled) = (Some(Pace::Fast), true);
         for _ in 0..4 {
             scene.wait(10_000);

@@ -1,4 +1,4 @@
-//! The state machine, transition by transition.
+//! Tests of the state machine of slots, transition by transition.
 
 mod claimed;
 mod laws;

@@ -1,4 +1,4 @@
-//! What becomes of pods that leave their slot, by what real kubelets do (`docs/reference/pods.md`).
+//! Pods that must leave their slot, with kubelets that act like real ones (`docs/reference/pods.md`).
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ const BUSY: State = State::Claimed(Claimed::Busy);
 const VACATING: State = State::Preempting(Preempting::Vacating);
 const KILLING: State = State::Preempting(Preempting::Killing);
 
-/// The operator asks to delete the pod with a grace of so many seconds.
+/// The operator asks for the pod's deletion, with a grace period of so many seconds.
 fn ask(scene: &mut Scene, seconds: u64) {
     let grace = Duration::from_secs(seconds);
     scene.slot.running_mut().granted =
         Some(Granted::by_deletion(scene.slot.running().unwrap().granted, grace, scene.now));
 }
 
-/// The pod was deleted just now with a grace of so many seconds.
+/// The pod was deleted just now, with a grace period of so many seconds.
 fn grant(scene: &mut Scene, seconds: u64) {
     ask(scene, seconds);
     let now = scene.now;
@@ -27,8 +27,8 @@ fn grant(scene: &mut Scene, seconds: u64) {
     running.granted = running.granted.map(|granted| granted.shown(Duration::from_secs(seconds), now));
 }
 
-/// A kubelet whose Node was deleted goes on with what it was told: the slot waits until that is over, though nobody will
-/// confirm it.
+/// A kubelet whose Node was deleted still ends the pod by the grace period that it was told. The slot waits until that
+/// time is over, though nobody will confirm the pod's end.
 #[test]
 fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     let gone = |s: &mut Scene| {
@@ -45,7 +45,7 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     scene.slot.running_mut().forced = Forced::Running;
     assert_eq!(scene.wait(0).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
     assert_eq!(scene.taken, [25]);
-    // A pod that was vacating has the rest of its vacating time.
+    // A pod that vacates has the rest of its vacating time.
     let mut scene = leaving(VACATING, 60).with(gone);
     grant(&mut scene, 60);
     assert_eq!(scene.drive().done, NOTHING);
@@ -56,7 +56,7 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     assert_eq!(scene.wait(1).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
 }
 
-/// A call may hang in a webhook of the namespace and be made again: the kubelet is told of the deletion when it takes effect.
+/// A deletion may hang in a webhook of the namespace and be tried again. The kubelet learns of it when it takes effect.
 #[test]
 fn transition_18_what_a_pod_was_granted_counts_from_when_it_is_deleted() {
     let gone = |s: &mut Scene| {
@@ -79,7 +79,7 @@ fn a_fast_drain_kills_what_vacates() {
     assert_eq!(vacates(Pace::Fast), [21]);
 }
 
-/// A kubelet that has begun to end a pod does not look at a shorter grace period (kubernetes#83916).
+/// A kubelet that has begun to end a pod ignores a shorter grace period (kubernetes#83916).
 #[test]
 fn an_agent_kills_at_once_what_the_kubelet_lets_run_for_long() {
     let killing = |granted: u64| {
@@ -114,7 +114,7 @@ fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
     );
     assert_eq!(ended(Remains::Others, true).drive().done, NOTHING);
     assert_eq!(ended(Remains::Others, false).with(|s| s.settled = false).drive().done, NOTHING);
-    // Nobody else takes the pod off a machine that is off.
+    // Nobody else deletes pods on a machine that is off.
     let off = |off| ended(Remains::Others, true).with(move |s| s.off = off);
     let force = Step::Do(Chore::DeletePod(Grace::Force));
     assert_eq!(off(Off::OutOfService).step(), force);
@@ -128,7 +128,7 @@ fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
     assert_eq!(off(Off::NodeGone).with(|s| grant(s, 0)).wait(5).step(), force);
 }
 
-/// The kubelet is at work and will say no more of a pod that was deleted by force before a container ran.
+/// The kubelet works, and will report nothing more about a pod that was deleted by force before a container ran.
 #[test]
 fn a_pod_that_was_forced_is_waited_for_where_a_container_ran() {
     let forced = |forced, off, silent: bool| {

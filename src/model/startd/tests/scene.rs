@@ -1,4 +1,4 @@
-//! One slot, what surrounds it, and what its policy says, as tests set it.
+//! One slot with its surroundings, and the answers of its policy, as tests set them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::pool::{
 use crate::startd::policy::{Answer, Answers, Question};
 use crate::startd::{Chore, Common, Grace, Off, Pace, Step, TRANSITIONS, View, next, take};
 
-/// Answers as a test gives them. What it does not give is what `HTCondor`'s defaults are.
+/// The answers that a test gives. For all other questions the answers are HTCondor's defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Says {
     pub answers: BTreeMap<Question, Answer>,
@@ -55,7 +55,7 @@ impl Answers for Says {
     }
 }
 
-/// The slot and all around it.
+/// The slot, and everything that decides its next step.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Scene {
@@ -79,7 +79,7 @@ pub struct Scene {
     pub now: Time,
     /// The numbers of the transitions that were taken.
     pub taken: Vec<u8>,
-    /// The chores that were done.
+    /// The chores that were performed.
     pub done: Vec<Chore>,
     /// Whether the schedd has another proc for a claim whose job has ended.
     pub more_work: bool,
@@ -121,7 +121,7 @@ fn name() -> SlotName {
 }
 
 impl Scene {
-    /// A slot in a state, with a pod that runs where the state has a job, ten seconds after it was entered.
+    /// A slot in a state that was entered ten seconds ago; if the state has a job, its pod runs.
     pub fn of(state: State) -> Self {
         let at = Time::from_secs(STARTED);
         let phase = Phase::starting(state, at);
@@ -161,7 +161,7 @@ impl Scene {
         self
     }
 
-    /// The policy answers a question so.
+    /// Lets the policy answer a question so.
     pub fn says(self, question: Question, answer: Answer) -> Self {
         self.with(|scene| {
             scene.says.answers.insert(question, answer);
@@ -172,7 +172,7 @@ impl Scene {
         self.says(question, Answer::True)
     }
 
-    /// A claim waits for the slot.
+    /// Lets a claim wait for the slot.
     pub fn claimed_by(self, submitter: &str, rank: f64) -> Self {
         self.with(|scene| {
             scene.slot.set_preemptor(Some(Preemptor { claim: claim(submitter), rank, part: false }));
@@ -205,7 +205,7 @@ impl Scene {
         next(&self.slot, &self.view())
     }
 
-    /// Takes steps until the slot rests, as the decider does.
+    /// Performs steps until the slot rests, as the decider does.
     pub fn drive(&mut self) -> &mut Self {
         for _ in 0..32 {
             match self.step() {
@@ -241,7 +241,7 @@ impl Scene {
         self
     }
 
-    /// The pod ends, and its end is confirmed.
+    /// The pod ends, and its kubelet confirms that.
     pub fn pod_ends(&mut self) -> &mut Self {
         self.slot.end(&pod());
         self

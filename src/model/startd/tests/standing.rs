@@ -1,4 +1,4 @@
-//! Transitions of slots that nobody claims: 1 to 7 and 26 to 37.
+//! Transitions of slots that are not claimed: 1 to 7 and 26 to 37.
 
 use crate::pool::{Backfill, BackfillStage, Drained, State, Unclaimed};
 use crate::startd::{Pace, Surroundings, Wanted, standing};
@@ -64,7 +64,7 @@ fn nothing_is_taken_otherwise() {
         (BACKFILL, around(|_| {})),
         (BACKFILL_BUSY, around(|s| s.backfill = BackfillStage::Runs)),
         (BACKFILL_KILLING, around(|s| s.backfill = BackfillStage::Runs)),
-        // A pod that was asked for ends before its slot goes anywhere.
+        // A pod whose creation was asked for ends before its slot leaves Backfill.
         (BACKFILL, around(|s| (s.backfill, s.owner) = (BackfillStage::Coming, true))),
         (BACKFILL, around(|s| (s.backfill, s.wanted) = (BackfillStage::Coming, Wanted::Matched))),
         (DRAINING, drained()),
@@ -96,7 +96,7 @@ fn the_first_rule_counts() {
     assert_eq!(number(&Surroundings { owner: false, wanted: Wanted::No, ..all(None) }), Some(7));
 }
 
-/// Where a slot comes to rest.
+/// The state in which a slot comes to rest, and the transitions on the way.
 fn rests(mut state: State, surroundings: &Surroundings) -> (State, Vec<u8>) {
     let mut numbers = Vec::new();
     while let Some((transition, _)) = standing(state, surroundings) {

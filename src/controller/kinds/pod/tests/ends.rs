@@ -277,7 +277,7 @@ fn an_end_that_would_come_again_holds_the_proc() {
     }
 }
 
-/// What runc says of a command that does not exist.
+/// runc's message about a command that does not exist.
 const NO_PROGRAM: &str = "failed to create containerd task: failed to create shim task: OCI runtime create failed: container_linux.go:380: starting container process caused: exec: \"/no\": stat /no: no such file or directory: unknown";
 
 /// A runtime that is killed while it starts a container reports the same reason as for a program that does not exist.
