@@ -156,7 +156,7 @@ pub fn asked(pool: &Pool, effect: &Effect) {
             debug!(call = %"DeletePod", namespace = %pod.namespace, pod = %pod.name, slot, grace, "a call");
         }
         Effect::CreatePod(plan) => {
-            debug!(call = %"CreatePod", namespace = %plan.job.namespace, pod = %plan.claim.last.pod_name(), slot = %plan.slot, "a call");
+            debug!(call = %"CreatePod", namespace = %plan.job.namespace, pod = %plan.claim.pod_name(), slot = %plan.slot, "a call");
         }
         Effect::WriteSlot { slot, claim, .. } => {
             debug!(call = %"WriteSlot", %slot, claim = %claim.id, "a call");

@@ -298,7 +298,7 @@ impl<'s> World<'s> {
         let uid: PodUid = format!("pod-{}", self.pods_made).into();
         let pod = PodRef {
             namespace: plan.job.namespace.clone(),
-            name: plan.claim.last.pod_name().into(),
+            name: plan.claim.pod_name().into(),
             uid: uid.clone(),
         };
         let facts = PodFacts {

@@ -142,7 +142,7 @@ fn claim_of(claim: &Claim) -> api::SlotClaim {
             uid: claim.last.job.uid.to_string(),
         },
         proc: i64::from(claim.last.proc),
-        pod: claim.last.pod_name(),
+        pod: claim.pod_name(),
     }
 }
 

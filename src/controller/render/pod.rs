@@ -159,7 +159,7 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
         (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),
     ]);
     ObjectMeta {
-        name: Some(plan.claim.last.pod_name()),
+        name: Some(plan.claim.pod_name()),
         namespace: Some(plan.job.namespace.to_string()),
         labels: Some(pod_labels),
         annotations: Some(annotations),

@@ -293,9 +293,7 @@ fn line(task: &Task) -> Line {
             Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => {
                 Line::Object(slots::key(slot))
             }
-            Effect::CreatePod(plan) => {
-                Line::Pod(plan.job.namespace.clone(), plan.claim.last.pod_name().into())
-            }
+            Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
             Effect::CreateBackfill(plan) => {
                 Line::Pod(plan.template.namespace.clone(), plan.pod_name().into())
             }

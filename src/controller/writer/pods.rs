@@ -67,7 +67,7 @@ async fn existing(
     plan: &PodPlan,
     none: impl Fn() -> String,
 ) -> Result<PodRef, String> {
-    let name = plan.claim.last.pod_name();
+    let name = plan.claim.pod_name();
     let found = match attempt(context, || api.get(&name)).await {
         Ok(found) => found,
         Err(Failure::NotFound) => return Err(none()),

@@ -146,7 +146,7 @@ impl Pool {
             && claim.last.job.uid == facts.job
             && claim.last.proc == facts.proc
             && claim.last.job.namespace == facts.pod.namespace
-            && *claim.last.pod_name() == *facts.pod.name)
+            && *claim.pod_name() == *facts.pod.name)
             .then(|| slot.name().clone())
     }
 
@@ -398,7 +398,7 @@ impl Pool {
         // The answer may be late: by now the claim may be used for another proc, whose pod has another name.
         if let Some(slot) = self.slots.get_mut(name)
             && slot.claim().id == *claim
-            && *slot.claim().last.pod_name() == *pod.name
+            && *slot.claim().pod_name() == *pod.name
             && slot.claim().last.job.namespace == pod.namespace
             && slot.is_requested()
         {

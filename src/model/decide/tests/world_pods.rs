@@ -58,7 +58,7 @@ impl World {
     }
 
     pub(super) fn create_pod(&mut self, plan: PodPlan) {
-        let name = plan.claim.last.pod_name();
+        let name = plan.claim.pod_name();
         assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
         self.next_uid += 1;

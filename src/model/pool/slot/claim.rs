@@ -40,6 +40,14 @@ pub struct Assignment {
     pub proc: u32,
 }
 
+impl Claim {
+    /// The name of the pod of the proc that the claim was given last. The name follows from the proc alone, so that the API
+    /// server itself refuses a second pod for the proc.
+    pub fn pod_name(&self) -> String {
+        pod_name(&self.last.job.name, self.last.proc)
+    }
+}
+
 impl Assignment {
     /// The proc.
     pub fn proc_id(&self) -> ProcId {
@@ -49,12 +57,6 @@ impl Assignment {
     /// `ClusterId.ProcId`.
     pub fn job_id(&self) -> String {
         format!("{}.{}", self.cluster, self.proc)
-    }
-
-    /// The name of the proc's pod. The name follows from the proc alone, so that the API server itself refuses a second pod for
-    /// the proc.
-    pub fn pod_name(&self) -> String {
-        pod_name(&self.job.name, self.proc)
     }
 }
 
