@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use model::decide::decide;
 use model::pool::{
-    Capacity, Claim, ClaimId, Event, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName,
-    NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, Remains, ReportFacts, Request, Resources,
-    Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
+    Assignment, Capacity, Claim, ClaimId, Event, Forced, JobFacts, JobKey, LastInput, MachineFacts,
+    MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, Remains, ReportFacts, Request,
+    Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
 };
 use model::schedd::{Submission, submit};
 use model::startd::config::understand;
@@ -86,13 +86,11 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
             weight: 1.0,
             limits: model::pool::limits::Wants::default(),
             since: now,
-            job: key.clone(),
-            cluster: 1,
-            proc,
+            last: Assignment { job: key.clone(), cluster: 1, proc },
         };
         let pod = PodRef {
             namespace: "default".into(),
-            name: claim.last.pod_name().into(),
+            name: claim.pod_name().into(),
             uid: format!("pod-{proc}").into(),
         };
         let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
