@@ -110,9 +110,9 @@ impl JobSpec {
 
     /// "nice_user jobs are submitted with a default retirement time of 0, so they will never wait in retirement unless the user
     /// overrides the default": those that are charged to this group.
-    pub(super) fn yield_if_nice(&mut self, group: &str) {
+    pub(super) fn yield_if_nice(&mut self, group: &GroupName) {
         // As the accountant knows them.
-        if !self.submitter.as_str().strip_prefix(group).is_some_and(|rest| rest.starts_with('.')) {
+        if !group.is_charged_by(self.submitter.as_str()) {
             return;
         }
         self.ad.set("NiceUser", true);

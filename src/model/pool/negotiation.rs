@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use classad::Expr;
 
+use super::ids::GroupName;
+
 /// `NEGOTIATOR_PRE_JOB_RANK`, as HTCondor has it.
 pub const PRE_JOB_RANK: &str =
     "(10000000 * My.Rank) + (1000000 * (RemoteOwner =?= UNDEFINED)) - (100000 * Cpus) - Memory";
@@ -129,7 +131,7 @@ pub struct Config {
     /// `NICE_USER_PRIO_FACTOR`: of the submitters of nice users.
     pub nice_user_factor: f64,
     /// `NICE_USER_ACCOUNTING_GROUP_NAME`: the group that nice users' jobs belong to.
-    pub nice_user_group: Box<str>,
+    pub nice_user_group: GroupName,
     /// `REMOTE_PRIO_FACTOR`: of submitters of other domains, where there is a local one.
     pub remote_factor: f64,
     /// `ACCOUNTANT_LOCAL_DOMAIN`: which domain is not remote. None: nobody is.
@@ -150,10 +152,7 @@ impl Config {
     /// domain than `ACCOUNTANT_LOCAL_DOMAIN`; the default. The first of these that there is. The group is the one that it is
     /// counted in, with what its object says.
     pub fn priority_factor(&self, submitter: &str, group: Option<(&str, Option<f64>)>) -> f64 {
-        let nice = || {
-            let rest = submitter.strip_prefix(&*self.nice_user_group)?;
-            rest.starts_with('.').then_some(self.nice_user_factor)
-        };
+        let nice = || self.nice_user_group.is_charged_by(submitter).then_some(self.nice_user_factor);
         let of_group = || {
             let (name, own) = group?;
             own.or_else(|| self.group_factors.get(&name.to_ascii_lowercase()).copied())
