@@ -54,7 +54,7 @@ oracle: ## Compare fresh random cases with HTCondor's own answers: make oracle S
 fuzz: ## Fuzz one target for some seconds: make fuzz TARGET=classad_eval TIME=3600
 	hack/fuzz.sh $(or $(TARGET),classad_eval) $(TIME)
 
-crds: ## Write crds/ from the types, and the chart's and deploy's copies
+crds: ## Write crds/ from the types, and deploy/base from the chart
 	$(CARGO) run -q --bin slotwright -- crds --dir crds
 	hack/manifests.sh
 

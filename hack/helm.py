@@ -1,14 +1,17 @@
-"""Renders or lints a Helm chart with Helm's own SDK. Called by helm.sh, which provides the SDK."""
+"""Renders, lints or packs a Helm chart with Helm's own SDK. Called by helm.sh, which provides the SDK."""
 
 import argparse
+import json
 import sys
+import tarfile
+import tempfile
 
 import helm_python
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="helm.sh")
-    parser.add_argument("action", choices=["render", "lint"])
+    parser.add_argument("action", choices=["render", "lint", "package"])
     parser.add_argument("chart", help="the chart's directory")
     parser.add_argument("--values", metavar="FILE", help="values in YAML, over the chart's own")
     parser.add_argument("--set", metavar="K=V", action="append", default=[], help="more values, over those: a.b=1,c=2; may be repeated")
@@ -59,10 +62,24 @@ def lint(args: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
+def package(args: argparse.Namespace) -> int:
+    """Packs the chart, and prints as JSON the package's regular files with their texts, and the files of the definitions that
+    Helm would install."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = helm_python.package(args.chart, destination=directory)
+        with tarfile.open(path) as archive:
+            found = [(m.name, archive.extractfile(m).read().decode()) for m in archive.getmembers() if m.isreg()]
+        with helm_python.Chart.load(path) as chart:
+            definitions = [crd["name"] for crd in chart.crds]
+    files = {name.partition("/")[2]: text for name, text in found}
+    print(json.dumps({"files": files, "definitions": definitions}))
+    return 0
+
+
 def main() -> int:
     args = arguments()
     try:
-        return {"render": render, "lint": lint}[args.action](args)
+        return {"render": render, "lint": lint, "package": package}[args.action](args)
     except helm_python.HelmError as error:
         print(f"helm.sh: {error}", file=sys.stderr)
         return 1

@@ -1,12 +1,11 @@
 #!/bin/bash
-# manifests.sh [--check]: writes the files that are derived from crds/ and the chart. With --check, writes nothing, and fails
-# if a file is out of date.
+# manifests.sh [--check]: writes deploy/base/slotwright.yaml, which is the chart with its default values, without Helm's own
+# labels. With --check, writes nothing, and fails if the file is out of date.
 #
-#   charts/slotwright/crds/*.yaml     copies of crds/ (a link would not survive `helm package` on every system)
-#   deploy/base/crds.yaml             all of crds/ in one file (kustomize reads no file outside its base)
-#   deploy/base/slotwright.yaml       the chart with its default values, without Helm's own labels
+# The custom resource definitions are in crds/ alone. deploy/base/kustomization.yaml names that directory, and the chart's crds
+# is a link to it, which Helm follows: packages of the chart have real files.
 #
-# Without Python or PyPI the last file is left as it is, and a line on stderr says so; with CI=true this is an error.
+# Without Python or PyPI the file is left as it is, and a line on stderr says so; with CI=true this is an error.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,22 +20,6 @@ place() { # fresh-file path-in-the-repository
   mkdir -p "$(dirname "$ROOT/$2")"; cp "$1" "$ROOT/$2"; echo "manifests: wrote $2"
 }
 
-crds() {
-  local file name
-  : >"$fresh/crds.yaml"
-  for file in "$ROOT"/crds/*.yaml; do
-    [ -e "$file" ] || { echo "manifests: no crds/*.yaml: run make crds" >&2; exit 1; }
-    place "$file" "charts/slotwright/crds/$(basename "$file")"
-    { echo ---; sed '1{/^---$/d}' "$file"; } >>"$fresh/crds.yaml"
-  done
-  for file in "$ROOT"/charts/slotwright/crds/*.yaml; do
-    name=$(basename "$file")
-    [ ! -e "$file" ] || [ -e "$ROOT/crds/$name" ] && continue
-    if [ "$CHECK" = --check ]; then echo "manifests: charts/slotwright/crds/$name is not in crds/" >&2; stale=1; else rm "$file"; fi
-  done
-  place "$fresh/crds.yaml" deploy/base/crds.yaml
-}
-
 rendered() {
   local code=0
   "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" >"$fresh/chart.yaml" || code=$?
@@ -48,6 +31,7 @@ rendered() {
   place "$fresh/slotwright.yaml" deploy/base/slotwright.yaml
 }
 
-crds
+# A clone without symbolic links (git on Windows, core.symlinks=false) has a small text file instead.
+[ -d "$ROOT/charts/slotwright/crds" ] || { echo "manifests: charts/slotwright/crds is no link to ../../crds: git config core.symlinks true, then check it out again" >&2; exit 1; }
 rendered
 exit "$stale"

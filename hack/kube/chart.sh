@@ -17,8 +17,8 @@ server_version() {
 definitions() {
   # Servers before 1.25 drop validation rules, which they do not know; kubectl would refuse to send them.
   local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
-  kubectl apply "${flags[@]}" -f "$ROOT/charts/slotwright/crds/"
-  kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/charts/slotwright/crds/"
+  kubectl apply "${flags[@]}" -f "$ROOT/crds/"
+  kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/crds/"
 }
 
 render() {

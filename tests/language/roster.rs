@@ -31,8 +31,8 @@ fn same_number(ours: Option<f64>, plain: Option<f64>) -> bool {
     }
 }
 
-/// Compares all answers of a roster with the plain evaluator's: a job with every slot, twice, because the roster keeps
-/// ranks from the second time on.
+/// Compares all answers of a roster with the plain evaluator's: a job with every slot, twice, because the roster remembers
+/// ranks.
 fn check(slots: &[Option<Ad>], job: &Ad, ranks: [Option<Expr>; 2], roster: &mut Roster, env: &Env) {
     for _ in 0..2 {
         let prepared = roster.prepare(job, env);
@@ -307,6 +307,56 @@ fn a_job_stays_ready_while_slots_come_and_go() {
     assert_eq!(roster.matching(&prepared).iter().collect::<Vec<_>>(), [0]);
     assert!(roster.clear(0).is_some() && roster.clear(0).is_none() && roster.get(2).is_some());
     assert!(roster.matching(&prepared).is_empty());
+}
+
+/// Slots of different memory, and ranks that read one attribute of jobs, as HTCondor's defaults read RemoteOwner.
+fn ranked_slots() -> Roster {
+    let rank = "1000 * (RemoteOwner =?= undefined) - Memory - (10 * Cpus)";
+    let [pre, post] = [rank, "Memory * (RemoteOwner =?= undefined)"].map(|text| Expr::parse(text).unwrap());
+    let mut roster = Roster::new(Some(pre), Some(post));
+    for place in 0..100 {
+        roster.set(place, ad(&format!("[Memory = {place}; Cpus = 2; Requirements = true]")));
+    }
+    roster
+}
+
+/// The steps that ranking all slots costs a job, and the sum of the negotiator's first rank.
+fn ranking(roster: &mut Roster, job: &str) -> (u64, f64) {
+    let job = roster.prepare(&ad(job), &env());
+    let matching = roster.matching(&job);
+    let before = job.spent();
+    let sum = roster.ranked(&job, matching).filter_map(|(_, ranks)| ranks.pre_job).sum();
+    (job.spent() - before, sum)
+}
+
+#[test]
+fn the_negotiator_ranks_a_slot_once_for_all_jobs_of_a_kind() {
+    let mut roster = ranked_slots();
+    let sum = (0..100).map(|memory| 980.0 - f64::from(memory)).sum();
+    let first = ranking(&mut roster, "[Requirements = true; Rank = TARGET.Memory]");
+    assert!(first.0 >= 1000 && first.1 == sum, "each slot is ranked: {first:?}");
+    let other = "[Owner = \"b\"; Requirements = TARGET.Memory >= 0; Rank = TARGET.Cpus]";
+    assert_eq!(ranking(&mut roster, other), (100, sum), "each slot is looked up");
+    roster.set(7, ad("[Memory = 1007; Cpus = 2; Requirements = true]"));
+    let changed = ranking(&mut roster, other);
+    assert!((110..130).contains(&changed.0) && changed.1 == sum - 1000.0, "one slot is ranked: {changed:?}");
+    let odd = ranking(&mut roster, "[RemoteOwner = \"c\"; Requirements = true]");
+    assert!(odd.0 >= 1000 && odd.1 == sum - 101_000.0, "a job of another kind: {odd:?}");
+    assert_eq!(ranking(&mut roster, other), (100, sum - 1000.0), "the first kind is still known");
+    roster.forget_answers();
+    assert!(ranking(&mut roster, other).0 >= 1000);
+}
+
+#[test]
+fn jobs_are_no_longer_of_a_kind_once_a_rank_reads_what_differs() {
+    let mut roster = Roster::new(Some(Expr::parse("MY.Likes").unwrap()), None);
+    let slot = |likes: &str| ad(&format!("[Likes = {likes}; Requirements = TARGET.Size > 0]"));
+    roster.set(0, slot("3"));
+    let jobs = [1, 2].map(|size| roster.prepare(&ad(&format!("[Size = {size}]")), &env()));
+    roster.set(0, slot("TARGET.Size"));
+    for (job, size) in jobs.iter().zip([1.0, 2.0]) {
+        assert_eq!(roster.ranks(job, 0).unwrap().pre_job, Some(size));
+    }
 }
 
 #[test]

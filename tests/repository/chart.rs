@@ -6,8 +6,8 @@
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use k8s_openapi::Resource;
@@ -476,22 +476,51 @@ fn strip_helm_labels(value: &mut Value) {
     }
 }
 
+/// The texts of the manifests in `crds/`, by file name.
+fn definitions() -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(root().join("crds")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| name.ends_with(".yaml"))
+        .map(|name| {
+            let text = read(&format!("crds/{name}"));
+            (name, text)
+        })
+        .collect()
+}
+
+/// The resources that a kustomization lists.
+fn resources(kustomization: &str) -> Vec<String> {
+    let kustomization = objects(&read(kustomization)).pop().unwrap();
+    serde_json::from_value(kustomization["resources"].clone()).unwrap()
+}
+
 #[test]
-fn definitions_are_copies_of_what_is_generated() {
-    let mut all = Vec::new();
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(root().join("crds")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    for file in &files {
-        let name = file.file_name().unwrap().to_str().unwrap();
-        let text = std::fs::read_to_string(file).unwrap();
-        assert_eq!(text, read(&format!("charts/slotwright/crds/{name}")), "{name}: run make crds");
-        all.extend(objects(&text));
+fn kustomize_takes_every_definition_from_where_it_is_generated() {
+    let definitions = definitions();
+    assert!(resources("crds/Kustomization").iter().eq(definitions.keys()));
+    for text in definitions.values() {
+        check_types(&objects(text));
     }
-    check_types(&all);
-    assert_eq!(objects(&read("deploy/base/crds.yaml")), all, "run make crds");
-    assert_eq!(std::fs::read_dir(root().join("charts/slotwright/crds")).unwrap().count(), files.len());
+    assert_eq!(
+        resources("deploy/base/kustomization.yaml"),
+        ["namespace.yaml", "../../crds", "slotwright.yaml"]
+    );
     check_types(&objects(&read("deploy/base/namespace.yaml")));
+}
+
+/// The chart's `crds` is a link, which Helm follows. kustomize's file in there is no definition.
+#[test]
+fn a_package_of_the_chart_has_every_definition_and_no_link() {
+    let Some(output) = helm(&["package", "charts/slotwright"]) else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let packed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected: BTreeMap<String, String> =
+        definitions().into_iter().map(|(name, text)| (format!("crds/{name}"), text)).collect();
+    let files: BTreeMap<String, String> = serde_json::from_value(packed["files"].clone()).unwrap();
+    assert!(files.into_iter().filter(|(name, _)| name.starts_with("crds/")).eq(expected.clone()));
+    let installed: BTreeSet<String> = serde_json::from_value(packed["definitions"].clone()).unwrap();
+    assert!(installed.iter().eq(expected.keys()), "{installed:?}");
 }
 
 #[test]

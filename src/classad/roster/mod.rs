@@ -11,6 +11,8 @@
 //!   compares the attribute with a number, two searches find the slots that fail.
 //! - Only the truth of the whole counts, and a chain of `&&` is true if each of its clauses is. So clauses are evaluated
 //!   in any order, and the first clause that is not true ends the evaluation.
+//! - The negotiator's ranks of a slot are lowered against the slot's ad, too. Jobs for which what is left reads the same
+//!   values share the ranks: each slot is ranked once for all of them.
 //! - What cannot be lowered goes to the plain evaluator, one pair of job and slot at a time, after all that could be
 //!   lowered: expressions that look at expressions or scopes, draw random numbers, make lists, or are huge.
 //!
@@ -23,6 +25,7 @@
 //! | `prepared`, `memo`, `meter` | a job that is made ready; verdicts that are remembered; what the job has cost |
 //! | `one`, `all` | matching a pair; matching all slots |
 //! | `ranks`, `questions` | the job's rank of slots; the negotiator's ranks and other questions |
+//! | `answers` | the negotiator's ranks of slots, remembered |
 //!
 //! **Bounds.** Lowered expressions are so small that they cannot hit [`Limits`](super::Limits) of 150,000 steps, 400
 //! levels, strings of 256 KiB and lists of 20,000 elements. With narrower limits, nothing is lowered. A lowered
@@ -32,6 +35,7 @@
 //! cost more, nothing matches the job any more, and [`Prepared::is_over`] says so.
 
 mod all;
+mod answers;
 mod bits;
 mod calls;
 mod clauses;
@@ -207,7 +211,7 @@ impl Roster {
             self.clauses.remove(clause, number);
         }
         self.families.remove(slot.families, number);
-        self.questions.forget(&slot.asked);
+        self.questions.forget(place, &slot.asked);
         Some(slot.ad)
     }
 
@@ -226,6 +230,12 @@ impl Roster {
 
     fn slot(&self, place: usize) -> Option<&Slot> {
         self.slots.get(place)?.as_ref()
+    }
+
+    /// Forgets the negotiator's ranks that were found for jobs. Jobs that are prepared afterwards pay for them again, as
+    /// they would with a new roster.
+    pub fn forget_answers(&mut self) {
+        self.questions.forget_answers();
     }
 
     /// Makes a job ready for matching. The result is valid for this roster only, and for this environment.
@@ -249,6 +259,7 @@ impl Roster {
             asks: Asks::of(Condition::unknown()),
             memo: Memo::default(),
             rank: Ranking::Plain,
+            kind: None,
             meter: Meter::with_share(share),
         };
         if !lower::allowed(&env.limits) {
@@ -259,6 +270,7 @@ impl Roster {
         prepared.asks = Asks::of(condition);
         prepared.rank = Ranking::of(lower::attribute(job, "Rank", &mut self.wanted));
         prepared.view = self.asked.names().iter().map(|name| lower::closed(job, name)).collect();
+        prepared.kind = self.questions.kind(&prepared);
         self.fill();
         self.ready(&mut prepared);
         prepared

@@ -1,5 +1,6 @@
 //! A job that is made ready for matching with the slots of a roster.
 
+use super::answers::Kind;
 use super::bits::Bits;
 use super::ir::{Ir, Scene, Symbol, View};
 use super::lower::Condition;
@@ -24,6 +25,8 @@ pub struct Prepared {
     /// Whether each clause of slots is true of the job.
     pub(super) memo: Memo,
     pub(super) rank: Ranking,
+    /// The jobs with which the job shares the negotiator's ranks of slots.
+    pub(super) kind: Option<Kind>,
     pub(super) meter: Meter,
 }
 

@@ -4,6 +4,7 @@
 
 use smallvec::SmallVec;
 
+use super::answers::{Answers, Cells, Kind, Pair, Remembered};
 use super::column::Values;
 use super::ir::{Ir, Symbol, Unknown, number, value_key};
 use super::prepared::{Prepared, Ranking};
@@ -23,6 +24,8 @@ pub(super) struct Questions {
     reads: Vec<Symbol>,
     /// How many answers need the plain evaluator. They may depend on everything in a job.
     plain: usize,
+    /// The ranks that are known already.
+    remembered: Remembered,
 }
 
 /// The questions about one slot, lowered against its ad.
@@ -30,7 +33,7 @@ pub(super) type Asked = SmallVec<[Ranking; RANKS]>;
 
 impl Questions {
     pub(super) fn new(ranks: [Option<Expr>; RANKS]) -> Self {
-        Self { exprs: ranks.into(), reads: Vec::new(), plain: 0 }
+        Self { exprs: ranks.into(), reads: Vec::new(), plain: 0, remembered: Remembered::default() }
     }
 
     /// Adds questions about slots in use.
@@ -40,6 +43,7 @@ impl Questions {
 
     /// Lowers the first `count` questions against a slot's ad.
     pub(super) fn lower(&mut self, ad: &Ad, count: usize, symbols: &mut Symbols) -> Asked {
+        let known = self.reads.len();
         let (reads, plain) = (&mut self.reads, &mut self.plain);
         let lowered = self.exprs.iter().take(count).map(|expr| {
             let Some(expr) = expr else { return Ranking::Constant(None) };
@@ -51,11 +55,17 @@ impl Questions {
             }
             ranking
         });
-        lowered.collect()
+        let lowered = lowered.collect();
+        if self.reads.len() > known {
+            // Jobs that were alike may differ in what is read now.
+            self.remembered.clear();
+        }
+        lowered
     }
 
-    /// Forgets the questions about a slot.
-    pub(super) fn forget(&mut self, asked: &Asked) {
+    /// Forgets the questions about the slot in a place.
+    pub(super) fn forget(&mut self, place: usize, asked: &Asked) {
+        self.remembered.forget(place);
         self.plain -= asked.iter().filter(|ranking| matches!(ranking, Ranking::Plain)).count();
     }
 
@@ -79,16 +89,48 @@ impl Questions {
         })
     }
 
+    /// The kind of jobs with which a job shares its answers. `None`: the answers may depend on everything in the job.
+    pub(super) fn kind(&mut self, job: &Prepared) -> Option<Kind> {
+        let mut key = Vec::new();
+        self.key(job, &mut key).then(|| self.remembered.kind(&job.env, key))
+    }
+
+    /// The ranks that are known for jobs like this one.
+    pub(super) fn known(&self, job: &Prepared) -> Option<&Answers> {
+        self.remembered.answers(job.kind?)
+    }
+
+    /// Forgets which ranks are known.
+    pub(super) fn forget_answers(&mut self) {
+        self.remembered.clear();
+    }
+
+    /// The negotiator's ranks of a slot. What is found is remembered in `cells`, but for values that only the plain
+    /// evaluator can tell.
+    pub(super) fn ranks(&self, job: &Prepared, slot: &Slot, cells: Option<&Cells>) -> Pair {
+        let mut ranks = Pair::default();
+        for (question, rank) in ranks.iter_mut().enumerate() {
+            let lowered = slot.asked.get(question).map_or(Ok(None), |ranking| value(ranking, job, slot));
+            if let (Ok(rank), Some(cells)) = (lowered, cells) {
+                cells.keep(question, rank);
+            }
+            *rank = lowered.unwrap_or_else(|Unknown| self.plain(job, slot, question));
+        }
+        ranks
+    }
+
     /// The answer about a slot, as a number; `None` if it is no number.
     pub(super) fn answer(&self, job: &Prepared, slot: &Slot, question: usize) -> Option<f64> {
-        let ranking = slot.asked.get(question)?;
-        let plain = |Unknown| {
-            let expr = self.exprs.get(question)?.as_ref()?;
-            let done = expr.evaluate(Some(&slot.ad), Some(&job.ad), &job.env);
-            job.meter.count(&done);
-            done.value.as_number()
-        };
-        value(ranking, job, slot).unwrap_or_else(plain)
+        let lowered = value(slot.asked.get(question)?, job, slot);
+        lowered.unwrap_or_else(|Unknown| self.plain(job, slot, question))
+    }
+
+    /// As [`Questions::answer`], by the plain evaluator.
+    fn plain(&self, job: &Prepared, slot: &Slot, question: usize) -> Option<f64> {
+        let expr = self.exprs.get(question)?.as_ref()?;
+        let done = expr.evaluate(Some(&slot.ad), Some(&job.ad), &job.env);
+        job.meter.count(&done);
+        done.value.as_number()
     }
 }
 

@@ -68,7 +68,9 @@ impl Config {
             priority_halflife: text.number("PRIORITY_HALFLIFE", unset.priority_halflife),
             default_priority_factor: text.number("DEFAULT_PRIO_FACTOR", unset.default_priority_factor),
             nice_user_factor: text.number("NICE_USER_PRIO_FACTOR", unset.nice_user_factor),
-            nice_user_group: text.word("NICE_USER_ACCOUNTING_GROUP_NAME").unwrap_or(unset.nice_user_group),
+            nice_user_group: text
+                .word("NICE_USER_ACCOUNTING_GROUP_NAME")
+                .map_or(unset.nice_user_group, |name| (&*name).into()),
             remote_factor: text.number("REMOTE_PRIO_FACTOR", unset.remote_factor),
             accountant_local_domain: text.word("ACCOUNTANT_LOCAL_DOMAIN"),
             group_factors: text.family("GROUP_PRIO_FACTOR_<group>"),

@@ -67,7 +67,11 @@ impl Ready {
     }
 
     /// Keeps the prepared slots for later cycles.
-    pub(super) fn keep(&mut self, config: &Config, roster: Roster) {
+    ///
+    /// The ranks that jobs of this cycle were told are forgotten: what a job pays must not depend on earlier cycles, so that a
+    /// new leader decides as the old one would.
+    pub(super) fn keep(&mut self, config: &Config, mut roster: Roster) {
+        roster.forget_answers();
         self.0 = Some(Saved { questions: Questions::of(config), roster });
     }
 }

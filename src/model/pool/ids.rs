@@ -95,6 +95,11 @@ impl GroupName {
             && matches!(inner.as_bytes().get(outer.len()), None | Some(b'.'))
     }
 
+    /// Whether a submitter of this name charges this group or a group inside this group.
+    pub fn is_charged_by(&self, submitter: &str) -> bool {
+        submitter.rsplit_once('.').is_some_and(|(group, _)| self.contains(&group.into()))
+    }
+
     /// Whether both are names of the same group, in upper or lower case.
     pub fn is_same(&self, other: &Self) -> bool {
         self.as_str().eq_ignore_ascii_case(other.as_str())
@@ -246,6 +251,20 @@ mod tests {
             let names = (GroupName::from(outer), GroupName::from(inner));
             assert_eq!(names.0.contains(&names.1), contains, "{outer} {inner}");
             assert_eq!(names.1.ancestry().any(|name| name.is_same(&names.0)), contains, "{outer} {inner}");
+        }
+    }
+
+    #[test]
+    fn a_submitter_charges_the_group_of_its_name_and_the_groups_around_it() {
+        for (submitter, charged) in [
+            ("nice-user.alice", true),
+            ("Nice-User.alice", true),
+            ("nice-user.sweeps.alice@uni.edu", true),
+            ("nice-users.alice", false),
+            ("physics.nice-user", false),
+            ("nice-user", false),
+        ] {
+            assert_eq!(GroupName::from("nice-user").is_charged_by(submitter), charged, "{submitter}");
         }
     }
 

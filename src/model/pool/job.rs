@@ -112,9 +112,9 @@ impl JobSpec {
     /// Gives a nice user's job no retirement time, unless the job sets one: "nice_user jobs are submitted with a
     /// default retirement time of 0, so they will never wait in retirement unless the user overrides the default".
     /// `group` is the accounting group of nice users.
-    pub(super) fn yield_if_nice(&mut self, group: &str) {
-        // The accountant recognizes nice users in the same way, by the start of the submitter's name.
-        if !self.submitter.as_str().strip_prefix(group).is_some_and(|rest| rest.starts_with('.')) {
+    pub(super) fn yield_if_nice(&mut self, group: &GroupName) {
+        // The accountant recognizes nice users in the same way, by the submitter's name.
+        if !group.is_charged_by(self.submitter.as_str()) {
             return;
         }
         self.ad.set("NiceUser", true);

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use classad::Expr;
 
+use super::ids::GroupName;
+
 /// HTCondor's default for `NEGOTIATOR_PRE_JOB_RANK`.
 pub const PRE_JOB_RANK: &str =
     "(10000000 * My.Rank) + (1000000 * (RemoteOwner =?= UNDEFINED)) - (100000 * Cpus) - Memory";
@@ -135,7 +137,7 @@ pub struct Config {
     /// `NICE_USER_PRIO_FACTOR`: the factor of nice users' submitters.
     pub nice_user_factor: f64,
     /// `NICE_USER_ACCOUNTING_GROUP_NAME`: the group to which nice users' jobs belong.
-    pub nice_user_group: Box<str>,
+    pub nice_user_group: GroupName,
     /// `REMOTE_PRIO_FACTOR`: the factor of submitters of other domains, if there is a local domain.
     pub remote_factor: f64,
     /// `ACCOUNTANT_LOCAL_DOMAIN`: the domain that is not remote. If unset, nobody is remote.
@@ -156,10 +158,7 @@ impl Config {
     /// nice users; the group's; the factor of submitters of another domain than `ACCOUNTANT_LOCAL_DOMAIN`; the default.
     /// `group` is the group in which the submitter is counted, with the factor that its object sets.
     pub fn priority_factor(&self, submitter: &str, group: Option<(&str, Option<f64>)>) -> f64 {
-        let nice = || {
-            let rest = submitter.strip_prefix(&*self.nice_user_group)?;
-            rest.starts_with('.').then_some(self.nice_user_factor)
-        };
+        let nice = || self.nice_user_group.is_charged_by(submitter).then_some(self.nice_user_factor);
         let of_group = || {
             let (name, own) = group?;
             own.or_else(|| self.group_factors.get(&name.to_ascii_lowercase()).copied())

@@ -244,6 +244,7 @@ mod tests {
             ("alice", None, None, 1000.0),
             ("alice", Some(2.0), None, 2.0),
             ("nice-user.alice", None, None, 1e10),
+            ("Nice-User.alice", None, None, 1e10),
             ("nice-user.alice", Some(3.0), None, 3.0),
             ("nice-users.alice", None, None, 1000.0),
             ("physics.alice", None, None, 5000.0),

@@ -112,9 +112,12 @@ fn jobs_of_one_submitter_stand_in_the_schedds_order() {
 /// "nice_user jobs are submitted with a default retirement time of 0 ... unless the user overrides the default".
 #[test]
 fn nice_jobs_do_not_wait_in_retirement() {
-    for (group, attribute, left) in
-        [("nice-user", None, Some(0)), ("nice-user", Some("600"), Some(600)), ("physics", None, None)]
-    {
+    for (group, attribute, left) in [
+        ("nice-user", None, Some(0)),
+        ("Nice-User", None, Some(0)),
+        ("nice-user", Some("600"), Some(600)),
+        ("physics", None, None),
+    ] {
         let mut world = World::new();
         world.group(group, 8.0);
         world.submit("sweep", "alice", 1, |job| {
