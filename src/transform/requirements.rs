@@ -70,7 +70,8 @@ impl Requirements {
         let mut verdict = Verdict::default();
         for requirement in &self.list {
             let unmet = |reason: String| Unmet { name: requirement.name.clone(), reason };
-            match evaluate(&requirement.condition, schedd, job, env).as_bool_equiv() {
+            let value = evaluate(&requirement.condition, schedd, job, env);
+            match value.as_bool_equiv() {
                 Some(true) => {}
                 Some(false) => {
                     let unmet = unmet(requirement.reason(schedd, job, env));
@@ -82,7 +83,11 @@ impl Requirements {
                     break;
                 }
                 None => {
-                    let reason = format!("Submit requirement {} evaluated to non-boolean.", requirement.name);
+                    let what = match value {
+                        Value::List(_) | Value::Ad(_) => "failed to evaluate",
+                        _ => "evaluated to non-boolean",
+                    };
+                    let reason = format!("Submit requirement {} {what}.", requirement.name);
                     verdict.refused = Some(unmet(reason));
                     break;
                 }

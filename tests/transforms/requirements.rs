@@ -75,13 +75,13 @@ fn a_value_that_is_neither_boolean_nor_number_refuses() {
         ("NoSuchAttribute > 1", Some("Submit requirement R evaluated to non-boolean.")),
         ("error", Some("Submit requirement R evaluated to non-boolean.")),
         ("\"true\"", Some("Submit requirement R evaluated to non-boolean.")),
-        ("{ true }", Some("Submit requirement R evaluated to non-boolean.")),
+        ("{ true }", Some("Submit requirement R failed to evaluate.")),
     ] {
         let text = format!("SUBMIT_REQUIREMENT_NAMES = R\nSUBMIT_REQUIREMENT_R = {value}\n");
         let told = refused(&text, "").map(|(_, reason)| reason);
         assert_eq!(told.as_deref(), expected, "{value}");
         let warning = format!("{text}SUBMIT_REQUIREMENT_R_IS_WARNING = true\n");
-        let non_boolean = expected.is_some_and(|expected| expected.contains("non-boolean"));
+        let non_boolean = expected.is_some_and(|expected| !expected.contains("not met"));
         assert_eq!(check(&warning, "").refused.is_some(), non_boolean, "{value} as a warning");
     }
 }
@@ -128,5 +128,46 @@ fn what_is_wrong_is_told_with_its_place() {
         "error: policy, line 5, column 37: SUBMIT_REQUIREMENT_Odd_REASON is no expression",
     ] {
         assert!(findings.iter().any(|finding| finding.starts_with(expected)), "{expected}: {findings:#?}");
+    }
+}
+
+/// The answers of a real schedd, which `hack/oracle/submit_requirements.py` recorded.
+#[test]
+fn recorded_answers_of_a_schedd() {
+    let recorded: serde_json::Value =
+        serde_json::from_str(include_str!("../oracle/submit_requirements.json")).unwrap();
+    let cases = recorded.as_array().unwrap();
+    assert!(cases.len() > 90, "only {} cases", cases.len());
+    let schedd = Ad::new().with("MyType", "Scheduler");
+    for case in cases {
+        let (mut text, mut names) = (String::new(), Vec::new());
+        for (place, requirement) in case["requirements"].as_array().unwrap().iter().enumerate() {
+            let knob = format!("SUBMIT_REQUIREMENT_R{place}");
+            names.push(format!("R{place}"));
+            text += &format!("{knob} = {}\n", requirement[0].as_str().unwrap());
+            text += &requirement[1]
+                .as_str()
+                .map_or(String::new(), |reason| format!("{knob}_REASON = {reason}\n"));
+            text += &format!("{knob}_IS_WARNING = {}\n", requirement[2]);
+        }
+        text += &format!("SUBMIT_REQUIREMENT_NAMES = {}\n", names.join(" "));
+        let job: String = case["job"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, value)| format!("{name} = {}\n", value.as_str().unwrap()))
+            .collect();
+        let (requirements, findings) = requirements(&text);
+        assert!(findings.is_empty(), "{findings:?}");
+        let job = Ad::parse_long(&job).unwrap().with("MyType", "Job");
+        let Verdict { refused, warnings } = requirements.check(&schedd, &job, &Env::at(1));
+        assert_eq!(refused.is_none(), case["accepted"] == true, "{text}");
+        assert_eq!(refused.as_ref().map(|unmet| unmet.reason.as_str()), case["refused"].as_str(), "{text}");
+        if refused.is_none() {
+            let ours: Vec<&str> = warnings.iter().map(|unmet| unmet.reason.as_str()).collect();
+            let theirs: Vec<&str> =
+                case["warnings"].as_array().unwrap().iter().map(|told| told.as_str().unwrap()).collect();
+            assert_eq!(ours, theirs, "{text}");
+        }
     }
 }
