@@ -34,6 +34,11 @@ configuration() {
   CARGO=$CARGO hack/oracle-config.sh "$SEED" "$COUNT"
 }
 
+# Job transforms, which condor_transform_ads carries out too.
+transforms() {
+  CARGO=$CARGO hack/oracle-transforms.sh "$SEED" $((COUNT / 10))
+}
+
 # Slot types, which condor_startd lays out too.
 slots() {
   CARGO=$CARGO hack/oracle-slots.sh "$SEED" $((COUNT / 20))
@@ -47,6 +52,7 @@ cycles() {
 classads || FAILED=1
 printing || FAILED=1
 configuration || FAILED=1
+transforms || FAILED=1
 slots || FAILED=1
 cycles || FAILED=1
 exit $FAILED

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate};
+use cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate, transform};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -33,6 +33,8 @@ enum Command {
     Knobs(knobs::KnobsArgs),
     /// Run one negotiation cycle over ads in files.
     Negotiate(negotiate::NegotiateArgs),
+    /// Apply job transforms and submit requirements to job ads.
+    Transform(transform::TransformArgs),
     /// Try a policy on a workload in virtual time.
     Simulate(simulate::SimulateArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
@@ -71,6 +73,11 @@ fn main() -> ExitCode {
         Command::Knobs(args) => knobs::run(&args, &mut io::stdout().lock()).map_err(Into::into),
         Command::Negotiate(args) => {
             negotiate::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Transform(args) => {
+            transform::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }

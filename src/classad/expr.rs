@@ -231,6 +231,24 @@ impl Expr {
         parser::expression(text, Dialect::Old)
     }
 
+    /// Parses the expression that a text starts with; whatever follows the expression is ignored. Strings have C escapes.
+    pub fn parse_prefix(text: &str) -> Result<Self, ParseError> {
+        parser::expression_prefix(text, Dialect::New)
+    }
+
+    /// The expression in the spelling of the long form: what [`Expr::parse_old`] reads.
+    pub fn to_old(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = unparse::expr(&mut text, self, unparse::Style::Long);
+        text
+    }
+
+    /// Whether the expression is a list in braces.
+    pub fn is_list(&self) -> bool {
+        matches!(self.0.node(self.0.root()), Some(Node::List(_)))
+    }
+
     /// An expression that evaluates to a value.
     pub fn literal(value: impl Into<Value>) -> Self {
         Builder::literal(&value.into())

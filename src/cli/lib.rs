@@ -13,11 +13,14 @@
 //! | [`lint`] | checks manifests and configuration text |
 //! | [`crds`] | writes the custom resource definitions |
 //! | [`quota`], [`negotiate`] | divide a pool among groups; run one negotiation cycle over ads in files |
+//! | [`transform`] | applies job transforms and submit requirements to job ads |
 //! | [`simulate`] | tries a policy on a workload in virtual time |
+//! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
 //! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
 //! | `outcome` | runs a command, for tests |
 
+mod ads;
 mod circumstances;
 pub mod classad;
 pub mod config;
@@ -34,3 +37,4 @@ mod problems;
 pub mod quota;
 pub mod simulate;
 mod stop;
+pub mod transform;

@@ -1,7 +1,9 @@
 //! Conditionals: `if`, `elif`, `else`, `endif`.
 
-use super::table::{Config, Found};
+use super::names::Names;
 use super::templates;
+use super::text::Place;
+use classad::Expr;
 
 /// The version of HTCondor whose language this is. `version` in a condition is compared with it.
 pub(super) const VERSION: [u32; 3] = [25, 14, 1];
@@ -114,20 +116,20 @@ fn split(truth: Result<bool, String>) -> (bool, Result<(), String>) {
 }
 
 /// Decides an expanded condition, which is one test, perhaps with `!` before it.
-pub(super) fn decide(config: &Config, condition: &str, was_expanded: bool) -> Result<bool, String> {
+pub(super) fn decide(names: &dyn Names, condition: &str, was_expanded: bool) -> Result<bool, String> {
     let whole = condition.trim_ascii();
     let (negated, test) = match whole.strip_prefix('!') {
         Some(rest) => (true, rest.trim_ascii_start()),
         None => (false, whole),
     };
     // A condition that expands to nothing is false.
-    let truth = if was_expanded && test.is_empty() { Ok(false) } else { simple(config, test) };
+    let truth = if was_expanded && test.is_empty() { Ok(false) } else { simple(names, test) };
     truth
         .map(|truth| truth != negated)
         .map_err(|reason| format!("{whole} is not a valid condition because {reason}"))
 }
 
-fn simple(config: &Config, test: &str) -> Result<bool, String> {
+fn simple(names: &dyn Names, test: &str) -> Result<bool, String> {
     let word = |word: &str| test.eq_ignore_ascii_case(word);
     if test.is_empty() {
         return Err("it is empty".to_owned());
@@ -139,12 +141,23 @@ fn simple(config: &Config, test: &str) -> Result<bool, String> {
         Shape::Word if word("version") => version(""),
         Shape::Word if word("defined") => Ok(false),
         Shape::Comparison if let Some(rest) = after_word(test, "version") => version(rest),
-        Shape::Words if let Some(rest) = after_word(test, "defined") => defined(config, rest),
-        Shape::Comparison | Shape::Words | Shape::Complex => {
-            Err("complex conditionals are not supported".to_owned())
-        }
+        Shape::Words if let Some(rest) = after_word(test, "defined") => defined(names, rest),
+        Shape::Comparison | Shape::Words | Shape::Complex => in_ad(names, test),
         Shape::Word => Err("it is neither true nor false".to_owned()),
     }
+}
+
+/// Decides a condition that starts with an expression, by the value of the expression in the ad. As in HTCondor, whatever
+/// follows the expression is ignored.
+fn in_ad(names: &dyn Names, test: &str) -> Result<bool, String> {
+    let Some((ad, env)) = names.ad() else {
+        return Err("complex conditionals are not supported".to_owned());
+    };
+    let expr = Expr::parse_prefix(test).map_err(|error| {
+        format!("it is no expression: expected {}, found {}", error.expected(), error.found())
+    })?;
+    let value = names.evaluate_in(&expr, ad, env).value;
+    value.as_bool_equiv().ok_or_else(|| format!("it is {value}, which is neither true nor false"))
 }
 
 /// The text after a keyword. `None`: the text does not start with the keyword, or a letter or digit follows at once.
@@ -230,7 +243,7 @@ fn leading_real(text: &str) -> f64 {
 }
 
 /// Decides `defined NAME`, `defined use CATEGORY` and `defined use CATEGORY:NAME`.
-fn defined(config: &Config, what: &str) -> Result<bool, String> {
+fn defined(names: &dyn Names, what: &str) -> Result<bool, String> {
     if what.is_empty() {
         return Ok(false);
     }
@@ -238,11 +251,7 @@ fn defined(config: &Config, what: &str) -> Result<bool, String> {
     match Shape::of(what) {
         Shape::Number => Ok(true),
         Shape::Word if what.eq_ignore_ascii_case("true") || what.eq_ignore_ascii_case("false") => Ok(true),
-        Shape::Word => Ok(match config.lookup(what) {
-            Some(Found::Defined(definition)) => !definition.text.is_empty(),
-            Some(Found::Default(text)) => !text.is_empty(),
-            None => crufty,
-        }),
+        Shape::Word => Ok(names.find(what, Place::DEFAULT).map_or(crufty, |value| !value.is_empty())),
         _ => match what.split_at_checked(4) {
             Some((start, rest)) if start.eq_ignore_ascii_case("use ") => defined_use(rest.trim_ascii_start()),
             _ => Err("the argument of defined must be a name, a boolean or a number".to_owned()),

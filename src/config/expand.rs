@@ -5,9 +5,10 @@
 
 use super::error::{ExpandError, ExpandFault};
 use super::functions;
+use super::names::{Names, STEP};
 use super::scan::{self, Bytes, Macro, Wanted};
-use super::table::{Config, Found};
 use super::text::{Place, Text};
+use classad::{Ad, Env, Expr, Value};
 
 /// The longest expanded text, in bytes.
 pub(super) const MAX_LENGTH: usize = 1 << 20;
@@ -21,8 +22,8 @@ const MAX_DEPTH: usize = 500;
 const MAX_FUNCTIONS: usize = 30;
 
 /// One expansion, and the work that is left for it.
-pub(super) struct Expander<'c> {
-    pub config: &'c Config,
+pub(super) struct Expander<'n> {
+    pub names: &'n dyn Names,
     /// The work that is left for this value.
     work: u64,
     /// The work that was left at the start.
@@ -31,6 +32,8 @@ pub(super) struct Expander<'c> {
     around: Vec<String>,
     functions: usize,
     random: u64,
+    /// The functions that could not use their arguments, and stand for nothing. `None`: such a function is an error.
+    complaints: Option<Vec<ExpandError>>,
 }
 
 /// A reference whose replacement is being searched.
@@ -77,17 +80,30 @@ impl Rest {
     }
 }
 
-impl<'c> Expander<'c> {
-    pub fn new(config: &'c Config) -> Self {
-        let given = config.allowance.left().min(MAX_WORK);
+impl<'n> Expander<'n> {
+    pub fn new(names: &'n dyn Names) -> Self {
+        let given = names.allowance().left().min(MAX_WORK);
         Self {
-            config,
+            names,
             work: given,
             given,
             around: Vec::new(),
             functions: 0,
-            random: config.host.seed.unwrap_or(0),
+            random: names.host().seed.unwrap_or(0),
+            complaints: None,
         }
+    }
+
+    /// Lets a function that cannot use its arguments stand for nothing, as HTCondor does; [`Expander::complaints`] has the
+    /// reasons.
+    pub fn forgiving(mut self) -> Self {
+        self.complaints = Some(Vec::new());
+        self
+    }
+
+    /// The errors that were forgiven so far.
+    pub fn complaints(&mut self) -> Vec<ExpandError> {
+        self.complaints.take().unwrap_or_default()
     }
 
     /// Expands the value of a name. A reference to the name itself is then a cycle.
@@ -175,8 +191,18 @@ impl<'c> Expander<'c> {
                 let value = functions::call(self, call);
                 self.functions -= 1;
                 self.around.truncate(depth);
-                value.map(|value| (Some(value), None))
+                self.forgive(value).map(|value| (Some(value), None))
             }
+        }
+    }
+
+    fn forgive(&mut self, value: Result<Text, ExpandError>) -> Result<Text, ExpandError> {
+        match (value, &mut self.complaints) {
+            (Err(error @ ExpandError { fault: ExpandFault::Function { .. }, .. }), Some(complaints)) => {
+                complaints.push(error);
+                Ok(Text::default())
+            }
+            (value, _) => value,
         }
     }
 
@@ -204,7 +230,7 @@ impl<'c> Expander<'c> {
 
     fn environment(&self, call: &Call) -> Result<Option<Text>, ExpandError> {
         let name = call.name.as_str();
-        let Some(environment) = &self.config.host.environment else {
+        let Some(environment) = &self.names.host().environment else {
             let refused =
                 ExpandFault::Refused(format!("$ENV({name})"), "the environment is not the text's to read");
             return Err(self.error(call.place, refused));
@@ -220,10 +246,7 @@ impl<'c> Expander<'c> {
 
     /// The value of a name as `$(NAME)` finds it. The place of a compiled-in default is the place of the reference.
     pub fn value_of(&self, name: &str, place: Place) -> Option<Text> {
-        Some(match self.config.lookup(name)? {
-            Found::Defined(definition) => definition.text.clone(),
-            Found::Default(text) => Text::at(text, place),
-        })
+        self.names.find(name, place)
     }
 
     /// What an argument stands for, expanded: the value of the name that it is, else the argument itself.
@@ -237,9 +260,29 @@ impl<'c> Expander<'c> {
         expanded
     }
 
+    /// The value of an expression in the ad, if there is an ad, else as [`Expander::evaluate_alone`].
+    pub fn evaluate(&mut self, text: &str) -> Option<Value> {
+        let names = self.names;
+        match names.ad() {
+            Some((ad, env)) => self.value_in(text, ad, env),
+            None => self.evaluate_alone(text),
+        }
+    }
+
+    /// The value of an expression in an ad without attributes. `None`: the text does not parse.
+    pub fn evaluate_alone(&mut self, text: &str) -> Option<Value> {
+        self.value_in(text, &Ad::new(), &Env::at(self.names.host().now))
+    }
+
+    fn value_in(&mut self, text: &str, ad: &Ad, env: &Env) -> Option<Value> {
+        let evaluation = Expr::parse_old(text).ok()?.evaluate(Some(ad), None, env);
+        self.work = self.work.saturating_sub(u64::from(evaluation.steps) * STEP);
+        Some(evaluation.value)
+    }
+
     /// A random number below `below`, which is not 0. The error: the host has no random numbers for this text.
     pub fn random(&mut self, below: u64, what: &str, place: Place) -> Result<u64, ExpandError> {
-        if self.config.host.seed.is_none() {
+        if self.names.host().seed.is_none() {
             let refused = ExpandFault::Refused(what.to_owned(), "a policy must mean the same at each look");
             return Err(self.error(place, refused));
         }
@@ -248,7 +291,7 @@ impl<'c> Expander<'c> {
     }
 
     pub fn error(&self, place: Place, fault: ExpandFault) -> ExpandError {
-        ExpandError { position: self.config.position_of(place), fault }
+        ExpandError { position: self.names.config().position_of(place), fault }
     }
 
     /// Uses work up. With no work left this is an error even for 0 steps, because a search that runs out of work looks
@@ -264,7 +307,7 @@ impl<'c> Expander<'c> {
     /// Replaces references to the name itself in a text that becomes the name's value. They are replaced when the
     /// value is defined, and never again.
     pub fn expand_own(&mut self, name: &str, text: &Text) -> Result<Text, ExpandError> {
-        let short = self.config.without_prefix(name);
+        let short = self.names.without_prefix(name);
         let mut text = text.clone();
         while let Some(found) =
             scan::find(text.bytes(), 0, Wanted::Own(name, short.as_deref()), &mut self.work)
@@ -294,7 +337,7 @@ impl<'c> Expander<'c> {
 
 impl Drop for Expander<'_> {
     fn drop(&mut self) {
-        self.config.allowance.spend(self.given - self.work);
+        self.names.allowance().spend(self.given - self.work);
     }
 }
 

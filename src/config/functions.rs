@@ -9,8 +9,8 @@ use super::format::{self, Format};
 use super::paths;
 use super::scan::Macro;
 use super::text::Text;
-use super::value::{self, parse_integer, parse_real};
-use classad::{Env, Value};
+use super::value::{integer_by, real_by};
+use classad::Value;
 
 type Answer = Result<Text, ExpandError>;
 
@@ -54,10 +54,6 @@ fn fail<T>(expander: &Expander, call: &Call, message: impl Into<String>) -> Resu
     Err(expander.error(call.place, fault))
 }
 
-fn env(expander: &Expander) -> Env {
-    Env::at(expander.config.host.now)
-}
-
 /// The text up to the first comma, and the text after the comma if there is one.
 fn split(text: &Text) -> (Text, Option<Text>) {
     match text.bytes().iter().position(|byte| *byte == b',') {
@@ -93,7 +89,7 @@ fn formatted(expander: &mut Expander, call: &Call) -> Result<(Text, Option<Forma
 
 fn int(expander: &mut Expander, call: &Call) -> Answer {
     let (argument, format) = formatted(expander, call)?;
-    let Some(number) = parse_integer(&argument.as_str(), &env(expander)) else {
+    let Some(number) = integer_by(&argument.as_str(), |text| expander.evaluate_alone(text)) else {
         return fail(expander, call, format!("'{}' is no integer", argument.as_str()));
     };
     let text = format.map_or_else(|| number.to_string(), |format| format.integer(number));
@@ -102,7 +98,7 @@ fn int(expander: &mut Expander, call: &Call) -> Answer {
 
 fn real(expander: &mut Expander, call: &Call) -> Answer {
     let (argument, format) = formatted(expander, call)?;
-    let Some(number) = parse_real(&argument.as_str(), &env(expander)) else {
+    let Some(number) = real_by(&argument.as_str(), |text| expander.evaluate_alone(text)) else {
         return fail(expander, call, format!("'{}' is no number", argument.as_str()));
     };
     let Some(format) = format else { return Ok(Text::at(&format::shortest(number), call.place)) };
@@ -116,7 +112,7 @@ fn real(expander: &mut Expander, call: &Call) -> Answer {
 
 fn string(expander: &mut Expander, call: &Call) -> Answer {
     let (argument, format) = formatted(expander, call)?;
-    let text = match value::evaluate(&argument.as_str(), &env(expander)) {
+    let text = match expander.evaluate_alone(&argument.as_str()) {
         Some(Value::Str(text)) => Text::at(&text, call.place),
         _ => argument,
     };
@@ -130,7 +126,7 @@ fn eval(expander: &mut Expander, call: &Call) -> Answer {
     let name = call.name.as_str().to_ascii_uppercase();
     let unexpanded = expander.value_of(&name, call.place).unwrap_or_else(|| call.name.clone());
     let argument = expander.argument(&call.name, call.place)?;
-    Ok(match value::evaluate(&argument.as_str(), &env(expander)) {
+    Ok(match expander.evaluate(&argument.as_str()) {
         Some(Value::Str(text)) => Text::at(&text, call.place),
         Some(value) => Text::at(&value.to_string(), call.place),
         None if unexpanded.bytes().contains(&b'$') => argument,
@@ -141,7 +137,7 @@ fn eval(expander: &mut Expander, call: &Call) -> Answer {
 /// The value of an argument as a number of at most 32 bits. The argument is a number, or a name that stands for one.
 fn index(expander: &mut Expander, call: &Call, argument: &Text, what: &str) -> Result<i64, ExpandError> {
     let text = expander.argument(argument, call.place)?;
-    match parse_integer(&text.as_str(), &env(expander)) {
+    match integer_by(&text.as_str(), |text| expander.evaluate_alone(text)) {
         Some(number) if i32::try_from(number).is_ok() => Ok(number),
         _ => fail(expander, call, format!("'{}' is no {what}", text.as_str())),
     }

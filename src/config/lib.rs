@@ -30,6 +30,7 @@
 //! | say where a value comes from | [`Config::definitions`], [`Config::position`], [`Config::position_in`] |
 //! | know a variable, or check a value | [`knobs::find`], [`knobs::check`], [`knobs::unknown`] |
 //! | map users to groups | [`user_map::UserMap`] |
+//! | run a text with commands, such as a job transform | [`Script`], [`Scope`] |
 //!
 //! A [`Config`] is for one daemon: the [`Reader`]'s subsystem and local name decide already during reading, in conditions and
 //! in references of a name to itself, whether `STARTD.NAME` stands above `NAME`.
@@ -54,7 +55,8 @@
 //! - Nothing is configured: the crate reads and answers, and acts on nothing.
 //! - [`knobs::Support`], [`templates::Template::advice`] and the messages of [`knobs::check`] say what a knob is worth in
 //!   Slotwright, the Kubernetes operator that this crate was written for.
-//! - Submit files and job transforms are other languages.
+//! - Submit files are another language. Job transforms are, too: their macros, conditionals and variables are here
+//!   ([`Script`], [`Scope`]), their commands in the crate `slotwright-transform`.
 //! - Configuration is not written, and no configuration directories are searched: the caller lists the [`Source`]s.
 //!
 //! # Modules
@@ -70,6 +72,8 @@
 //! | `read`, `arguments` | statements to definitions; `include`; `use` and its arguments |
 //! | `table` | the definitions, and the order in which a name is looked up |
 //! | `scan`, `expand`, `allowance` | `$(NAME)` in a text, found and replaced, within bounds |
+//! | `names` | what an expansion looks names up in |
+//! | `script`, `scope` | texts whose lines are commands, as in a job transform; their variables |
 //! | `functions`, `format`, `paths` | `$INT()` and the other functions |
 //! | `value`, `slots` | values as text, numbers, lists, expressions; what a slot sees |
 //! | `error` | errors of reading, expanding and understanding |
@@ -84,9 +88,12 @@ mod functions;
 mod host;
 pub mod knobs;
 mod lines;
+mod names;
 mod paths;
 mod read;
 mod scan;
+mod scope;
+mod script;
 mod slots;
 mod source;
 mod statement;
@@ -99,6 +106,8 @@ mod value;
 pub use error::{ExpandError, ExpandFault, ReadError, ValueError};
 pub use host::{FileError, Host};
 pub use read::{Reader, Reading};
+pub use scope::Scope;
+pub use script::Script;
 pub use source::{Diagnostic, Position, Severity, Source};
 pub use table::{Config, Definition, Origin};
 pub use text::Text;

@@ -124,13 +124,15 @@ fn last_directories(text: &str, count: usize) -> usize {
     starts.len().checked_sub(count + 1).and_then(|at| starts.get(at)).copied().unwrap_or(0)
 }
 
+/// The text without quotes around it. Of a text that only begins with a double quote, HTCondor drops that quote; and within
+/// quotes, it does the same again.
 fn unquoted(text: &str) -> &str {
-    for quote in ['"', '\''] {
-        if let Some(inner) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
-            return inner;
-        }
+    let within = |quote| text.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
+    let inner = within('"').or_else(|| within('\'')).unwrap_or(text);
+    match inner.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"').unwrap_or(rest),
+        None => inner,
     }
-    text
 }
 
 #[cfg(test)]
@@ -144,6 +146,19 @@ mod tests {
             let parts = Parts::of(Macro::Filename, word.bytes());
             assert_eq!(parts.of_path(path), *expected, "$F{letters}({path})");
         }
+    }
+
+    #[test]
+    fn quotes_around_a_path_are_dropped() {
+        check("\"x\"", &[("", "x"), ("q", "\"x\"")]);
+        check("'x'", &[("", "x"), ("q", "\"x\"")]);
+        check("\"x\" y", &[("", "x\" y"), ("q", "\"x\" y\"")]);
+        check("\"x", &[("", "x")]);
+        check("'x", &[("", "'x")]);
+        check("x\"", &[("", "x\"")]);
+        check("'\"x\"'", &[("", "x")]);
+        check("\"'x'\"", &[("", "'x'")]);
+        check("\"\"\"x\"", &[("", "\"x")]);
     }
 
     #[test]

@@ -9,9 +9,10 @@ use super::error::{ExpandError, ReadError};
 use super::expand::Expander;
 use super::host::{FileError, Host};
 use super::lines::Lines;
+use super::names;
 use super::source::{Diagnostic, Severity, Source};
 use super::statement::{self, Assignment, Statement};
-use super::table::{Config, Definition, Found, Origin};
+use super::table::{Config, Definition, Origin};
 use super::templates::{self, Template};
 use super::text::{Place, Text, is_name_byte, is_space};
 
@@ -372,8 +373,8 @@ impl Pass<'_> {
         }
         match how {
             Assignment::Set | Assignment::Colon => self.define(&name, value, place, context),
-            Assignment::Append => {
-                let joined = self.appended(&name, value, place);
+            Assignment::Append(separator) => {
+                let joined = names::appended(&self.config, &name, separator, value, place);
                 self.define(&name, &joined, place, context);
             }
             Assignment::Block => {
@@ -393,20 +394,6 @@ impl Pass<'_> {
         let message = format!("{name} : value is obsolete: write {name} = value");
         self.report(if context.strict { Severity::Error } else { Severity::Warning }, place, message);
         !context.strict
-    }
-
-    /// The value that the name has, a blank, and the appended value.
-    fn appended(&self, name: &str, value: &Text, place: Place) -> Text {
-        let mut text = match self.config.lookup(name) {
-            Some(Found::Defined(definition)) => definition.text.clone(),
-            Some(Found::Default(text)) => Text::at(text, place),
-            None => Text::default(),
-        };
-        if !text.is_empty() {
-            text.push(b' ', value.place(0).unwrap_or(place));
-        }
-        text.append(value);
-        text
     }
 
     fn define(&mut self, name: &str, value: &Text, place: Place, context: &Context) {

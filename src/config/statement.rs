@@ -24,8 +24,8 @@ pub(super) enum Assignment {
     Set,
     /// `:`, which is obsolete
     Colon,
-    /// `+=`
-    Append,
+    /// `+=`, and `+,=` or `+&&=` with what separates the values
+    Append(&'static str),
     /// `@=`, which is followed by the tag that ends the block
     Block,
 }
@@ -86,12 +86,31 @@ fn operator(line: &Text, name_end: usize) -> Result<(usize, usize, Assignment), 
         (Some(b'='), _) => Ok((at, at + 1, Assignment::Set)),
         (Some(b':'), _) => Ok((at, at + 1, Assignment::Colon)),
         (Some(b'@'), Some(b'=')) => Ok((at, at + 2, Assignment::Block)),
-        (Some(b'+'), Some(b'=')) => Ok((at, at + 2, Assignment::Append)),
+        (Some(b'+'), _) if let Some((end, separator)) = append(line, at) => {
+            Ok((at, end, Assignment::Append(separator)))
+        }
         (Some(b'@'), _) => Err("expected = after @"),
         (Some(b'+'), _) => Err("expected = after +"),
         _ => Err("expected NAME = value: there is no operator"),
     }
 }
+
+/// Where an operator that starts with `+` ends, and what it puts between the values. `None`: it is no operator.
+fn append(line: &Text, at: usize) -> Option<(usize, &'static str)> {
+    let sign = line.byte(at + 1)?;
+    if sign == b'=' {
+        return Some((at + 2, " "));
+    }
+    let (_, one, two) = SEPARATORS.iter().find(|(separator, ..)| *separator == sign)?;
+    let doubled = line.byte(at + 2) == Some(sign);
+    let end = at + 2 + usize::from(doubled);
+    (line.byte(end) == Some(b'=')).then_some((end + 1, if doubled { *two } else { *one }))
+}
+
+/// The characters that may stand between `+` and `=`, and what they put between the values if they stand there once or
+/// twice.
+const SEPARATORS: [(u8, &str, &str); 5] =
+    [(b',', ",", " ,, "), (b';', ";", " ;; "), (b'|', "|", " || "), (b'&', "&", " && "), (b'*', "*", " ** ")];
 
 #[cfg(test)]
 mod tests {
@@ -114,8 +133,10 @@ mod tests {
         assigns("A = 1 ", ("A", Assignment::Set, "1 "));
         assigns("A=", ("A", Assignment::Set, ""));
         assigns("A : 1", ("A", Assignment::Colon, "1"));
-        assigns("A += 1", ("A", Assignment::Append, "1"));
-        assigns("A +=+1", ("A", Assignment::Append, "+1"));
+        assigns("A += 1", ("A", Assignment::Append(" "), "1"));
+        assigns("A +=+1", ("A", Assignment::Append(" "), "+1"));
+        assigns("A +,= 1", ("A", Assignment::Append(","), "1"));
+        assigns("A +&&= 1", ("A", Assignment::Append(" && "), "1"));
         assigns("A @=end", ("A", Assignment::Block, "end"));
         assigns("A some words = 1", ("A", Assignment::Set, "1"));
         assigns("A+=1", ("A+", Assignment::Set, "1"));

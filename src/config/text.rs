@@ -52,11 +52,13 @@ impl Text {
         &self.bytes
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
@@ -95,7 +97,10 @@ impl Text {
     }
 
     /// A copy of the bytes from `from` up to `to`.
-    pub(super) fn slice(&self, from: usize, to: usize) -> Self {
+    ///
+    /// A range beyond the text is cut off.
+    #[must_use]
+    pub fn slice(&self, from: usize, to: usize) -> Self {
         let to = to.min(self.len());
         let from = from.min(to);
         Self {
@@ -114,7 +119,8 @@ impl Text {
     }
 
     /// A copy without white space at both ends.
-    pub(super) fn trimmed(&self) -> Self {
+    #[must_use]
+    pub fn trimmed(&self) -> Self {
         let blank = |byte: &u8| is_space(*byte);
         let start = self.bytes.iter().take_while(|byte| blank(byte)).count();
         let tail = self.bytes.iter().rev().take_while(|byte| blank(byte)).count();

@@ -102,6 +102,11 @@ impl Config {
         self.position_of(text.place_at(line, column).unwrap_or_default())
     }
 
+    /// Where a byte of a text comes from. Past the end of the text, this is where its last byte comes from.
+    pub fn position_at(&self, text: &Text, offset: usize) -> super::Position {
+        self.position_of(text.place(offset).unwrap_or_default())
+    }
+
     /// The word among `words` that the value is, case aside. `wanted` is what the error says the value should be.
     pub fn one_of<'w>(
         &self,
@@ -141,14 +146,19 @@ pub(super) fn evaluate(text: &str, env: &Env) -> Option<Value> {
 }
 
 /// The integer in a text, as HTCondor reads it: `1`, or an expression such as `2 * 3.5`.
-#[allow(clippy::cast_possible_truncation, reason = "reals lose their fraction")]
 pub(super) fn parse_integer(text: &str, env: &Env) -> Option<i64> {
+    integer_by(text, |text| evaluate(text, env))
+}
+
+/// As [`parse_integer`], with an evaluation of one's own.
+#[allow(clippy::cast_possible_truncation, reason = "reals lose their fraction")]
+pub(super) fn integer_by(text: &str, evaluate: impl FnOnce(&str) -> Option<Value>) -> Option<i64> {
     if let Some((number, rest)) = leading_integer_and_rest(text)
         && rest.trim_ascii().is_empty()
     {
         return Some(number);
     }
-    match evaluate(text, env)? {
+    match evaluate(text)? {
         Value::Int(number) => Some(number),
         Value::Bool(truth) => Some(i64::from(truth)),
         // The processor converts a number that does not fit to the least integer.
@@ -160,8 +170,13 @@ pub(super) fn parse_integer(text: &str, env: &Env) -> Option<i64> {
 
 /// The real in a text, as HTCondor reads it: `1.5`, or an expression such as `1 / 3.0`.
 pub(super) fn parse_real(text: &str, env: &Env) -> Option<f64> {
+    real_by(text, |text| evaluate(text, env))
+}
+
+/// As [`parse_real`], with an evaluation of one's own.
+pub(super) fn real_by(text: &str, evaluate: impl FnOnce(&str) -> Option<Value>) -> Option<f64> {
     let plain = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{B}');
-    c_real(plain).or_else(|| evaluate(text, env)?.as_number())
+    c_real(plain).or_else(|| evaluate(text)?.as_number())
 }
 
 /// The number that C's strtod reads: decimal, hexadecimal, `inf`, `nan`.

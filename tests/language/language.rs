@@ -425,3 +425,41 @@ fn long_form() {
     let stream = Ad::parse_long_stream("A = 1\nB = 2\n\n\n# x\nA = 2\n").unwrap();
     assert_eq!(stream.iter().map(Ad::len).collect::<Vec<_>>(), [2, 1]);
 }
+
+#[test]
+fn the_long_form_is_htcondors() {
+    for (text, printed) in [
+        ("a =?= 1 || b isnt c", "a =?= 1 || b =!= c"),
+        ("-0.25", "-0.25"),
+        ("1e3", "1000.0"),
+        ("1/3.0", "1 / 3.0"),
+        ("0.3333333333333333", "0.3333333333333333"),
+        ("1e15", "1000000000000000.0"),
+        ("1e16", "1E+16"),
+        ("1.5e-7", "1.5E-07"),
+        ("1.5e-4", "0.00015"),
+        ("-0.0", "-0.0"),
+        ("123456.789", "123456.789"),
+        ("real(\"INF\")", "real(\"INF\")"),
+    ] {
+        let expr = Expr::parse_old(text).unwrap();
+        assert_eq!(expr.to_old(), printed, "{text}");
+        assert_eq!(Expr::parse_old(printed).unwrap(), expr, "{text}");
+    }
+    let minus = Expr::parse_old("- 1.5").unwrap();
+    assert_eq!(Expr::parse_old(&minus.to_old()).unwrap(), minus, "{}", minus.to_old());
+}
+
+#[test]
+fn split_knows_white_space_from_other_separators() {
+    check(
+        r#"
+        split("a,b , c") => { "a","b","","c" }
+        split("a , b") => { "a","b" }
+        split("a , , b") => { "a","","b" }
+        split("a ,, b") => { "a","","b" }
+        split("a  b") => { "a","b" }
+        split(", a") => { "a" }
+    "#,
+    );
+}

@@ -154,8 +154,8 @@ fn identical_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a
     Ok(Val::Bool(list.iter(ctx).any(same)))
 }
 
-/// `split()`: splits at each separator. Between two adjacent separators that are no white space, there is an empty
-/// item.
+/// `split()`: splits at each separator. There is an empty item before a separator that nothing but white space stands
+/// before, if the separator before it that is no white space is the same: `a,b , c` has the items `a`, `b`, an empty one and `c`.
 fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let separators = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string(", \t") };
     let text = args.eval(ctx, 0);
@@ -178,8 +178,8 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
                 part => parts.push(part),
             }
         }
-        // White space after another separator does not count.
-        if !(space && part.is_empty()) {
+        // White space does not count, whether it ends an item or follows another separator.
+        if !space {
             last = Some(c);
         }
         start = at + c.len_utf8();

@@ -35,6 +35,8 @@ pub(super) struct Options {
     multiline: bool,
     dotall: bool,
     extended: bool,
+    /// Repetitions are lazy unless a `?` makes them greedy.
+    ungreedy: bool,
     /// The result is the whole text with the match replaced, not only the replacement.
     full: bool,
     /// All matches are replaced, not only the first.
@@ -49,6 +51,7 @@ impl Options {
             multiline: letters.contains('m'),
             dotall: letters.contains('s'),
             extended: letters.contains('x'),
+            ungreedy: false,
             full: letters.contains('f'),
             global: letters.contains('g'),
         }
@@ -237,7 +240,10 @@ pub(super) fn compile<'a>(
 /// assert_eq!(pattern.groups("anna@example.org"), None);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Pattern(Regex);
+pub struct Pattern {
+    regex: Regex,
+    weight: usize,
+}
 
 impl Pattern {
     /// Compiles a pattern. With `caseless`, ASCII case does not count.
@@ -245,7 +251,26 @@ impl Pattern {
     /// `None`: the text is no pattern, or needs what is not supported (look-around, back references), or the compiled
     /// pattern would be too large.
     pub fn new(pattern: &str, caseless: bool) -> Option<Self> {
-        build(pattern, Options { caseless, ..Options::default() }, |_| true).regex.map(Self)
+        Self::built(pattern, Options { caseless, ..Options::default() })
+    }
+
+    /// Compiles a pattern with options by letters, as in `regexp()`: `i` for caseless, `m` for lines, `s` and `x`. The letter
+    /// `U` makes repetitions lazy, and lazy repetitions greedy. Other letters are ignored.
+    ///
+    /// `None`: as of [`Pattern::new`].
+    pub fn with_options(pattern: &str, letters: &str) -> Option<Self> {
+        Self::built(pattern, Options { ungreedy: letters.contains('U'), ..Options::of(letters) })
+    }
+
+    fn built(pattern: &str, options: Options) -> Option<Self> {
+        let built = build(pattern, options, |_| true);
+        let weight = built.weight();
+        built.regex.map(|regex| Self { regex, weight })
+    }
+
+    /// How much of the pattern may be looked at for each byte of a text, as a multiple of what the smallest pattern takes.
+    pub fn weight(&self) -> usize {
+        self.weight
     }
 
     /// The parts of the text that the groups of the first match captured; `None` if nothing matches.
@@ -253,7 +278,7 @@ impl Pattern {
     /// The first element is the whole match. As PCRE counts, the last element is the last group that took part in the
     /// match; a group before it that took no part is empty. A part that begins or ends within a character is empty too.
     pub fn groups<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
-        let captures = captures(&self.0, text.as_bytes(), 0)?;
+        let captures = captures(&self.regex, text.as_bytes(), 0)?;
         let group = |group| captures.get_group(group).and_then(|found| text.get(found.range()));
         Some((0..groups_in(&captures)).map(|number| group(number).unwrap_or_default()).collect())
     }
@@ -326,6 +351,7 @@ fn syntax_of(options: Options) -> syntax::Config {
         .multi_line(options.multiline)
         .dot_matches_new_line(options.dotall)
         .ignore_whitespace(options.extended)
+        .swap_greed(options.ungreedy)
         .octal(false)
         .nest_limit(100)
 }

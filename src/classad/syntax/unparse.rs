@@ -67,7 +67,7 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         }
         Some(Node::Binary(op, left, right)) => {
             sub(out, *left)?;
-            write!(out, " {} ", binary(*op))?;
+            write!(out, " {} ", binary(*op, style))?;
             sub(out, *right)
         }
         Some(Node::And(items)) => separated(out, program, *items, " && ", style),
@@ -233,7 +233,7 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Resul
     }
 }
 
-/// Prints a real: C's `%1.15E`, or a call for infinities and NaN.
+/// Prints a real: C's `%1.15E`, in the long form `%.16G`, or a call for infinities and NaN.
 pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
     if number.is_nan() {
         return out.write_str("real(\"NaN\")");
@@ -249,8 +249,27 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
         text = format!("{number:.16E}");
     }
     let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));
+    if style == Style::Long {
+        return short_real(out, number, digits, exponent);
+    }
     let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
     write!(out, "{digits}E{sign}{exponent:0>2}")
+}
+
+/// Prints a real with these digits as short as they can be: as C's `%G`, but never so that it looks like an integer.
+fn short_real<W: Write>(out: &mut W, number: f64, digits: &str, exponent: &str) -> Result {
+    let (sign, power) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+    let places = digits.bytes().filter(u8::is_ascii_digit).count();
+    let power = power.parse::<usize>().unwrap_or(0);
+    let plain = if sign == '-' { power <= 4 } else { power < places };
+    if !plain {
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        return write!(out, "{digits}E{sign}{power:0>2}");
+    }
+    let decimals = if sign == '-' { places - 1 + power } else { places - 1 - power };
+    let text = format!("{number:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    write!(out, "{text}{}", if text.contains('.') { "" } else { ".0" })
 }
 
 /// Prints a string literal in the long form, which has no way to write an end of line.
@@ -323,8 +342,10 @@ fn unary(op: Unary) -> &'static str {
     }
 }
 
-fn binary(op: Binary) -> &'static str {
+fn binary(op: Binary, style: Style) -> &'static str {
     match op {
+        Binary::Is if style == Style::Long => "=?=",
+        Binary::Isnt if style == Style::Long => "=!=",
         Binary::Multiply => "*",
         Binary::Divide => "/",
         Binary::Modulus => "%",

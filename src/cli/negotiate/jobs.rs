@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::accounts::Accounts;
-use super::ads::{Ads, Found};
 use super::policy::Policy;
 use super::slots::considered;
+use crate::ads::{Ads, Found};
 use crate::stop::Stop;
 use classad::{Ad, Env, Name, Value};
 use model::negotiator::Request;

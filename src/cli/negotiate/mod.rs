@@ -2,7 +2,6 @@
 //!
 //! | part | is |
 //! | --- | --- |
-//! | `ads` | reads files of ads, in either syntax |
 //! | `slots` | reads the slots, and charges those in use to their users |
 //! | `jobs` | reads the waiting jobs, and sorts them into requests |
 //! | `accounts` | the accounts of submitters: what they use, and their priorities |
@@ -11,7 +10,6 @@
 //! | `output` | writes the matches and the figures |
 
 mod accounts;
-mod ads;
 mod jobs;
 mod knobs;
 mod output;
@@ -26,10 +24,10 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::ads::Ads;
 use crate::circumstances::Circumstances;
 use crate::stop::{DONE, Stop, status, unusable};
 use accounts::Accounts;
-use ads::Ads;
 use classad::Env;
 use jobs::{JobId, Queue};
 use model::negotiator::autoclusters::{Autoclusters, Significant, slot_attributes};

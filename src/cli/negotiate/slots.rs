@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::accounts::Accounts;
-use super::ads::{Ads, Found};
 use super::policy::Policy;
+use crate::ads::{Ads, Found};
 use crate::stop::Stop;
 use classad::{Ad, Env, Expr, Name};
 use model::negotiator::Candidate;

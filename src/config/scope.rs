@@ -1,0 +1,210 @@
+//! The variables of a script that runs on an ad.
+
+use std::collections::BTreeMap;
+
+use super::allowance::Allowance;
+use super::condition;
+use super::error::ExpandError;
+use super::expand::Expander;
+use super::names::Names;
+use super::source::{Diagnostic, Severity};
+use super::table::Config;
+use super::text::{Place, Text};
+use super::value;
+use classad::{Ad, Env, Evaluation, Expr};
+
+/// The most warnings of one run.
+const MAX_WARNINGS: usize = 100;
+/// The price of one step of a script besides its bytes, in bytes.
+const STEP: u64 = 500;
+
+/// The variables of a script, the ad that the script runs on, and the work that is left for the run.
+///
+/// A name is looked up among the script's own variables (with the prefix first), among the predefined ones, as an attribute of
+/// the ad if it starts with `MY.`, and in the configuration. `$EVAL()` and conditions are evaluated in the ad.
+#[derive(Debug)]
+pub struct Scope<'c> {
+    config: &'c Config,
+    prefix: &'static str,
+    predefined: BTreeMap<String, String>,
+    own: BTreeMap<String, Text>,
+    ad: Ad,
+    env: Env,
+    allowance: Allowance,
+    warnings: Vec<Diagnostic>,
+}
+
+impl<'c> Scope<'c> {
+    /// A scope without variables, for runs that together may take so much work: bytes looked at or moved. A work of
+    /// 50,000,000 is about half a second.
+    pub fn new(config: &'c Config, prefix: &'static str, ad: Ad, env: Env, work: u64) -> Self {
+        Self {
+            config,
+            prefix,
+            predefined: BTreeMap::new(),
+            own: BTreeMap::new(),
+            ad,
+            env,
+            allowance: Allowance::of(work),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The configuration in which names are looked up last.
+    pub fn config(&self) -> &'c Config {
+        self.config
+    }
+
+    /// The ad that the script runs on.
+    pub fn ad(&self) -> &Ad {
+        &self.ad
+    }
+
+    /// The same, to be changed.
+    pub fn ad_mut(&mut self) -> &mut Ad {
+        &mut self.ad
+    }
+
+    /// Gives the script another ad, and returns the former one. The variables stay.
+    pub fn replace_ad(&mut self, ad: Ad) -> Ad {
+        std::mem::replace(&mut self.ad, ad)
+    }
+
+    /// Returns the warnings of the runs so far.
+    pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Adds a warning about a place in a text. After the first hundred warnings, more are dropped.
+    pub fn warn(&mut self, text: &Text, offset: usize, message: impl Into<String>) {
+        self.keep(self.finding(Severity::Warning, text, offset, message));
+    }
+
+    fn keep(&mut self, finding: Diagnostic) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(finding);
+        }
+    }
+
+    /// An error at a place in a text.
+    pub fn error(&self, text: &Text, offset: usize, message: impl Into<String>) -> Diagnostic {
+        self.finding(Severity::Error, text, offset, message)
+    }
+
+    fn finding(
+        &self,
+        severity: Severity,
+        text: &Text,
+        offset: usize,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic { severity, position: self.config.position_at(text, offset), message: message.into() }
+    }
+
+    /// Pays for a step that looks at or moves so many bytes. The error: no work is left.
+    pub fn pay(&self, bytes: usize, text: &Text) -> Result<(), Diagnostic> {
+        self.allowance.spend(STEP + bytes as u64);
+        if self.allowance.left() > 0 {
+            return Ok(());
+        }
+        Err(self.error(text, 0, "the script takes too much work: shorten what it makes, or leave steps out"))
+    }
+
+    /// Predefines a variable. The script's own variable of the name stands above it.
+    pub fn predefine(&mut self, name: &str, value: impl Into<String>) {
+        self.predefined.insert(name.to_ascii_lowercase(), value.into());
+    }
+
+    /// Sets one of the script's own variables. References of the value to the variable itself are replaced at once.
+    pub fn define(&mut self, name: &str, value: &Text) -> Result<(), ExpandError> {
+        let value = Expander::new(self).expand_own(name, value)?;
+        self.own.insert(name.to_ascii_lowercase(), value);
+        Ok(())
+    }
+
+    /// Sets one of the script's own variables to a text that `origin` made.
+    pub fn define_as(&mut self, name: &str, value: &str, origin: &Text) -> Result<(), ExpandError> {
+        let place = origin.place(0).unwrap_or_default();
+        if self.own.contains_key(&name.to_ascii_lowercase()) {
+            return self.define(name, &Text::at(value, place));
+        }
+        self.own.insert(name.to_ascii_lowercase(), Text::at(value, place));
+        Ok(())
+    }
+
+    /// Forgets the script's own variables.
+    pub fn forget(&mut self) {
+        self.own.clear();
+    }
+
+    /// Replaces all references and functions in a text. A function that cannot use its arguments stands for nothing, and is
+    /// warned of.
+    pub fn expand(&mut self, text: &Text) -> Result<Text, ExpandError> {
+        let mut expander = Expander::new(&*self).forgiving();
+        let outcome = expander.expand(text);
+        let complaints = expander.complaints();
+        drop(expander);
+        for ExpandError { position, fault } in complaints {
+            let message = format!("{fault}; it stands for nothing");
+            self.keep(Diagnostic { severity: Severity::Warning, position, message });
+        }
+        outcome
+    }
+
+    /// Decides a condition: one test as in a configuration, or an expression over the ad.
+    pub(super) fn decide(&mut self, condition: &Text) -> Result<bool, String> {
+        if !condition.bytes().contains(&b'$') {
+            return condition::decide(self, &condition.as_str(), false);
+        }
+        let expanded = self.expand(condition).map_err(|error| error.to_string())?;
+        condition::decide(self, &expanded.as_str(), true)
+    }
+
+    /// The integer in a text: a number, or an expression that evaluates to a number in an ad without attributes.
+    pub fn integer(&self, text: &str) -> Option<i64> {
+        value::parse_integer(text, &self.env)
+    }
+
+    /// Evaluates an expression in the ad. The steps are paid for.
+    pub fn evaluate(&self, expr: &Expr) -> Evaluation {
+        Names::evaluate_in(self, expr, &self.ad, &self.env)
+    }
+}
+
+impl Names for Scope<'_> {
+    fn config(&self) -> &Config {
+        self.config
+    }
+
+    fn find(&self, name: &str, place: Place) -> Option<Text> {
+        let lower = name.to_ascii_lowercase();
+        let prefixed = format!("{}.{lower}", self.prefix.to_ascii_lowercase());
+        if let Some(own) = self.own.get(&prefixed).or_else(|| self.own.get(&lower)) {
+            return Some(own.clone());
+        }
+        if let Some(predefined) = self.predefined.get(&lower) {
+            return Some(Text::at(predefined, place));
+        }
+        let attribute = lower.strip_prefix("my.").and_then(|name| self.ad.get(name));
+        attribute
+            .map(|expr| match expr.as_literal().and_then(classad::Value::as_str) {
+                Some(text) => Text::at(text, place),
+                None => Text::at(&expr.to_old(), place),
+            })
+            .or_else(|| self.config.find(name, place))
+    }
+
+    fn without_prefix(&self, name: &str) -> Option<String> {
+        let (start, rest) = name.split_at_checked(self.prefix.len())?;
+        let rest = rest.strip_prefix('.').filter(|rest| !rest.is_empty())?;
+        start.eq_ignore_ascii_case(self.prefix).then(|| rest.to_owned())
+    }
+
+    fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
+    fn ad(&self) -> Option<(&Ad, &Env)> {
+        Some((&self.ad, &self.env))
+    }
+}
