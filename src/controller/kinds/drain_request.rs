@@ -168,9 +168,11 @@ mod tests {
                 weight: 1.0,
                 limits: model::pool::limits::Wants::default(),
                 since: now,
-                job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-                cluster: 1,
-                proc: id,
+                last: model::pool::Assignment {
+                    job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+                    cluster: 1,
+                    proc: id,
+                },
             };
             let resources = Resources { cpus: 1, ..Resources::default() };
             pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim), recorded: None }), now);

@@ -341,9 +341,11 @@ mod tests {
                 weight: 2.0,
                 limits: Wants::default(),
                 since: Time::from_secs(0),
-                job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-                cluster: 12,
-                proc: 3,
+                last: model::pool::Assignment {
+                    job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+                    cluster: 12,
+                    proc: 3,
+                },
             };
             let name = SlotName::parse("slot1_1@n1").unwrap();
             let object = claimed(&name, &Resources::default(), &claim);

@@ -344,9 +344,7 @@ mod tests {
             weight: 2.0,
             limits: model::pool::limits::Wants::default(),
             since: Time::from_secs(0),
-            job: job.clone(),
-            cluster: 12,
-            proc: 3,
+            last: model::pool::Assignment { job: job.clone(), cluster: 12, proc: 3 },
         };
         PodPlan {
             lease: Duration::from_mins(40),

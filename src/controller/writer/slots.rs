@@ -201,9 +201,11 @@ mod tests {
             weight: 1.0,
             limits: Wants::default(),
             since: Time::from_secs(0),
-            job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-            cluster: 1,
-            proc: 0,
+            last: model::pool::Assignment {
+                job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+                cluster: 1,
+                proc: 0,
+            },
         };
         let name = SlotName::parse("slot1_1@n1").unwrap();
         for (group, negotiator) in [(None, None), (Some("physics"), Some("gpu"))] {

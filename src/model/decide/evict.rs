@@ -1,19 +1,20 @@
-//! Sending a slot's pod away: with grace, without, and by the agent; and having it stand still.
+//! Sends a slot's pod away: with a grace period, without one, or through the agent; and suspends pods.
 
 use std::time::Duration;
 
 use crate::pool::{Cause, Effect, Granted, KUBELET_SLACK, Pool, Slot, SlotName, Time, Vacate, VacateReason};
 use crate::startd::{Grace, Off, off};
 
-/// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
+/// The grace period of a pod that is killed, in seconds. With a grace period of 0, the API server would delete the pod
+/// before its end is confirmed.
 const KILL_GRACE: u32 = 1;
 
-/// The grace of the containers that run on after their proc has ended, in seconds. HTCondor's starter kills what is left of
-/// a job at once; a log shipper has a moment here.
+/// The grace period, in seconds, for containers that still run after their proc has ended. HTCondor's starter kills
+/// what is left of a job at once; here a log shipper has a moment.
 const OTHERS_GRACE: u32 = 10;
 
-/// Vacates the pod: deletes it with what is left of its vacating time, and with less if `KILL` is foreseen to be true at
-/// `killed`, since a kubelet does not look at a grace period that is shortened later.
+/// Vacates the pod: deletes it with the rest of its vacating time as grace period. If `KILL` is foreseen to be true at
+/// `killed`, the grace period ends then, since a kubelet ignores a grace period that is shortened later.
 pub(super) fn vacate_pod(
     pool: &mut Pool,
     name: &SlotName,
@@ -28,7 +29,7 @@ pub(super) fn vacate_pod(
     delete_with(pool, name, Grace::Vacating, left, now, effects);
 }
 
-/// Deletes the pod. Where it is evicted, the pod says why.
+/// Deletes the pod. If that is an eviction, the pod says why.
 pub(super) fn delete_pod(
     pool: &mut Pool,
     name: &SlotName,
@@ -55,7 +56,7 @@ fn delete_with(
 ) {
     let off = is_for_off(pool, name, grace, now).then(|| name.machine.clone());
     let asked = pool.step_slot(name, |slot| {
-        // A pod that goes because its job was removed says nothing: that is what its user asked for. Nor does a pod whose
+        // If the job was removed, its user wants the pod to end, and the pod gives no reason. Neither does a pod whose
         // proc has ended.
         let evicts = matches!(grace, Grace::Vacating | Grace::Force);
         let why = if evicts { why_evicted(slot) } else { None };
@@ -71,8 +72,8 @@ fn delete_with(
     }
 }
 
-/// Why the pod has to leave, unless the pod says so already. A hold is said in any case: the next leader reads on the pod
-/// that the proc is held.
+/// Why the pod must leave, unless the pod says so already. A hold is written in any case, since the next leader reads
+/// from the pod that the proc is held.
 fn why_evicted(slot: &Slot) -> Option<Vacate> {
     let deleting = slot.active().is_some_and(|pod| pod.deleting);
     let disrupted = slot.running().is_some_and(|pod| pod.disrupted);
@@ -80,7 +81,7 @@ fn why_evicted(slot: &Slot) -> Option<Vacate> {
     (!deleting && (holds || !disrupted)).then(|| vacate(slot))
 }
 
-/// Whether a pod is deleted by force since its machine is off; else its agent has ended it.
+/// Whether a pod is deleted by force because its machine is off; otherwise because its agent has ended it.
 fn is_for_off(pool: &Pool, name: &SlotName, grace: Grace, now: Time) -> bool {
     let machine = pool.machines().get(&name.machine);
     grace == Grace::Force && machine.is_none_or(|machine| off(pool, machine, now) != Off::No)
@@ -91,7 +92,7 @@ fn whole_seconds(left: Duration) -> u32 {
     u32::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(KILL_GRACE)
 }
 
-/// Deletes a pod that cannot start. Its proc is held once it has gone.
+/// Deletes a pod that cannot start. Its proc is held once the pod has gone.
 pub(super) fn give_up(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let given_up = pool.step_slot(name, |slot| slot.give_up_pod(now));
     if let Some((pod, hold)) = given_up.flatten() {
@@ -102,9 +103,9 @@ pub(super) fn give_up(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut
     }
 }
 
-/// Kills the job. The API server shortens the grace of a pod that is being deleted already, and a kubelet that has not begun
-/// to end the pod keeps to the shorter one; a kubelet that has begun does not look again, so that the pod may run for what
-/// was granted first.
+/// Kills the job. The API server shortens the grace period of a pod that is being deleted already. A kubelet that has
+/// not begun to end the pod keeps to the shorter period. A kubelet that has begun ignores it, so that the pod may run
+/// for as long as it was granted first.
 pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let killed = pool.step_slot(name, |slot| {
         let why = why_evicted(slot);
@@ -119,7 +120,7 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
     }
 }
 
-/// Asks the agent to kill a pod that its kubelet lets run for long yet.
+/// Asks the agent to kill a pod that its kubelet would let run for much longer.
 pub(super) fn kill_by_agent(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let pod = pool.step_slot(name, |slot| {
         slot.kill_by_agent();
@@ -130,7 +131,7 @@ pub(super) fn kill_by_agent(pool: &mut Pool, name: &SlotName, effects: &mut Vec<
     }
 }
 
-/// `KILLING_TIMEOUT` is over: something is seriously wrong with the kubelet, and people should know.
+/// `KILLING_TIMEOUT` has passed: something is seriously wrong with the kubelet. Warns people, and asks the agent.
 pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let silent = pool.heartbeats().is_silent(&name.machine, now);
     let agent = pool.machines().get(&name.machine).is_some_and(|machine| machine.agent);
@@ -166,7 +167,7 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, eff
     pool.warn(&job, "KillingTimeout", "Kill", note);
 }
 
-/// Asks the agent to suspend the job, or to let it go on.
+/// Asks the agent to suspend the job, or to let it continue.
 pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects: &mut Vec<Effect>) {
     let pod = pool.step_slot(name, |slot| slot.ask_to_freeze(suspended));
     if let Some(pod) = pod.flatten() {
@@ -174,12 +175,12 @@ pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects
     }
 }
 
-/// What becomes of a proc of whose end nobody can be certain, and what people can do.
+/// What becomes of a proc whose end nobody can be certain of, and what people can do.
 pub const PROC_WAITS: &str = "its proc waits until the node is back or an agent that promised it has ended the pod; if the node is lost, delete the Node, or taint it node.kubernetes.io/out-of-service once it is off";
 
-/// Why the pod has to leave.
+/// The reason for which the pod must leave.
 fn vacate(slot: &Slot) -> Vacate {
-    // The next leader reads from it that the proc is held, and for what.
+    // The next leader reads from the pod that the proc is held, and why.
     let hold = slot.eviction().and_then(|eviction| eviction.hold.as_ref());
     if let Some(hold) = hold {
         return Vacate { reason: VacateReason::StartdHeldJob, message: hold.reason.clone() };

@@ -1,8 +1,8 @@
-//! What becomes of a match with a partitionable slot that has too little left: a claim for which several dynamic slots make room,
-//! and in the end a slot carved for it.
+//! Makes a claim of a match with a partitionable slot that has too little left: several dynamic slots make room for the
+//! claim, and then its own slot is carved.
 //!
-//! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots": "the dynamic slots are preempted, such that their
-//! resources are returned to the partitionable slot for use by the new job".
+//! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots": "the dynamic slots are preempted, such
+//! that their resources are returned to the partitionable slot for use by the new job".
 
 use super::negotiation::slot_ad;
 use super::quotas::quotas_with;
@@ -14,18 +14,19 @@ use crate::schedd::{self, Matched, Place, Refusal};
 use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
-/// What a job is to have once some dynamic slots are gone.
+/// What a job is to have once some dynamic slots have gone.
 struct Room<'p> {
-    /// Those that have to go, each with its `RANK` for the job.
+    /// The dynamic slots that must go, each with its `RANK` for the job.
     slots: Vec<(&'p Slot, f64)>,
-    /// The partitionable slot without them.
+    /// The partitionable slot's ad without these dynamic slots.
     ad: Ad,
     resources: Resources,
     weight: f64,
 }
 
-/// Has a claim for a job wait until these dynamic slots have gone, or those of them that are needed by now. Refused if the match
-/// does not hold any more: some slots have gone or like their jobs better, or a quota, ceiling or limit is reached.
+/// Lets a claim for a job wait until these dynamic slots have gone, or those of them that are still needed. Refused if
+/// the match does not hold any more: some slots have gone or rank their jobs higher, or a quota, ceiling or limit is
+/// reached.
 pub(super) fn claim(
     pool: &mut Pool,
     parent: &SlotName,
@@ -60,8 +61,8 @@ fn may_gather(machine: &Machine, parent: &SlotName) -> bool {
         && stands.is_some_and(|slot| matches!(slot.state(), State::Unclaimed(_) | State::Backfill(_)))
 }
 
-/// A dynamic slot that a job may still preempt, with its `RANK` for the job: no other claim waits for it, and it likes its own
-/// job no better.
+/// The dynamic slot, with its `RANK` for the job, if the job may still preempt it: no other claim waits for it, and it
+/// does not rank its own job higher.
 fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -> Option<(&'p Slot, f64)> {
     let slot = pool.slots().get(name)?;
     let free =
@@ -70,8 +71,8 @@ fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -
     (free && rank >= slot.rank()).then_some((slot, rank))
 }
 
-/// What a job is to have once these dynamic slots are gone, and which of them have to go for it: those that are least to be
-/// preempted, the last of the match's, stay where less is enough.
+/// What a job is to have once these dynamic slots have gone, and which of them must go for that. If fewer are enough,
+/// the slots at the end of the list stay, which are to be preempted last.
 fn room<'p>(
     pool: &Pool,
     machine: &Machine,
@@ -108,7 +109,7 @@ fn room<'p>(
     (!slots.is_empty()).then_some(Room { slots, ad, resources, weight })
 }
 
-/// A machine as it is when some dynamic slots are gone.
+/// The machine as it will be when some dynamic slots have gone.
 fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
     let mut machine = machine.clone();
     for (slot, _) in slots {
@@ -121,8 +122,8 @@ fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
     machine
 }
 
-/// Whether a claim that waits for several slots may go on waiting. Before one of them goes for good, quotas, ceilings and limits
-/// are held against it again.
+/// Whether a claim that waits for several slots may go on waiting. Before one of the slots goes for good, quotas,
+/// ceilings and limits are checked again.
 pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) -> bool {
     let Some(gathering) = pool.gatherings().get(id) else { return false };
     let parent = &gathering.parent;
@@ -140,12 +141,13 @@ pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) ->
     !for_good || within()
 }
 
-/// Something of a machine has changed: who waits there is looked at again.
+/// Marks the gatherings on a machine, because something of the machine changed.
 pub(super) fn review(pool: &mut Pool, machine: &MachineName) {
     pool.look_at_gatherings(machine);
 }
 
-/// Carves the slots of claims for which nothing has to go any more. One that cannot be made is negotiated again.
+/// Carves the slots of claims for which no dynamic slot has to go any more. A claim that cannot be made is negotiated
+/// again.
 pub(super) fn complete(pool: &mut Pool, now: Time) {
     while let Some(id) = pool.next_gathering() {
         if pool.gatherings().get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {

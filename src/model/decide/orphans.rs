@@ -1,12 +1,12 @@
-//! Pods of the pool that run under no live claim: left behind by a crash between two writes, or by a leader that lost its
-//! lease with a call under way.
+//! Orphans: pods of the pool that run without a live claim. A crash between two writes leaves them behind, or a leader
+//! that lost its Lease while a call was under way.
 
 use super::slots::{goes, untrack};
 use crate::pool::{Effect, Forced, Granted, PodFacts, Pool, Remains, Time, Vacate, VacateReason};
 use crate::startd::{self, Off};
 
-/// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
-/// claim nothing of the pool may run. Pods whose letting go failed are let go again.
+/// Books the ends of orphans, takes their finalizers off once the end is recorded, and ends orphans that live: nothing
+/// of the pool may run without a claim. If taking a finalizer off failed, it is tried again.
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let again = pool.untrack_again().into_iter();
     effects.extend(again.map(|(pod, delete)| Effect::UntrackPod { pod, delete }));
@@ -26,8 +26,8 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether an orphan is over though no kubelet confirms its end: it was taken off its kubelet, and either that is at work and
-/// no container was seen to run, or the machine is off and what the pod was granted is over.
+/// Whether an orphan is over although no kubelet confirms its end: it was deleted by force, and either its kubelet
+/// works and no container was seen to run, or its machine is off and the time that the pod was granted is over.
 fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     if facts.forced == Forced::No {
         return false;
@@ -36,7 +36,8 @@ fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     match machine.map_or(Off::NodeGone, |machine| startd::off(pool, machine, now)) {
         Off::OutOfService => true,
         Off::NodeGone => {
-            // An orphan is granted what its pod shows, and nothing before the pod is seen to be deleted.
+            // An orphan is granted the grace period that the pod shows, and nothing before the pod is seen to be
+            // deleted.
             let gone_by =
                 pool.orphan_granted(&facts.pod.uid).and_then(Granted::gone_by).filter(|at| *at > now);
             if let Some(gone_by) = gone_by {
@@ -51,8 +52,8 @@ fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     }
 }
 
-/// What is said of an orphan that is ended; nothing where its job's user removed the job, where the proc has ended, or where
-/// the pod says already why it is disrupted.
+/// The reason that is written on an orphan that is ended; `None` if its user removed the job, if its proc has ended, or
+/// if the pod says already why it is disrupted.
 fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
     if facts.end.is_some() || facts.disrupted {
         return None;
@@ -62,10 +63,10 @@ fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
     Some(Vacate { reason: VacateReason::ReconnectFailed, message: message.into() })
 }
 
-/// Books how the proc of an orphan ended, if nobody did. Whether that is recorded, so that the pod may go.
+/// Books how the proc of an orphan ended, if nobody has. Returns whether that end is recorded, so that the pod may go.
 ///
-/// An orphan without our finalizer was let go by whoever booked its end: since then anybody may have deleted it, and how the
-/// pod looks now proves nothing.
+/// If an orphan has no finalizer, whoever booked its end took the finalizer off. Since then anybody may have deleted
+/// the pod, so that its present status proves nothing.
 fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     let cluster = pool.jobs().get(&facts.job);
     let counts =
@@ -80,23 +81,23 @@ fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     cluster.is_none_or(|cluster| cluster.is_recorded(facts.proc))
 }
 
-/// Lets a pod go that is over.
+/// Takes the finalizer off a pod that is over.
 fn let_go(pool: &mut Pool, facts: &PodFacts, effects: &mut Vec<Effect>) {
     let cluster = pool.jobs().get(&facts.job);
     let genuine = cluster.is_some_and(|cluster| cluster.owns(facts));
     let done = cluster.is_some_and(|cluster| cluster.is_done(facts.proc));
     let delete = !facts.deleting && cluster.is_none_or(|cluster| goes(cluster, facts.proc));
     pool.orphan_settled(&facts.pod.uid, &facts.job);
-    // A pod that was let go already stays, unless it is in the way of the proc's next pod, which has the same name.
+    // A pod without the finalizer stays, unless it blocks the name of the proc's next pod.
     if facts.tracked || (genuine && delete && !done) {
         untrack(pool, facts.pod.clone(), delete, effects);
     }
 }
 
-/// Whether the proc has no other pod, though it may be about to: then what this pod did counts.
+/// Whether the proc has no other pod, though one may be about to be created. Then the end of this pod counts.
 fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
     let Some(cluster) = pool.jobs().get(&facts.job) else { return false };
-    // While a job's spec is not understood, or asks for fewer procs, one may be neither idle nor active.
+    // While a job's spec is not valid, or has fewer procs, a proc may be neither idle nor active.
     cluster
         .active
         .get(&facts.proc)

@@ -1,5 +1,5 @@
-//! Slots that are claimed, as the negotiator sees them, and what becomes of matches with them: claims that wait until the
-//! present ones have gone.
+//! Claimed slots as candidates for the negotiator; and matches with them, which become claims that wait until the
+//! present claims have ended.
 //!
 //! Source: the manual, "Preemption"; the startd's side of it is in [`crate::startd::offer_claim`].
 
@@ -12,8 +12,8 @@ use crate::schedd::{self, Matched, Place, Refusal};
 use crate::startd::offer_claim;
 use classad::{Env, Expr, Value, symmetric_match};
 
-/// Claimed slots that some job may have instead, as far as that can be told without looking at jobs: most pools preempt
-/// nobody, and then there are none.
+/// The claimed slots that some job may preempt, as far as that can be said without looking at jobs. Most pools preempt
+/// nobody; for them the list is empty.
 pub(super) fn candidates(pool: &Pool, config: &Config, env: &Env) -> Vec<(SlotName, Candidate)> {
     if !config.consider_preemption {
         return Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn candidates(pool: &Pool, config: &Config, env: &Env) -> Vec<(SlotNa
         }
         let config = pool.startd(machine);
         let rank = machine.slot_config(&config, slot.name().slot).policy.rank.as_ref();
-        // A rank that is the same for all jobs is not above that of the one that runs.
+        // A rank that is the same for all jobs is never higher than that of the running job.
         if !by_priority && rank.is_none_or(is_literal) {
             return None;
         }
@@ -44,15 +44,15 @@ fn is_never_true(expr: &Expr) -> bool {
     expr.as_literal().is_some_and(|value| !matches!(value, Value::Bool(true)))
 }
 
-/// Whether the claim that waits for a slot may go on waiting. When it may have the slot quotas, ceilings and limits are held
-/// against it again, which others may have reached, or people lowered, while it waited.
+/// Whether the claim that waits for a slot may go on waiting. When it could get the slot, quotas, ceilings and limits
+/// are checked again: others may have used them up, or people may have lowered them, while it waited.
 pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
     let Some(next) = slot.preemptor() else { return false };
     let gone = slot.is_vacant();
     if next.part {
         return gathering::may_go_on(pool, &next.claim.id, gone, now);
     }
-    // One that will not have the slot may be matched elsewhere.
+    // A claim that will not get the slot is given up, so that its proc may be matched elsewhere.
     let machine = pool.machines().get(&slot.name().machine);
     if machine.is_none_or(|machine| machine.offer != Offer::Offered || machine.draining.is_some()) {
         return false;
@@ -62,8 +62,8 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
     !gone || schedd::check_again(pool, slot.name(), &next.claim, place, &quotas()).is_ok()
 }
 
-/// Has a claim for a job wait for a slot that the job was matched with. Refused if the match does not hold any more: the two do
-/// not match, the slot likes its job better by now, or a quota, ceiling or limit is reached.
+/// Lets a claim for a job wait for the slot with which the job was matched. Refused if the match does not hold any
+/// more: the two do not match, the slot ranks its present job higher by now, or a quota, ceiling or limit is reached.
 pub(super) fn claim(pool: &mut Pool, name: &SlotName, matched: Matched, now: Time) -> Result<(), Refusal> {
     let next = preemptor(pool, name, matched, now)?;
     if offer_claim(pool, name, next) { Ok(()) } else { Err(Refusal::NoMatch) }

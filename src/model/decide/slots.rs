@@ -1,4 +1,4 @@
-//! Driving a slot from step to step, and doing what the steps ask for.
+//! Drives claimed slots from step to step, and does what the steps ask for.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::startd::policy::{Asker, is_polled};
 use crate::startd::{self, Change, Chore, Common, Grace, Pace, Step, Transition, View};
 use classad::{Ad, Env};
 
-/// What is said of a pod whose end nobody confirms, and of which nothing runs for certain.
+/// The reason of a pod's end that nobody confirms, when it is certain that nothing of the pod runs.
 const UNCONFIRMED: &str = "its pod was deleted, and nothing of it runs any more";
 
-/// More steps than any slot takes at one time: a loop in the table would end here instead of never.
+/// More steps than any slot takes at one time. A loop in the table would end here instead of never.
 const MOST_STEPS: usize = 32;
 
-/// Takes a slot as far as it goes now.
+/// Drives a slot as far as it goes now.
 pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let mut changed = false;
     keep_ad(pool, name, now);
@@ -37,7 +37,7 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
     }
 }
 
-/// Where the policy is about to be asked: what the machine's slots share is made once for all of them.
+/// If the policy is about to be evaluated, makes the ad that all slots of the machine share, once for all of them.
 fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
     let asks =
         |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state(), view.agent, job);
@@ -46,7 +46,7 @@ fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
     }
 }
 
-/// Looks at a slot with all that surrounds it: its job's ad comes along.
+/// Calls `look` with a slot, its view, and its job's ad.
 fn with_view<T>(
     pool: &Pool,
     name: &SlotName,
@@ -97,8 +97,8 @@ fn with_view<T>(
     Some(look(slot, &view, job))
 }
 
-/// When a pod that cannot start is given up: at once where others of its job are held for the like, or the job is another by
-/// now.
+/// When a pod that cannot start is given up. That is at once if other procs of its job are held for the same reason, or
+/// if the job was edited since.
 fn starts_by(slot: &Slot, cluster: Option<&Job>) -> Option<Time> {
     let (running, cluster) = (slot.running()?, cluster?);
     let stuck = running.stuck.as_ref()?;
@@ -106,7 +106,8 @@ fn starts_by(slot: &Slot, cluster: Option<&Job>) -> Option<Time> {
     Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
 }
 
-/// Whether the agent has ended the slot's pod, where it carries the lease that the agent goes by and is known to be deleted.
+/// Whether the agent has ended the slot's pod. The pod must have a lease, by which the agent acts, and must be known to
+/// be deleted.
 fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
     let known = slot.running().and_then(|running| running.lease.zip(running.doomed));
     known.map_or(Fence::None, |(lease, doomed)| pool.fences().of(&slot.name().machine, lease, doomed, now))
@@ -120,13 +121,13 @@ fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage 
         return BackfillStage::None;
     }
     match pool.backfill().stage(&SlotName { dynamic: None, ..slot.name().clone() }) {
-        // That of other slots, all of which is more than the machine has.
+        // The work of other slots is meant, if all work together holds more than the machine has.
         BackfillStage::None => BackfillStage::Coming,
         own => own,
     }
 }
 
-/// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and
+/// How a claimed slot is drained. A claim that was made during the drain may stay as long as others may fill in, and
 /// has no retirement after that.
 fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
     let draining = machine.draining.as_ref()?;
@@ -140,8 +141,8 @@ fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
     }
 }
 
-/// Whether quotas, ceilings and concurrency limits still leave room for a claim that is not written: some may have been
-/// lowered while it waited for backfill work to end, or for the server to take it.
+/// Whether quotas, ceilings and concurrency limits still leave room for a claim that is not written yet. Some may have
+/// been lowered while the claim waited for backfill work to end, or for the API server to accept it.
 fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
     let waits = match slot.state() {
         State::Backfill(_) => true,
@@ -181,7 +182,7 @@ fn take(
     true
 }
 
-/// Has the slot looked at again when that is due.
+/// Sets when the slot must be looked at again.
 fn set_alarm(pool: &mut Pool, name: &SlotName, now: Time) {
     if let Some(at) = with_view(pool, name, now, startd::wake) {
         pool.set_alarm(name, at);
@@ -222,8 +223,8 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
     }
 }
 
-/// When the slot's `KILL`, false now, is first true by the passing of time alone, if that is before its vacating time ends.
-/// A `KILL` that is true and false in turns may be true earlier.
+/// When the slot's `KILL`, which is false now, first becomes true by the passing of time alone, if that is before its
+/// vacating time ends. If `KILL` becomes true and false in turns, it may be true earlier.
 fn kill_foreseen(pool: &Pool, name: &SlotName, now: Time) -> Option<Time> {
     let until = pool.slots().get(name)?.eviction().as_ref()?.until;
     let kills = |at: Time| with_view(pool, name, at, |_, view, _| view.kills()).unwrap_or(false);
@@ -259,7 +260,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
     let part = spec.and_then(|spec| part_of(machine, &config, slot, spec, now));
     let tolerations = config.tolerations.clone();
-    // Nobody knows it of a claim that an earlier leader made.
+    // For a claim that an earlier leader made, the rank is not known yet.
     let rank = startd::rank(pool, name, now);
     let requested = pool.step_slot(name, |slot| {
         slot.request_pod(generation, rank);
@@ -275,7 +276,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         job: claim.last.job.clone(),
         proc: claim.last.proc_id(),
         slot: name.clone(),
-        // A job that was edited since it got the slot may want more than the slot has.
+        // A job that was edited since it got the slot may request more than the slot has.
         resources: part.unwrap_or(resources),
         claim,
         lease,
@@ -310,13 +311,14 @@ fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the tracking finalizer off a pod, and keeps that in mind until it is seen.
+/// Takes the tracking finalizer off a pod, and notes that until the pod is seen without it.
 pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
     pool.untracking(pod.clone(), delete);
     effects.push(Effect::UntrackPod { pod, delete });
 }
 
-/// Whether a proc's pod goes once it is let go. One that was evicted must: the proc's next pod has the same name.
+/// Whether a pod is deleted when its finalizer is taken off. The pod of an evicted proc must be, since the proc's next
+/// pod has the same name.
 pub(super) fn goes(cluster: &Job, proc: u32) -> bool {
     if cluster.removing || !cluster.is_done(proc) {
         return true;
@@ -337,7 +339,7 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
     }
 }
 
-/// The claim is over; what it holds returns once its object is gone.
+/// Ends a claim. Its resources return once its object is gone.
 fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     pool.withdraw(name);
     let over = pool.step_slot(name, |slot| {

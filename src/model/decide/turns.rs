@@ -1,4 +1,5 @@
-//! Whose negotiation cycle runs when. There is one at a time: cycles take milliseconds, and no proc is matched by two.
+//! Decides which negotiator's cycle runs when. One cycle runs at a time: cycles take milliseconds, and so no proc is
+//! matched twice.
 
 use super::negotiation::Negotiation;
 use super::{negotiation, sharing};
@@ -21,13 +22,14 @@ pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
     let turns = all.iter().map(|one| {
         let turn = pool.schedule().turns.get(&one.id);
         let due = turn.and_then(|turn| due(turn, one)).unwrap_or(now);
-        // Of several that are due who had its last turn longest ago goes first, and then the first by name.
+        // If several are due, the one whose last cycle began longest ago comes first, and then the first by name.
         (due.max(now), turn.and_then(|turn| turn.started), one)
     });
     let (due, _, next) = turns.min_by_key(|(due, started, _)| (*due, *started))?;
     if due > now {
         if all.len() > 1 {
-            // Not a time at which something may have changed: that would call for the others' cycles, too.
+            // This is not a time at which something may have changed: waking for it would call for the others' cycles,
+            // too.
             pool.set_next_cycle(Some(due));
         } else {
             pool.wake_at(due);
@@ -38,8 +40,9 @@ pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
     Some(Box::new(negotiation::snapshot(pool, next, &all, now)))
 }
 
-/// When a negotiator's next cycle is due: as soon as `NEGOTIATOR_CYCLE_DELAY` and `NEGOTIATOR_MIN_INTERVAL` allow when something
-/// changed, after `NEGOTIATOR_INTERVAL` otherwise; none where it never had one: at once.
+/// When a negotiator's next cycle is due. If something changed, it is due as soon as `NEGOTIATOR_CYCLE_DELAY` and
+/// `NEGOTIATOR_MIN_INTERVAL` allow, and otherwise after `NEGOTIATOR_INTERVAL`. `None` if the negotiator never had a
+/// cycle, so that one is due at once.
 fn due(turn: &Turn, one: &AtWork) -> Option<Time> {
     let (started, config) = (turn.started?, &one.config);
     let allowed = (turn.ended? + config.cycle_delay).max(started + config.min_interval);

@@ -1,4 +1,4 @@
-//! Events into the pool: what became of calls.
+//! Events about the outcomes of calls.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::marks::Change;
 use super::slot::{Record, Slot};
 use super::time::Time;
 
-/// How long after a failed call what it was for is decided again: an API server that refuses at once is not asked without
+/// How long after a failed call the deciders decide again. So an API server that refuses at once is not asked without
 /// end.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
@@ -32,7 +32,8 @@ impl Pool {
             }
             Outcome::SlotDeleted { slot, claim, there } => {
                 self.slot_deleted(&slot, &claim, now);
-                // It will not be seen gone: what is seen of it from now on was made late, and is none of ours.
+                // If the object did not exist, no watch will show its deletion. An object that is seen from now on was
+                // created late, and is deleted.
                 if !there {
                     self.forget_deleted(&slot, &claim);
                 }
@@ -68,7 +69,7 @@ impl Pool {
         }
     }
 
-    /// Keeps why the API server refused the pod that a claim asked for, or that it took the pod.
+    /// Stores why the API server refused the pod that a claim asked for; `None` if it accepted the pod.
     fn note_refusal(&mut self, name: &SlotName, claim: &ClaimId, why: Option<&str>) {
         let asked = |slot: &&Slot| slot.claim().id == *claim && slot.is_requested();
         let Some(job) = self.slots.get(name).filter(asked).map(|slot| slot.claim().last.job.uid.clone())
@@ -78,7 +79,7 @@ impl Pool {
         self.edit_job(&job, |job| job.refused = why.map(Into::into));
     }
 
-    /// Lets what a failed call was for be decided again.
+    /// Lets the deciders decide again what a failed call was for.
     pub(super) fn retry(&mut self, retry: Retry) {
         match retry {
             Retry::Pod(uid, slot) => {

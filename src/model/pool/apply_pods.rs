@@ -1,4 +1,4 @@
-//! Events into the pool: pods and what became of calls about slots and pods.
+//! Events about pods, and outcomes of calls about slots and pods.
 
 use super::Pool;
 use super::event::{PodFacts, Remains};
@@ -19,7 +19,7 @@ impl Pool {
         }
         let uid = facts.pod.uid.clone();
         self.unseen.seen(&uid);
-        // What was to be deleted too is kept in mind until it is gone.
+        // If the pod was to be deleted as well, the note stays until it is gone.
         if !facts.tracked && self.released.get(&uid).is_some_and(|release| !release.delete) {
             self.released.remove(&uid);
         }
@@ -39,8 +39,9 @@ impl Pool {
         }
     }
 
-    /// The claim of a pod from which somebody took the claim's id while nobody led. The Slot of the claim is on the pod's
-    /// machine and names the proc, whose name the pod has. The pod's machine is unknown if the pod cannot be decoded either.
+    /// The claim of a pod from which somebody took the claim's id while no operator led. It is the claim on the pod's
+    /// machine that names the proc of the pod. If the pod cannot be decoded either, its machine is unknown, and all
+    /// machines are searched.
     fn claim_taken_off(&self, facts: &PodFacts) -> Option<ClaimId> {
         self.jobs.get(&facts.job).filter(|cluster| facts.tracked && cluster.owns(facts))?;
         let own = |claim: &&Claim| claim.last.job.uid == facts.job && claim.last.proc == facts.proc;
@@ -55,8 +56,8 @@ impl Pool {
         claim.map(|claim| claim.id.clone())
     }
 
-    /// What a pod requests beyond its slot, since admission added to it (a sidecar, a `LimitRange`'s default, a `RuntimeClass`'s
-    /// overhead): the node has that much less to carve.
+    /// Counts what a pod requests beyond its slot because admission added to it (a sidecar, a `LimitRange`'s default, a
+    /// `RuntimeClass`'s overhead). That much less can be carved from the node.
     fn count_beyond_slot(&mut self, name: &SlotName, facts: &PodFacts) {
         let slot = self.slots.get(name).filter(|_| !facts.is_over());
         let beyond = slot.map(|slot| facts.requests.beyond(slot.resources())).unwrap_or_default();
@@ -68,8 +69,8 @@ impl Pool {
         }
     }
 
-    /// An earlier leader left two claims for one proc, since the slot of the first could not be deleted before the second was
-    /// made: the proc is that one's whose pod it is.
+    /// Resolves two claims for one proc. An earlier leader made the second because the slot of the first could not be
+    /// deleted. The proc belongs to the claim whose pod this is.
     fn give_to_whose_pod_it_is(&mut self, facts: &PodFacts) {
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| !self.synced) else { return };
         let own = slot.claim().last.job.uid == facts.job && slot.claim().last.proc == facts.proc;
@@ -89,8 +90,9 @@ impl Pool {
         self.slots_changed(&[name, other]);
     }
 
-    /// An earlier leader recorded that a proc has ended or is held, and containers of its pod run on in the slot of its claim.
-    /// Anybody may write the labels of a pod, so the pod must have the namespace and the name that the operator chose.
+    /// Adopts what is left of a pod whose proc's end or hold an earlier leader recorded, and whose containers still run
+    /// in the slot of its claim. Anybody may write labels, so the pod must have the namespace and the name that the
+    /// operator chose.
     fn adopt_remains(&mut self, facts: &PodFacts, now: Time) {
         let booked = |cluster: &Job| cluster.is_done(facts.proc) || cluster.on_hold.contains_key(&facts.proc);
         let ours = |cluster: &Job| cluster.owns(facts) && booked(cluster);
@@ -110,7 +112,7 @@ impl Pool {
         }
     }
 
-    /// Lets go of what is left of a slot's pod: its claim has no pod any more.
+    /// Notes that nothing is left of a slot's pod: the claim has no pod any more.
     pub fn let_remains_go(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.pod_is_over();
@@ -122,21 +124,21 @@ impl Pool {
         }
     }
 
-    /// Whether something is left of a pod of a job's procs that have ended.
+    /// Whether containers may still run of pods of the job's ended procs.
     pub fn has_remains(&self, job: &JobUid) -> bool {
         let left = |slot: &Slot| slot.claim().last.job.uid == *job && slot.has_ended();
         let slots = self.jobs.get(job).into_iter().flat_map(|cluster| &cluster.remains);
         slots.filter_map(|name| self.slots.get(name)).any(left)
     }
 
-    /// The slot whose present proc this pod is. The labels alone prove nothing, since anybody may write them: namespace,
-    /// name and claim must be those that the operator itself chose.
+    /// The slot whose present proc runs in this pod. Labels alone prove nothing, since anybody may write them:
+    /// namespace, name and claim must be those that the operator chose.
     fn slot_for(&self, facts: &PodFacts) -> Option<SlotName> {
         let slot = self.slot_of(&facts.claim)?;
         let claim = &slot.claim();
         let same_pod = match slot.activation() {
             Activation::Vacant => false,
-            // One that was let go stays in the way of its proc's next pod, which has the same name, until it is gone.
+            // A pod whose finalizer was taken off blocks the name of the proc's next pod until the pod is gone.
             Activation::Assigned | Activation::Requested { .. } => {
                 !self.released.contains_key(&facts.pod.uid)
             }
@@ -150,13 +152,13 @@ impl Pool {
             .then(|| slot.name().clone())
     }
 
-    /// Whether a pod lives under a claim that is for another proc by now, since somebody edited it while nobody led: what the
-    /// claim holds is that pod's, and the claim is used for nobody else.
+    /// Whether a pod lives under a claim that serves another proc now, because somebody edited the claim while no
+    /// operator led. The claim's resources are that pod's, and the claim is not used for another.
     pub fn has_stray_pod(&self, claim: &ClaimId) -> bool {
         self.orphans.values().any(|pod| pod.claim == *claim && !pod.is_over())
     }
 
-    /// A pod that bears our marks under no live claim. Alive it holds resources all the same.
+    /// Keeps a pod that has the operator's marks but no live claim. While it lives, it holds resources of its machine.
     fn orphan(&mut self, facts: PodFacts, now: Time) {
         self.keep_earlier_pod(&facts);
         let uid = facts.pod.uid.clone();
@@ -190,7 +192,7 @@ impl Pool {
         }
     }
 
-    /// Takes note of what is left of a pod whose proc's end is booked: whoever deletes the pod now changes nothing about how
+    /// Notes what is left of a pod whose proc's end is booked. A deletion of the pod changes nothing any more about how
     /// the proc ended.
     fn pod_ends(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
         self.edit_slot(name, |slot| slot.pod_ends(facts, now));
@@ -207,7 +209,7 @@ impl Pool {
         let ran = slot.running().map_or(0, |running| running.run_time(now).as_secs());
         let lost = i64::try_from(ran).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
-            // Others may have waited for it to retire.
+            // Other jobs may have waited for this one to retire.
             machine.looked_at = None;
             // `TotalMachineDrainingBadput`: "it is assumed that jobs are evicted without checkpointing".
             if let Some(draining) = machine.draining.as_mut().filter(|_| for_drain)
@@ -217,7 +219,7 @@ impl Pool {
             }
         }
         let hold = slot.held_for().or_else(|| facts.hold.clone());
-        // What the job was edited for meanwhile is not held against it.
+        // If the job was edited meanwhile, the reason for the hold may be gone.
         let edited = |job: &Job| slot.running().is_some_and(|running| running.is_of_before(job.generation));
         let as_it_was = self.jobs.get(&facts.job).is_some_and(|job| !edited(job));
         self.keep_remains(name, &facts.job);
@@ -234,9 +236,9 @@ impl Pool {
         }
     }
 
-    /// Books the end of a slot's pod that its kubelet has not confirmed and never will: it is certain that nothing of it runs.
-    /// An end of the program that only wanted the pod's last phase does not count: a kubelet that evicts a pod says so with that
-    /// phase, and no more than that phase tells its victim from a program that ended by itself.
+    /// Books the end of a slot's pod that no kubelet has confirmed or will confirm, since it is certain that nothing of
+    /// it runs. If the program was seen to end but the pod had no final phase yet, that end does not count: only the
+    /// final phase would tell an eviction by the kubelet from an end by itself.
     pub fn pod_lost(&mut self, name: &SlotName, why: &str, now: Time) {
         let Some(slot) = self.slots.get(name) else { return };
         let Some(running) = slot.active() else { return };
@@ -250,7 +252,7 @@ impl Pool {
         self.pod_ended(name, &facts, End::Evicted { why: why.into() }, now);
     }
 
-    /// Whether the proc is to run at some time.
+    /// Whether the proc is still to run at some time.
     fn is_wanted(&self, facts: &PodFacts) -> bool {
         self.jobs.get(&facts.job).is_some_and(|cluster| {
             let counted = cluster.spec.as_ref().is_some_and(|spec| facts.proc < spec.count);
@@ -258,14 +260,14 @@ impl Pool {
         })
     }
 
-    /// `WANT_HOLD`: a proc that was sent away does not run again until its job is edited.
+    /// Holds a proc that was sent away (`WANT_HOLD`): it does not run again until its job is edited.
     fn hold_proc(&mut self, facts: &PodFacts, hold: HoldReason) {
         self.keep_earlier_pod(facts);
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         let mut slots: Vec<SlotName> = cluster.active.remove(&facts.proc).into_iter().collect();
         let (key, proc) = (cluster.key.clone(), facts.proc);
         if !cluster.is_held_for(hold.code) {
-            // What others wait for was in vain here.
+            // Other procs of the job may wait for what failed here.
             slots.extend(cluster.active.values().cloned());
         }
         let note = format!("proc {proc} is held: {hold}");
@@ -275,7 +277,7 @@ impl Pool {
         self.warn(&key, "ProcHeld", "Hold", note);
     }
 
-    /// Books a proc's end: done for good, or idle again.
+    /// Books the end of a run: the proc is done, or idle again.
     pub(crate) fn proc_ended(&mut self, facts: &PodFacts, end: End, now: Time) {
         if !self.jobs.contains_key(&facts.job) {
             return;
@@ -285,7 +287,7 @@ impl Pool {
         if cluster.is_done(facts.proc) {
             return;
         }
-        // Another slot may be about to run it again.
+        // Another slot may be about to run the proc again.
         let other = cluster.active.remove(&facts.proc);
         self.slots_changed(&other);
         let (proc, pod) = (facts.proc, &facts.pod.name);
@@ -312,7 +314,7 @@ impl Pool {
         }
     }
 
-    /// Keeps in mind that a pod is there which has the name of its proc's next pod.
+    /// Notes that a pod exists which has the name of the proc's next pod.
     fn keep_earlier_pod(&mut self, facts: &PodFacts) {
         if let Some(cluster) = self.jobs.get_mut(&facts.job)
             && cluster.owns(facts)
@@ -322,7 +324,7 @@ impl Pool {
         }
     }
 
-    /// A pod is gone: its proc's next pod may have the name.
+    /// Notes that a pod is gone: the proc's next pod may have the name.
     fn forget_earlier_pod(&mut self, facts: &PodFacts) {
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         if cluster.earlier_pods.get(&facts.proc) == Some(&facts.pod.uid) {
@@ -332,7 +334,7 @@ impl Pool {
         }
     }
 
-    /// Books a proc as done with an exit code, and tells what a code other than 0 comes from.
+    /// Books a proc as done with an exit code. If the code is not 0, warns people with `failure`.
     fn proc_done(&mut self, facts: &PodFacts, code: i32, failure: String, now: Time) {
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         cluster.first_start.get_or_insert(now);
@@ -357,7 +359,7 @@ impl Pool {
         }
     }
 
-    /// A proc that could not run is idle again, and waits before it is tried again.
+    /// Makes a proc that could not run idle again. It waits before it is tried again.
     pub(crate) fn send_back(&mut self, job: &JobUid, proc: u32, now: Time) {
         let Some(cluster) = self.jobs.get_mut(job) else { return };
         cluster.active.remove(&proc);
@@ -382,7 +384,7 @@ impl Pool {
         self.orphans_granted.remove(uid);
         self.released.remove(uid);
         self.drop_outside(uid);
-        // Gone without an end that was seen: somebody took the finalizer off. The pod is over, its work is lost.
+        // The pod went and no end was seen: somebody took the finalizer off. The run is over, and its work is lost.
         if let Some(name) = slot {
             let end = facts.end.clone().filter(|_| facts.is_over());
             let end = end.unwrap_or(End::Evicted { why: "its pod was deleted".into() });
@@ -395,7 +397,7 @@ impl Pool {
     }
 
     pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef, now: Time) {
-        // The answer may be late: by now the claim may be used for another proc, whose pod has another name.
+        // The answer may be late: the claim may serve another proc now, whose pod has another name.
         if let Some(slot) = self.slots.get_mut(name)
             && slot.claim().id == *claim
             && *slot.claim().pod_name() == *pod.name
@@ -449,7 +451,7 @@ impl Pool {
         }
     }
 
-    /// The slot, if it carries this claim for this proc: answers may be late.
+    /// The slot, if it still has this claim for this proc. Answers may be late.
     fn claimed_mut(&mut self, name: &SlotName, (claim, proc): (&ClaimId, &ProcId)) -> Option<&mut Slot> {
         self.slots
             .get_mut(name)

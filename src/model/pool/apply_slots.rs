@@ -1,4 +1,4 @@
-//! Events into the pool: objects of slots.
+//! Events about Slot objects.
 
 use super::Pool;
 use super::event::SlotFacts;
@@ -19,12 +19,12 @@ impl Pool {
         if let (None, None, Some(claim), false) =
             (facts.name.dynamic, &facts.claim, self.deleted_claim(&facts.name).cloned(), unheard)
         {
-            // A static slot's object stays when its claim goes.
+            // The object of a static slot stays when its claim is taken off.
             self.forget_deleted(&facts.name, &claim);
             self.slot_deleted(&facts.name, &claim, now);
         }
         if let Some(slot) = self.slots.get_mut(&facts.name) {
-            // Somebody edited the claim, or took it off: what was decided is written again.
+            // If somebody edited the claim or took it off, it is written again.
             let same = facts.claim.is_some_and(|claim| {
                 claim.id == slot.claim().id
                     && claim.last.proc_id() == slot.claim().last.proc_id()
@@ -40,7 +40,7 @@ impl Pool {
         }
         match facts.claim {
             Some(claim) if self.is_deleted(&facts.name, &claim.id) => {}
-            // A claim that was made for another slot is none of ours.
+            // A claim that was made for another slot is not adopted.
             Some(claim) if !self.synced && claim.id.is_of(&facts.name) => {
                 self.adopt(SlotFacts { claim: None, ..facts }, claim, now);
             }
@@ -54,7 +54,7 @@ impl Pool {
         }
     }
 
-    /// Takes a slot over from an earlier leader, with the claim that it wrote.
+    /// Takes over a slot from an earlier leader, with the claim that the leader wrote.
     fn adopt(&mut self, facts: SlotFacts, claim: Claim, now: Time) {
         let name = facts.name;
         if !self.machines.contains_key(&name.machine) {
@@ -66,7 +66,7 @@ impl Pool {
             machine.stand(&name, now);
         }
         let removed = self.jobs.get(&claim.last.job.uid).is_none_or(|cluster| cluster.removing);
-        // The pod of a job that is gone may still run in it.
+        // If the job is gone, its pod may still run in the slot.
         let assigned = self.jobs.get_mut(&claim.last.job.uid).is_none_or(|cluster| {
             let over = cluster.is_done(claim.last.proc) || cluster.on_hold.contains_key(&claim.last.proc);
             let free = !over && !cluster.active.contains_key(&claim.last.proc);
@@ -90,7 +90,7 @@ impl Pool {
             slot.object_is_gone();
         }
         if name.dynamic.is_none() {
-            // A static slot has an object as long as it stands.
+            // A static slot has an object as long as the layout has the slot.
             self.changed(Change::SlotObject(name));
         }
         if let Some(claim) = claim {
@@ -102,7 +102,7 @@ impl Pool {
         });
     }
 
-    /// Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
+    /// Writes a live claim again whose Slot somebody deleted: only the operator ends claims.
     pub(super) fn write_again(&mut self, name: &SlotName, is_live: impl Fn(&Slot) -> bool) {
         if let Some(slot) = self.slots.get_mut(name).filter(|slot| is_live(slot)) {
             slot.claim_is_due();

@@ -1,7 +1,7 @@
-//! Editing methods: how the deciders change what the pool holds.
+//! Editing methods, by which the deciders change what the pool holds.
 //!
-//! Each hands the object to a closure, compares what others depend on before and after, and names the changes that it finds;
-//! the table in `marks` says what follows. A caller cannot forget a mark.
+//! Each method hands an object to a closure, compares before and after what others depend on, and names the changes
+//! that it finds. The table in `marks` says what follows. So a caller cannot forget a mark.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::marks::Change;
 use super::slot::{Activation, Record, Removal, Slot, State, Unclaimed};
 use super::waits::Waits;
 
-/// What the next step of a claimed slot depends on, of all that an edit may change.
+/// The parts of a claimed slot on which its next step depends, and which an edit may change.
 #[derive(PartialEq)]
 struct SlotFace {
     activation: Activation,
@@ -29,7 +29,7 @@ impl SlotFace {
     }
 }
 
-/// What others see of a machine.
+/// The parts of a machine that other code depends on.
 struct MachineFace {
     offer: Offer,
     policy: Option<PolicyName>,
@@ -50,7 +50,7 @@ impl MachineFace {
     }
 }
 
-/// Whether two are the same drain, and whether claims may go on for as long.
+/// Whether both are the same drain; and whether jobs may still go on and fill in as before.
 fn same_drain(before: Option<&Draining>, after: Option<&Draining>) -> (bool, bool) {
     match (before, after) {
         (None, None) => (true, true),
@@ -63,7 +63,8 @@ fn same_drain(before: Option<&Draining>, after: Option<&Draining>) -> (bool, boo
 }
 
 impl Pool {
-    /// Changes a claimed slot. Where its claim, record or pod is another then, the slot is looked at.
+    /// Changes a claimed slot. If its activation, record or removal changed, the slot is marked; a changed latched
+    /// value is marked as well.
     pub fn edit_slot<T>(&mut self, name: &SlotName, edit: impl FnOnce(&mut Slot) -> T) -> Option<T> {
         let slot = self.slots.get_mut(name)?;
         let (before, latched) = (SlotFace::of(slot), slot.latched().to_vec());
@@ -78,13 +79,14 @@ impl Pool {
         Some(result)
     }
 
-    /// Changes a claimed slot that the caller is driving: nothing is marked, since the driver looks again until the slot rests.
+    /// Changes a claimed slot that the caller drives. Nothing is marked, since the caller looks at the slot until it
+    /// rests.
     pub fn step_slot<T>(&mut self, name: &SlotName, edit: impl FnOnce(&mut Slot) -> T) -> Option<T> {
         self.slots.get_mut(name).map(edit)
     }
 
-    /// A claimed slot has taken transitions and rests. Its status is written, unless its next state is a matter of moments:
-    /// telling that a slot is Idle whose pod is about to be made would cost a write for each proc.
+    /// A claimed slot has taken transitions and rests. Its status is written, unless its next state will come in a
+    /// moment: writing that a slot is Idle whose pod is about to be created would cost a write for each proc.
     pub fn slot_rests(&mut self, name: &SlotName) {
         let Some(machine) = self.machines.get(&name.machine) else {
             return;
@@ -97,7 +99,7 @@ impl Pool {
         self.changed(Change::Rests { slot: name, seen, passing });
     }
 
-    /// Changes a machine. What others see of it is compared: whether it offers anything, its policy, its drain.
+    /// Changes a machine. If its offer, policy or drain changed, what depends on that is marked.
     pub fn edit_machine<T>(&mut self, name: &MachineName, edit: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         let machine = self.machines.get_mut(name)?;
         let before = MachineFace::of(machine);
@@ -123,12 +125,13 @@ impl Pool {
         Some(result)
     }
 
-    /// A machine, to keep ads with it that were made of it: they are no part of what the machine is.
+    /// Gives access to a machine in order to store ads that were made of it. The ads are not part of the machine, so
+    /// that nothing is marked.
     pub fn keep_ads<T>(&mut self, name: &MachineName, keep: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         self.machines.get_mut(name).map(keep)
     }
 
-    /// Changes a machine slot that nobody has claimed. Where its state is another then, its object shows so.
+    /// Changes an unclaimed machine slot. If its state changed, its object is written.
     pub fn edit_machine_slot<T>(
         &mut self,
         name: &SlotName,
@@ -149,7 +152,8 @@ impl Pool {
         Some(result)
     }
 
-    /// Changes a job. Where another answer stands to whether it can be matched, what it waits for and whether its pods are refused, its status shows so.
+    /// Changes a job. If the answer to whether it can be matched, what it waits for, or whether its pods are refused
+    /// changed, its status is written.
     pub fn edit_job<T>(&mut self, uid: &JobUid, edit: impl FnOnce(&mut Job) -> T) -> Option<T> {
         let job = self.jobs.get_mut(uid)?;
         let face = |job: &Job| -> (Matchable, Option<Waits>, Option<Arc<str>>) {
@@ -163,7 +167,7 @@ impl Pool {
         Some(result)
     }
 
-    /// Changes a submitter as an admin would, without an object.
+    /// Changes a submitter as an admin would, without a Submitter object.
     #[cfg(test)]
     pub fn edit_submitter(&mut self, name: &str, edit: impl FnOnce(&mut super::Submitter)) {
         let name = name.into();
@@ -171,7 +175,7 @@ impl Pool {
         self.changed(Change::SubmitterSet(&name));
     }
 
-    /// Changes what became of a DrainRequest. Where its phase is another then, its status shows so, and people are told.
+    /// Changes the state of a DrainRequest. If its phase changed, its status is written, and people are told.
     pub fn edit_drain<T>(&mut self, request: &Arc<str>, edit: impl FnOnce(&mut Drain) -> T) -> Option<T> {
         let drain = self.drains.get_mut(request)?;
         let before = drain.phase.clone();

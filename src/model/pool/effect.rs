@@ -1,4 +1,4 @@
-//! What the deciders ask of the shell.
+//! Effects: what the deciders ask the shell to do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,106 +13,108 @@ use super::slot::Claim;
 use super::stuck::{FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, STARTD_HELD_JOB};
 use super::time::Time;
 
-/// One call, or one thing to tell.
+/// One call to make, or one thing to tell people.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Make the Slot object, or bring its claim up to date.
+    /// Create the Slot object, or update its claim.
     WriteSlot {
         /// The slot.
         slot: SlotName,
-        /// What it holds.
+        /// The resources that the slot holds.
         resources: Resources,
         /// The claim.
         claim: Claim,
-        /// The Slot was written before: whatever it carries now is replaced. A new claim never replaces another, which may
-        /// be that of a former leader.
+        /// Whether the Slot was written before: then whatever claim it has now is replaced. A new claim never replaces
+        /// another, which may be a former leader's.
         again: bool,
     },
-    /// Delete the Slot object; take the claim off that of a static slot.
+    /// Delete the Slot object; for a static slot, take the claim off its object.
     DeleteSlot {
         /// The slot.
         slot: SlotName,
-        /// The claim that is over; none for an object that nobody here knows.
+        /// The claim that is over; `None` for an object that the pool does not know.
         claim: Option<ClaimId>,
-        /// Those before it, over too, that a static slot's object may still carry: it was never written in their place.
+        /// Earlier claims that are over, too, and that a static slot's object may still have, because no later claim
+        /// was written.
         before: Vec<ClaimId>,
     },
-    /// Make the pod of a proc. Only asked for once the claim is written.
+    /// Create the pod of a proc. Only asked for once the claim is written.
     CreatePod(PodPlan),
     /// Delete a pod.
     DeletePod {
         /// The pod.
         pod: PodRef,
-        /// Whose it is, so that a failure can be decided again.
+        /// The pod's slot, so that the deletion can be decided again if it fails.
         slot: Option<SlotName>,
-        /// The grace in seconds; the pod's own where none is given. A pod that is being deleted may be deleted again with a
-        /// shorter one: Kubernetes shortens what is left, and never lengthens it.
+        /// The grace period in seconds; `None` for the pod's own. A pod that is being deleted may be deleted again with
+        /// a shorter grace period: Kubernetes shortens the rest, and never lengthens it.
         grace: Option<u32>,
-        /// The grace period of an earlier deletion that lets the pod run for longer: written on the pod first, since the API
-        /// server forgets that period and a kubelet that has begun to end the pod keeps to it.
+        /// The grace period of an earlier deletion, if it lets the pod run for longer. It is written on the pod first,
+        /// because the API server forgets it, while a kubelet that has begun to end the pod keeps to it.
         granted: Option<Duration>,
-        /// Only while this node is gone or out of service, which is asked of the API server first: the watch that told may be
-        /// behind, and the node back and running the pod.
+        /// If set, delete only if this node is gone or out of service, which the API server is asked first: the watch
+        /// may be behind, and the node back and running the pod.
         off: Option<MachineName>,
-        /// Why it is evicted: said on the pod before it is deleted. None where its end is what its user asked for, and where
-        /// it was said before.
+        /// Why the pod is evicted; written on the pod before it is deleted. `None` if the pod's user wants it to end,
+        /// or if the pod has the reason already.
         why: Option<Vacate>,
     },
-    /// Ask the agent of the pod's node to suspend the pod's processes, or to let them go on. That it did is heard in the
-    /// machine's report.
+    /// Ask the agent of the pod's node to suspend the pod's processes, or to let them continue. The machine's report
+    /// will show that the agent did.
     Suspend {
         /// The pod.
         pod: PodRef,
-        /// The slot that it runs in, so that a failure can be decided again.
+        /// The slot in which the pod runs, so that the request can be decided again if it fails.
         slot: SlotName,
-        /// Suspend; else continue.
+        /// True to suspend, false to continue.
         suspended: bool,
     },
-    /// Ask the agent of the pod's node to kill the pod's processes: the kubelet has not within `KILLING_TIMEOUT`.
+    /// Ask the agent of the pod's node to kill the pod's processes, because the kubelet has not ended them, or will end
+    /// them much later.
     KillByAgent {
         /// The pod.
         pod: PodRef,
-        /// The slot that it runs in, so that a failure can be decided again.
+        /// The slot in which the pod runs, so that the request can be decided again if it fails.
         slot: SlotName,
     },
-    /// Make the backfill pod of a slot.
+    /// Create the backfill pod of a slot.
     CreateBackfill(Box<backfill::Plan>),
-    /// Look whether the backfill pod of a slot is there, which no watch has shown.
+    /// Look up the backfill pod of a slot, which no watch has shown.
     LookForBackfill {
         /// The slot.
         slot: SlotName,
-        /// The namespace that it is made in.
+        /// The namespace of the pod.
         namespace: Arc<str>,
     },
     /// Delete a backfill pod.
     DeleteBackfill {
         /// The pod.
         pod: PodRef,
-        /// Its machine, so that a failure can be decided again.
+        /// The pod's machine, so that the deletion can be decided again if it fails.
         machine: MachineName,
-        /// The grace in seconds; the pod's own where none is given.
+        /// The grace period in seconds; `None` for the pod's own.
         grace: Option<u32>,
-        /// Only while the machine's node is gone or out of service, as in [`Effect::DeletePod`].
+        /// Whether to delete only if the machine's node is gone or out of service, as in [`Effect::DeletePod`].
         off: bool,
     },
-    /// Ask the agent of a machine for a benchmark run that begins no earlier than `asked`. A machine without a report has
-    /// nobody to run one: nothing comes of it.
+    /// Ask the agent of a machine for a benchmark run that begins no earlier than `asked`. If the machine has no
+    /// report, nothing comes of it.
     Benchmark {
         /// The machine.
         machine: MachineName,
-        /// When it was asked for: the run is done once the report has benchmarks of this time or later.
+        /// When the run was asked for. It is done once the report has benchmarks of this time or later.
         asked: Time,
-        /// What those before it measured, on average.
+        /// The averages of the earlier runs.
         so_far: Option<Benchmarks>,
     },
-    /// Look whether a pod is there that was made and that no watch has shown.
+    /// Look up a pod that was created and that no watch has shown.
     LookAtPod {
         /// The pod.
         pod: PodRef,
-        /// The slot that it runs in.
+        /// The slot in which the pod runs.
         slot: SlotName,
     },
-    /// Read the Lease of a machine's agent: whether it was renewed since a watch last told of it.
+    /// Read the Lease of a machine's agent, to find a renewal that no watch has shown.
     ReadAgentLease {
         /// The machine.
         machine: MachineName,
@@ -121,19 +123,19 @@ pub enum Effect {
     UntrackPod {
         /// The pod.
         pod: PodRef,
-        /// Delete it too.
+        /// Whether to delete the pod, too.
         delete: bool,
     },
-    /// Put the finalizer on a job that has been accepted.
+    /// Put the operator's finalizer on a job that was accepted.
     AddJobFinalizer(JobKey),
-    /// Take the finalizer off a job that is being deleted and has nothing left.
+    /// Take the operator's finalizer off a job that is being deleted and has no claims and pods left.
     RemoveJobFinalizer(JobKey),
-    /// Tell the people who look at an object.
+    /// Tell something to the people who look at an object.
     Tell(Notice),
 }
 
-/// Why a pod is evicted, as its condition `DisruptionTarget` says it: to its user, and to failure policies, which count such
-/// an end as none of the program's own.
+/// Why a pod is evicted, as its condition `DisruptionTarget` says: for its user, and for failure policies, by which
+/// such an end is not the program's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vacate {
     /// The reason in one word.
@@ -142,18 +144,18 @@ pub struct Vacate {
     pub message: Arc<str>,
 }
 
-/// `HTCondor`'s own names for why a job had to leave its machine, each a `VacateReasonCode`.
+/// HTCondor's names for the reasons for which a job had to leave its machine. Each has a `VacateReasonCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VacateReason {
-    /// 6: the kubelet cannot make a container of the pod.
+    /// 6: the kubelet cannot create a container of the pod.
     FailedToCreateProcess,
-    /// 35: the kubelet cannot have an image of the pod.
+    /// 35: the kubelet cannot pull an image of the pod.
     InvalidDockerImage,
     /// 21: `PREEMPT` was true, and `WANT_HOLD` too.
     StartdHeldJob,
-    /// 1008: the claim is lost, or its lease has run out.
+    /// 1008: the claim is lost, or its lease has expired.
     ReconnectFailed,
-    /// 1010: an admin asked for it.
+    /// 1010: an admin asked the job to leave.
     StartdVacateCommand,
     /// 1011: `PREEMPT` was true.
     StartdPreemptExpression,
@@ -170,7 +172,7 @@ pub enum VacateReason {
 }
 
 impl VacateReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 11] = [
         Self::FailedToCreateProcess,
         Self::InvalidDockerImage,
@@ -185,29 +187,29 @@ impl VacateReason {
         Self::StartdPreemptingClaimUserPrio,
     ];
 
-    /// Those for which a proc is held, with the `HoldReasonCode` that it has then: the same number.
+    /// The reasons for which a proc is held, each with its `HoldReasonCode`, which is the same number.
     pub const HOLDS: [(Self, i64); 3] = [
         (Self::FailedToCreateProcess, FAILED_TO_CREATE_PROCESS),
         (Self::StartdHeldJob, STARTD_HELD_JOB),
         (Self::InvalidDockerImage, INVALID_DOCKER_IMAGE),
     ];
 
-    /// What a proc is held for with a `HoldReasonCode`.
+    /// The reason for which a proc is held with this `HoldReasonCode`.
     pub fn of_hold(code: i64) -> Option<Self> {
         Self::HOLDS.into_iter().find(|(_, known)| *known == code).map(|(reason, _)| reason)
     }
 
-    /// The `HoldReasonCode` of a proc that is held for it, if one is.
+    /// The `HoldReasonCode` of a proc that is held for this reason; `None` if procs are not held for it.
     pub fn hold_code(self) -> Option<i64> {
         Self::HOLDS.into_iter().find(|(reason, _)| *reason == self).map(|(_, code)| code)
     }
 
-    /// The one of that name.
+    /// The reason with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.name() == name)
     }
 
-    /// The name, for conditions.
+    /// The reason's name, for conditions.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FailedToCreateProcess => "FailedToCreateProcess",
@@ -225,7 +227,7 @@ impl VacateReason {
     }
 }
 
-/// Everything the shell needs to make a pod, beside the job's template.
+/// Everything that the shell needs to create a pod, besides the job's template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodPlan {
     /// The job.
@@ -234,49 +236,49 @@ pub struct PodPlan {
     pub proc: ProcId,
     /// The slot.
     pub slot: SlotName,
-    /// The job's part of what the slot holds: the pod's requests and limits.
+    /// The job's part of the slot's resources: the pod's requests and limits.
     pub resources: Resources,
-    /// The lease of the claim, in whole seconds: for how long its node may be silent.
+    /// The lease of the claim, in whole seconds: how long its node may be silent.
     pub lease: Duration,
     /// The claim.
     pub claim: Claim,
-    /// Taints to tolerate.
+    /// Taints that the pod tolerates.
     pub tolerations: Vec<Toleration>,
-    /// The slot's name and the job's id, for the process in the pod.
+    /// Environment variables with the slot's name and the job's id, for the program.
     pub environment: BTreeMap<Arc<str>, String>,
 }
 
-/// What a Kubernetes event is about.
+/// The object that a Kubernetes event is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// An HTCJob.
     Job(JobKey),
     /// A `NodePolicy`.
     Policy {
-        /// Its name.
+        /// The object's name.
         name: PolicyName,
-        /// Its uid.
+        /// The object's uid.
         uid: Arc<str>,
     },
     /// A Negotiator.
     Negotiator {
-        /// Its name.
+        /// The object's name.
         name: Arc<str>,
-        /// Its uid.
+        /// The object's uid.
         uid: Arc<str>,
     },
     /// A `SubmitPolicy`.
     SubmitPolicy {
-        /// Its name.
+        /// The object's name.
         name: Arc<str>,
-        /// Its uid.
+        /// The object's uid.
         uid: Arc<str>,
     },
     /// A `DrainRequest`.
     Drain {
-        /// Its name.
+        /// The object's name.
         name: Arc<str>,
-        /// Its uid.
+        /// The object's uid.
         uid: Arc<str>,
     },
 }
@@ -294,32 +296,32 @@ impl Subject {
     }
 }
 
-/// A Kubernetes event.
+/// A Kubernetes event for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What it is about.
+    /// The object that the event is about.
     pub about: Subject,
     /// Whether something is wrong.
     pub warning: bool,
     /// The reason in one word.
     pub reason: &'static str,
-    /// What was done, in one word.
+    /// The action in one word.
     pub action: &'static str,
-    /// The story.
+    /// The text of the event.
     pub note: String,
 }
 
-/// An object whose status no longer says what is so. What it should say follows from the pool at the time of writing, so
-/// that many changes cost one write.
+/// An object whose status must be written again. The new status follows from the pool at the time of writing, so that
+/// many changes cost one write.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Document {
     /// An HTCJob's status.
     Job(super::ids::JobUid),
-    /// A Slot: its status, and the existence of a static slot's.
+    /// A Slot: its status; for a static slot also whether the object exists.
     Slot(SlotName),
-    /// A `PartitionableSlot`, with its existence.
+    /// A `PartitionableSlot`: its status, and whether the object exists.
     PartitionableSlot(SlotName),
-    /// A Submitter, with its existence.
+    /// A Submitter: its status, and whether the object exists.
     Submitter(super::ids::SubmitterName),
     /// A `GroupQuota`'s status; the object's name.
     Group(Arc<str>),
@@ -336,7 +338,8 @@ pub enum Document {
 }
 
 impl Document {
-    /// The object that shows what claims hold: that of the partitionable slot of a dynamic one, or a static slot's own.
+    /// The object that shows what claims on the slot hold: for a dynamic slot its PartitionableSlot, for a static slot
+    /// its own Slot.
     pub fn of_holder(slot: &SlotName) -> Self {
         match slot.dynamic {
             Some(_) => Self::PartitionableSlot(SlotName { dynamic: None, ..slot.clone() }),

@@ -1,4 +1,4 @@
-//! What happens: the only way in which the world changes the pool.
+//! Events: the only way in which the outside world changes the pool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,93 +29,93 @@ use super::time::Time;
 /// Something that happened, as a shell reports it.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A node is there, or changed.
+    /// A node appeared or changed.
     Machine(MachineFacts),
     /// A node was deleted.
     MachineGone(MachineName),
-    /// This `ClusterId` and those below it were given before, be it to jobs that are gone.
+    /// This `ClusterId` and all below it were given before, perhaps to jobs that are gone.
     ClustersGiven(i64),
     /// A node's kubelet renewed its Lease.
     Heartbeat {
         /// The node.
         machine: MachineName,
-        /// For how long that says that it lives.
+        /// How long the renewal counts as a sign of life.
         ttl: Duration,
     },
-    /// A node has no Lease any more: nothing can be concluded from its silence.
+    /// A node's Lease is gone: nothing can be concluded from its silence.
     HeartbeatsEnded(MachineName),
-    /// The agent of a machine reports, for the first time or something else than before.
+    /// The agent of a machine reported for the first time, or something new.
     Report(ReportFacts),
-    /// A machine's report is gone: nobody senses on it any more.
+    /// A machine's report is gone: no agent senses there any more.
     ReportGone(MachineName),
     /// The agent of a machine renewed its Lease.
     AgentHeartbeat {
         /// The machine.
         machine: MachineName,
-        /// For how long that says that it lives.
+        /// How long the renewal counts as a sign of life.
         ttl: Duration,
-        /// Which renewal it is, and what the agent promises with it.
+        /// The renewal, and what the agent promises with it.
         renewal: Renewal,
     },
-    /// The agent of a machine has no Lease any more: nothing can be concluded from its silence.
+    /// The Lease of a machine's agent is gone: nothing can be concluded from its silence.
     AgentHeartbeatsEnded(MachineName),
     /// A pod outside the pool holds resources of a node.
     ForeignPod {
         /// The pod.
         pod: PodUid,
-        /// Its node.
+        /// The pod's node.
         machine: MachineName,
-        /// What it requests.
+        /// What the pod requests.
         requests: Capacity,
     },
     /// A pod outside the pool ended or was deleted.
     ForeignPodGone(PodUid),
-    /// A backfill pod is there, or changed.
+    /// A backfill pod appeared or changed.
     Backfill(backfill::Facts),
-    /// A backfill pod is gone for good.
+    /// A backfill pod's object is gone.
     BackfillGone(MachineName, PodUid),
-    /// A pod of the pool is there, or changed.
+    /// A pod of the pool appeared or changed.
     Pod(PodFacts),
-    /// A pod of the pool is gone for good.
+    /// The object of a pod of the pool is gone.
     PodGone(PodFacts),
-    /// An HTCJob is there, or changed.
+    /// An HTCJob appeared or changed.
     Job(JobFacts),
-    /// An HTCJob is gone for good.
+    /// An HTCJob's object is gone.
     JobGone(JobUid),
-    /// A Slot object is there, or changed.
+    /// A Slot object appeared or changed.
     Slot(SlotFacts),
     /// A Slot object is gone.
     SlotGone {
         /// The slot.
         slot: SlotName,
-        /// The claim that it carried.
+        /// The claim that the object named.
         claim: Option<ClaimId>,
     },
-    /// A Submitter object is there, or changed.
+    /// A Submitter object appeared or changed.
     Submitter(SubmitterFacts),
     /// A Submitter object is gone: what an admin set is forgotten.
     SubmitterGone(SubmitterName),
-    /// A `GroupQuota` is there, or changed.
+    /// A `GroupQuota` appeared or changed.
     Group(Group),
     /// A `GroupQuota` is gone; the object's name.
     GroupGone(Arc<str>),
-    /// A `ConcurrencyLimit` is there, or changed.
+    /// A `ConcurrencyLimit` appeared or changed.
     Limit(LimitObject),
     /// A `ConcurrencyLimit` is gone; the object's name.
     LimitGone(Arc<str>),
-    /// A `NodePolicy` is there, or changed.
+    /// A `NodePolicy` appeared or changed.
     Policy(PolicyFacts),
     /// A `NodePolicy` is gone.
     PolicyGone(PolicyName),
-    /// A `DrainRequest` is there, or changed.
+    /// A `DrainRequest` appeared or changed.
     Drain(DrainFacts),
     /// A `DrainRequest` is gone; the object's name.
     DrainGone(Arc<str>),
-    /// A `SubmitPolicy` is there, or changed.
+    /// A `SubmitPolicy` appeared or changed.
     SubmitPolicy(SubmitPolicyFacts),
     /// A `SubmitPolicy` is gone; the object's name.
     SubmitPolicyGone(Arc<str>),
-    /// A Negotiator is there, or changed.
+    /// A Negotiator appeared or changed.
     Negotiator(NegotiatorFacts),
     /// A Negotiator is gone.
     NegotiatorGone(Arc<str>),
@@ -125,19 +125,19 @@ pub enum Event {
     Outcome(Outcome),
 }
 
-/// How an effect went.
+/// The outcome of an effect.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The Slot object carries this claim, for this proc.
+    /// The Slot object has this claim, for this proc.
     SlotWritten {
         /// The slot.
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
-        /// The proc, by which uses of one claim are told apart.
+        /// The proc. The same claim may be written once for each proc that it serves.
         proc: ProcId,
     },
-    /// The Slot object could not be written, or nobody knows whether it was.
+    /// The Slot object could not be written, or nobody knows whether it was written.
     SlotRefused {
         /// The slot.
         slot: SlotName,
@@ -145,21 +145,22 @@ pub enum Outcome {
         claim: ClaimId,
         /// The proc.
         proc: ProcId,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The Slot object that carried this claim is gone.
+    /// The Slot object that had this claim is gone.
     SlotDeleted {
         /// The slot.
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
-        /// It was there until now: a watch will tell that it went. One that was not may be made late yet.
+        /// Whether the object existed until now; a watch will then show that it went. If it did not exist, it may still
+        /// be created late.
         there: bool,
     },
-    /// The Slot object of a slot is not there.
+    /// The Slot object of a slot does not exist.
     SlotMissing(SlotName),
-    /// The pod was made, or was there already and is the one that was asked for.
+    /// The pod was created, or existed already and is the one that was asked for.
     PodCreated {
         /// The slot.
         slot: SlotName,
@@ -168,14 +169,14 @@ pub enum Outcome {
         /// The pod.
         pod: PodRef,
     },
-    /// A pod that was made, and that no watch has shown, is not there.
+    /// A pod that was created, and that no watch has shown, does not exist.
     PodMissing {
         /// The slot.
         slot: SlotName,
         /// The pod.
         pod: PodRef,
     },
-    /// The pod could not be made, or nobody knows whether it was.
+    /// The pod could not be created, or nobody knows whether it was created.
     PodRefused {
         /// The slot.
         slot: SlotName,
@@ -183,45 +184,45 @@ pub enum Outcome {
         claim: ClaimId,
         /// The proc.
         proc: ProcId,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The backfill pod of a slot was made, or was there already.
+    /// The backfill pod of a slot was created, or existed already.
     BackfillMade(SlotName),
-    /// The backfill pod of a slot, which no watch has shown, is not there.
+    /// The backfill pod of a slot, which no watch has shown, does not exist.
     BackfillMissing(SlotName),
-    /// The backfill pod of a slot was not made.
+    /// The backfill pod of a slot was not created.
     BackfillRefused {
         /// The slot.
         slot: SlotName,
-        /// Why.
+        /// The reason.
         why: String,
-        /// Whether that is known; or else it may have been made all the same.
+        /// Whether that is certain. If not, the pod may have been created all the same.
         certain: bool,
     },
-    /// The job's finalizer is in place.
+    /// The job has the operator's finalizer.
     JobFinalizerSet(JobUid),
-    /// The Lease of a machine's agent was read; none where there is none.
+    /// The Lease of a machine's agent was read.
     AgentLeaseRead {
         /// The machine.
         machine: MachineName,
-        /// Its last renewal.
+        /// The Lease's last renewal; `None` if there is no Lease.
         found: Option<Renewal>,
     },
-    /// A call failed for now; what it was for must be decided again.
+    /// A call failed for now; what the call was for must be decided again.
     Failed(Retry),
 }
 
-/// What to decide again.
+/// What must be decided again after a failed call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retry {
-    /// Deleting a pod, letting it go, or asking its agent for something, and the slot that it is in.
+    /// The deletion of a pod, taking its finalizer off, or a request to its agent; with the pod's slot.
     Pod(PodUid, Option<SlotName>),
-    /// Holding or releasing a job.
+    /// Putting the finalizer on a job, or taking it off.
     Job(JobUid),
-    /// Deleting a backfill pod.
+    /// The deletion of a backfill pod.
     Backfill(MachineName, PodUid),
-    /// Deleting a Slot.
+    /// The deletion of a Slot.
     Slot(SlotName),
     /// Reading the Lease of a machine's agent.
     AgentLease(MachineName),
@@ -233,46 +234,46 @@ pub enum Retry {
 pub struct PodFacts {
     /// The pod.
     pub pod: PodRef,
-    /// Its node.
+    /// The pod's node.
     pub machine: Option<MachineName>,
-    /// The job that it works for.
+    /// The job whose proc the pod runs.
     pub job: JobUid,
     /// The proc.
     pub proc: u32,
-    /// The claim under which it was made.
+    /// The claim under which the pod was created.
     pub claim: ClaimId,
-    /// Whether its containers have started.
+    /// Whether the pod's containers have started.
     pub running: bool,
-    /// When its main container did, as far as that is known.
+    /// When the main container started, as far as known.
     pub started: Option<Time>,
-    /// How its proc ended, if it has: with the main container, or with the pod.
+    /// How the proc has ended: with the main container, or with the pod. `None` while it has not.
     pub end: Option<End>,
-    /// Whether the proc counts as evicted for no other reason than that its pod was asked to go.
+    /// Whether the proc counts as evicted only because the pod was asked to go.
     pub told: bool,
-    /// What is left of the pod. Read only where `end` is known.
+    /// What is left of the pod. Only meaningful if `end` is known.
     pub remains: Remains,
-    /// What its proc is held for, as whoever deleted it wrote on it.
+    /// The reason for which the proc is held, as whoever deleted the pod wrote on it.
     pub hold: Option<HoldReason>,
-    /// Why it cannot start, if the kubelet says so.
+    /// Why the pod cannot start, if the kubelet says so.
     pub obstacle: Option<Arc<Obstacle>>,
-    /// Whether it is being deleted.
+    /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// The longest grace period of its deletions, as far as the pod shows them.
+    /// The longest grace period of the pod's deletions, as far as the pod shows them.
     pub grace: Option<Duration>,
     /// Whether the pod was taken off its kubelet: deleted by force, or declared over by the pod garbage collector.
     pub forced: Forced,
-    /// Whether somebody has said on the pod why it is disrupted.
+    /// Whether the pod's condition says already why the pod is disrupted.
     pub disrupted: bool,
-    /// The lease of its claim, as it carries it for the agent of its node.
+    /// The lease of the pod's claim, as written on the pod for the agent of its node.
     pub lease: Option<Duration>,
-    /// Whether our finalizer is on it.
+    /// Whether the operator's finalizer is on the pod.
     pub tracked: bool,
-    /// What it requests.
+    /// What the pod requests.
     pub requests: Capacity,
 }
 
 impl PodFacts {
-    /// A slot's pod of which nothing is known but that it was made.
+    /// The pod of a slot, of which only is known that it was created.
     pub(super) fn of_nothing(pod: PodRef, slot: &Slot) -> Self {
         Self {
             pod,
@@ -297,7 +298,7 @@ impl PodFacts {
         }
     }
 
-    /// Whether its proc has ended and its containers have too, so that the node has back what the pod held.
+    /// Whether the proc and all containers of the pod have ended, so that the node has the pod's resources back.
     pub fn is_over(&self) -> bool {
         self.end.is_some() && self.remains == Remains::Nothing
     }
@@ -306,25 +307,25 @@ impl PodFacts {
 /// What is left of a pod whose proc has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Remains {
-    /// Nothing: its kubelet has confirmed the end of all containers.
+    /// Nothing is left: the kubelet has confirmed the end of all containers.
     #[default]
     Nothing,
-    /// All containers have ended, and the kubelet says in a moment what the pod's last phase is, and whether the kubelet
-    /// itself ended the pod: until then the end is not certain.
+    /// All containers have ended. In a moment the kubelet will report the pod's final phase, which says whether the
+    /// kubelet itself ended the pod. Until then the end is not certain.
     Ending,
-    /// Another container runs on, and does so until the pod is deleted.
+    /// Another container still runs, until the pod is deleted.
     Others,
 }
 
-/// Whether a pod was taken off its kubelet, so that no kubelet has confirmed the end of its containers.
+/// Whether a pod was taken off its kubelet, so that no kubelet may have confirmed the end of its containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Forced {
-    /// It was not.
+    /// The pod was not taken off its kubelet.
     #[default]
     No,
-    /// It was, and no container was seen to run.
+    /// The pod was taken off its kubelet, and no container was seen to run.
     Idle,
-    /// It was, while a container ran.
+    /// The pod was taken off its kubelet while a container ran.
     Running,
 }
 
@@ -337,15 +338,15 @@ pub struct JobFacts {
     pub generation: i64,
     /// `metadata.creationTimestamp`.
     pub submitted: Time,
-    /// Who submitted it.
+    /// The user who submitted the job.
     pub owner: Arc<str>,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
-    /// What the object says and nothing acts on.
+    /// Parts of the spec that have no effect.
     pub warnings: Vec<Problem>,
-    /// It is being deleted.
+    /// Whether the job is being deleted.
     pub removing: bool,
-    /// Our finalizer is on it.
+    /// Whether the operator's finalizer is on the job.
     pub finalizer: bool,
     /// `status.clusterId`.
     pub cluster: Option<i64>,
@@ -359,7 +360,7 @@ pub struct JobFacts {
     pub completed_at: Option<Time>,
     /// `status.defaults`.
     pub defaults: Option<Arc<JobDefaults>>,
-    /// `status.heldProcs`, as long as the spec is the one under which they were held.
+    /// `status.heldProcs`, if the spec is still the one under which the procs were held.
     pub on_hold: BTreeMap<u32, HoldReason>,
 }
 
@@ -368,18 +369,18 @@ pub struct JobFacts {
 pub struct SlotFacts {
     /// The slot.
     pub name: SlotName,
-    /// What it holds.
+    /// What the object says that the slot holds.
     pub resources: Resources,
     /// The claim.
     pub claim: Option<Claim>,
-    /// What its status says of the job that runs.
+    /// What the object's status records about the job that runs.
     pub recorded: Option<Recorded>,
 }
 
 /// What the shell sees of a Submitter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmitterFacts {
-    /// The accountant's name.
+    /// The submitter's name, as the accountant uses it.
     pub name: SubmitterName,
     /// `metadata.generation`.
     pub generation: i64,
@@ -391,32 +392,33 @@ pub struct SubmitterFacts {
     pub floor: Option<f64>,
     /// `spec.correction`.
     pub correction: Option<Correction>,
-    /// The id of the correction that its status says was made last.
+    /// The id of the last correction that was made, by the object's status.
     pub corrected: Option<Arc<str>>,
-    /// The accounts in its status.
+    /// The accounts in the object's status.
     pub accounts: Accounts,
 }
 
 /// What the shell sees of a `NodePolicy`.
 #[derive(Clone, Debug)]
 pub struct PolicyFacts {
-    /// Its name.
+    /// The object's name.
     pub name: PolicyName,
-    /// Its uid.
+    /// The object's uid.
     pub uid: Arc<str>,
     /// `metadata.generation`.
     pub generation: i64,
-    /// Which nodes.
+    /// The nodes that the policy selects.
     pub selector: Selector,
-    /// Its precedence.
+    /// The policy's precedence.
     pub precedence: i32,
     /// The configuration, or everything that is wrong with it.
     pub config: Result<Arc<StartdConfig>, Vec<Problem>>,
-    /// What of its text does nothing, or not what it seems to; none where it has no text.
+    /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
+    /// text.
     pub warnings: Option<Vec<Problem>>,
     /// The spec as text, to be recorded once it is accepted.
     pub spec: Arc<str>,
-    /// Where this spec cannot be used: the one that the object's status records as accepted, which can.
+    /// For a spec that is not valid: the spec that the object's status records as accepted.
     pub recorded: Option<Box<Self>>,
 }
 

@@ -1,8 +1,8 @@
 //! Claims for which several dynamic slots make room: `ALLOW_PSLOT_PREEMPTION`.
 //!
-//! None of these slots is taken over. Each goes in its own way, and what it held returns to the partitionable slot, where it is
-//! kept with what else the claim is to have: nobody else's match takes it. When the last has gone the claim's own slot is carved.
-//! None of this is in any object: a new leader negotiates it again.
+//! None of these slots is taken over. When each has ended in its own way, its resources return to the partitionable
+//! slot and are kept there for the waiting claim: no other match gets them. When the last slot has gone, the claim's
+//! own slot is carved. No object records any of this: a new leader negotiates the claim again.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +19,16 @@ use super::slot::Claim;
 pub struct Gathering {
     /// The claim.
     pub claim: Claim,
-    /// The partitionable slot that its slot is to be carved from.
+    /// The partitionable slot out of which the claim's slot is to be carved.
     pub parent: SlotName,
-    /// How much it is to have.
+    /// The resources that the claim is to have.
     pub resources: Resources,
-    /// The dynamic slots that are still there.
+    /// The dynamic slots that have not gone yet.
     pub slots: BTreeSet<SlotName>,
 }
 
 impl Pool {
-    /// Has a claim wait for several dynamic slots, each with its `RANK` for the claim's job.
+    /// Lets a claim wait for several dynamic slots, each given with its `RANK` for the claim's job.
     pub fn gather(
         &mut self,
         claim: Claim,
@@ -37,7 +37,7 @@ impl Pool {
         slots: &[(SlotName, f64)],
     ) {
         let id = claim.id.clone();
-        // What it takes of limited things counts once, and not once for each slot.
+        // What the claim takes of concurrency limits counts once, not once for each slot.
         let part = Claim { limits: Wants::default(), ..claim.clone() };
         let names = slots.iter().map(|(name, _)| name.clone()).collect();
         let gathering = Gathering { claim, parent: parent.clone(), resources, slots: names };
@@ -49,7 +49,7 @@ impl Pool {
         self.count_gathered(&parent);
     }
 
-    /// Nobody waits any more for several dynamic slots: those that are still there may stay, and what was kept is anybody's.
+    /// Ends a gathering: the dynamic slots that are still there may stay, and anybody may have what was kept.
     pub fn end_gathering(&mut self, id: &ClaimId) -> Option<Gathering> {
         let gathering = self.gatherings.remove(id)?;
         for name in &gathering.slots {
@@ -66,7 +66,7 @@ impl Pool {
         Some(gathering)
     }
 
-    /// One of the slots that a claim waits for has gone, whichever way. Its resources are back.
+    /// Notes that one of the slots that a claim waits for has gone, in whatever way. Its resources have returned.
     pub(super) fn part_gone(&mut self, name: &SlotName, id: &ClaimId) {
         let Some(gathering) = self.gatherings.get_mut(id) else { return };
         gathering.slots.remove(name);
@@ -78,12 +78,13 @@ impl Pool {
         self.count_gathered(&parent);
     }
 
-    /// What those who wait at a partitionable slot take of limited things.
+    /// What the claims that wait at a partitionable slot take of concurrency limits.
     pub(super) fn wanted_at(&self, parent: &SlotName) -> Wants {
         self.gathered_at(parent).fold(Wants::default(), |sum, gathering| sum.and(&gathering.claim.limits))
     }
 
-    /// Whether there is as much as a claim is to have once all have gone that it waits for: the node may have less by now.
+    /// Whether a claim will have enough room once all slots that it waits for have gone. The node may have shrunk
+    /// meanwhile.
     pub fn has_room(&self, gathering: &Gathering) -> bool {
         let parent = &gathering.parent;
         let Some(machine) = self.machines.get(&parent.machine) else { return false };
@@ -105,7 +106,7 @@ impl Pool {
         fits(&standing.total, &standing.carved, &mut here) && fits(&machine.total, &machine.carved, &mut all)
     }
 
-    /// Of what a claim is to have, what does not come from the slots that are still there.
+    /// The part of what a claim is to have that does not come from slots that are still there.
     fn own_part(&self, gathering: &Gathering) -> Resources {
         let mut own = gathering.resources.clone();
         let there = gathering.slots.iter().filter_map(|name| self.slots.get(name));
@@ -113,7 +114,7 @@ impl Pool {
         own.floor_at_zero()
     }
 
-    /// Those who wait at a machine's slots are looked at: something of the machine has changed.
+    /// Marks the gatherings on a machine, because something of the machine changed.
     pub fn look_at_gatherings(&mut self, machine: &MachineName) {
         let there = self.gatherings.iter().filter(|(_, gathering)| gathering.parent.machine == *machine);
         let there: Vec<ClaimId> = there.map(|(id, _)| id.clone()).collect();
@@ -126,7 +127,7 @@ impl Pool {
         self.gatherings.values().filter(move |gathering| gathering.parent == *parent)
     }
 
-    /// What is kept at a partitionable slot follows from who waits there.
+    /// Updates what is kept at a partitionable slot for the claims that wait there.
     fn count_gathered(&mut self, parent: &SlotName) {
         let mut kept = Resources::default();
         for gathering in self.gathered_at(parent) {

@@ -7,35 +7,35 @@ use super::event::{Forced, PodFacts};
 use super::slot::Claim;
 use super::time::Time;
 
-/// How much longer than its deletion says a pod may run: the kubelet gives each container two seconds at least, and the clocks of
-/// node and API server differ.
+/// How much longer a pod may run than its deletion says. The kubelet gives each container at least two seconds, and the
+/// clocks of node and API server differ.
 pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 
-/// How long the deletions of a pod let it run. A later deletion with a shorter grace period changes nothing about that: a
-/// kubelet that has begun to end a pod does not look again (kubernetes#83916).
+/// For how long the deletions of a pod let it run. A later deletion with a shorter grace period changes nothing: a
+/// kubelet that has begun to end a pod ignores the shorter one (kubernetes#83916).
 ///
-/// The time counts from when the operator saw that the pod was deleted, whoever deleted it. When the operator asked for the
-/// deletion tells nothing of that: the call may take long, as a webhook of the namespace wants, and be made again. What the API
-/// server writes of the time is by another clock.
+/// The time counts from when the operator saw that the pod was being deleted, whoever deleted it. The time at which the
+/// operator asked for the deletion says little: a webhook of the namespace may delay the call, and the call may be
+/// repeated. The times in the object are by the API server's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The longest grace period.
+    /// The longest grace period of all deletions.
     grace: Duration,
-    /// When the last of them is over, if the pod was deleted when the operator asked for that.
+    /// When the last grace period is over, if the pod was deleted when the operator asked for the deletion.
     ends_by: Time,
     /// Whether the pod has been seen to be deleted since.
     seen: bool,
 }
 
 impl Granted {
-    /// The operator asks for a deletion now.
+    /// The result after the operator asks for a deletion now.
     pub fn by_deletion(known: Option<Self>, grace: Duration, now: Time) -> Self {
         let (longest, ends_by) = known.map_or((grace, now), |known| (known.grace.max(grace), known.ends_by));
         let seen = known.is_some_and(|known| known.seen);
         Self { grace: longest, ends_by: ends_by.max(now + grace), seen }
     }
 
-    /// What is known once a pod is seen.
+    /// The result after the pod was seen; `known` is the result before.
     pub(super) fn seen(known: Option<Self>, facts: &PodFacts, now: Time) -> Option<Self> {
         if !facts.deleting {
             return known;
@@ -43,14 +43,14 @@ impl Granted {
         let Some(known) = known else {
             return facts.grace.map(|grace| Self { seen: true, ..Self::by_deletion(None, grace, now) });
         };
-        // The grace period of a pod that was deleted by force is a guess, for those who have seen no other.
+        // A pod that was deleted by force shows a guessed grace period, for those who have seen no other.
         let shown = facts.grace.filter(|_| facts.forced == Forced::No).unwrap_or_default();
         Some(known.shown(shown, now))
     }
 
-    /// What is known once the pod is seen to be deleted with a grace period.
+    /// The result after the pod was seen to be deleted with this grace period.
     pub(crate) fn shown(self, grace: Duration, now: Time) -> Self {
-        // The kubelet is told when the deletion takes effect, and not when the operator asks for it.
+        // The kubelet learns of a deletion when it takes effect, not when the operator asks for it.
         let known = if self.seen { self } else { Self::by_deletion(Some(self), self.grace, now) };
         let longer = if grace > known.grace { Self::by_deletion(Some(known), grace, now) } else { known };
         Self { seen: true, ..longer }
@@ -66,7 +66,8 @@ impl Granted {
         self.ends_by
     }
 
-    /// When it is certain that a kubelet, if there is one, has ended the pod; never while the pod was not seen to be deleted.
+    /// When it is certain that a kubelet, if there is one, has ended the pod; `None` if the pod was not seen to be
+    /// deleted.
     pub fn gone_by(self) -> Option<Time> {
         self.seen.then_some(self.ends_by + KUBELET_SLACK)
     }
@@ -82,18 +83,18 @@ impl Granted {
 pub enum Cause {
     /// `PREEMPT` became true. Such a claim never unretires, whatever `PREEMPT` says later.
     Preempt,
-    /// A better claim waits. Retirement ends when that claim is withdrawn.
+    /// A better claim waits. The claim unretires if that claim is withdrawn.
     BetterClaim,
-    /// The machine is being drained. Retirement ends when the drain is canceled.
+    /// The machine is being drained. The claim unretires if the drain is canceled.
     Draining,
     /// The machine is gone.
     MachineGone,
-    /// Nothing was heard of the machine for the claim's lease.
+    /// The machine has been silent for the claim's lease.
     LeaseExpired,
 }
 
 impl Cause {
-    /// Whether the job may go on where it is once the cause is gone.
+    /// Whether the job may go on in its slot once the cause is gone.
     pub fn is_reversible(self) -> bool {
         matches!(self, Self::BetterClaim | Self::Draining)
     }
@@ -109,7 +110,7 @@ pub struct Retirement {
 }
 
 impl Retirement {
-    /// A retirement that begins.
+    /// A retirement that begins now. The job is not sent away yet.
     pub const fn new(cause: Cause) -> Self {
         Self { cause, eviction: None }
     }
@@ -118,26 +119,26 @@ impl Retirement {
 /// How the job of a claim in Preempting is sent away.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eviction {
-    /// When vacating ends and killing begins: the job's grace.
+    /// When vacating ends and killing begins.
     pub until: Time,
     /// When the job was killed.
     pub killed: Option<Time>,
-    /// The agent was asked to kill, since the kubelet lets the pod run for longer than killing may take.
+    /// Whether the agent was asked to kill, because the kubelet lets the pod run for longer than killing may take.
     pub by_agent: bool,
-    /// `KILLING_TIMEOUT` passed: the agent was asked to kill what is left, and people were warned.
+    /// Whether `KILLING_TIMEOUT` has passed: then the agent was asked to kill what is left, and people were warned.
     pub agent_asked: bool,
-    /// `WANT_HOLD`: what becomes of the proc.
+    /// The hold that the proc gets, if `WANT_HOLD` is true.
     pub hold: Option<HoldReason>,
 }
 
 impl Eviction {
-    /// An eviction that leaves the job until then to vacate.
+    /// An eviction that lets the job vacate until this time. `hold` is the hold that its proc gets afterwards.
     pub const fn until(until: Time, hold: Option<HoldReason>) -> Self {
         Self { until, killed: None, by_agent: false, agent_asked: false, hold }
     }
 }
 
-/// A proc that is held: it does not run until it is released.
+/// Why a proc is held. A held proc does not run until it is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldReason {
     /// `HoldReasonCode`.
@@ -148,7 +149,7 @@ pub struct HoldReason {
     pub reason: Arc<str>,
 }
 
-/// The reason, with HTCondor's code, and the subcode where there is one.
+/// The reason, with HTCondor's code, and with the subcode if it is not 0.
 impl std::fmt::Display for HoldReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.subcode {
@@ -158,14 +159,15 @@ impl std::fmt::Display for HoldReason {
     }
 }
 
-/// A claim that waits until the present one has gone.
+/// A claim that waits until a slot's present claim has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preemptor {
     /// The claim.
     pub claim: Claim,
-    /// The slot's `RANK` for its job.
+    /// The slot's `RANK` for the claim's job.
     pub rank: f64,
-    /// The slot is one of several that the claim waits for ([`Gathering`](super::Gathering)): it makes room and is not taken over.
+    /// Whether the slot is one of several that the claim waits for ([`Gathering`](super::Gathering)). Such a slot makes
+    /// room, and is not taken over.
     pub part: bool,
 }
 
@@ -173,7 +175,7 @@ pub struct Preemptor {
 mod tests {
     use super::*;
 
-    /// A deletion counts from when the pod is seen to be deleted: the call may have hung, and been made again.
+    /// A deletion counts from when the pod is seen to be deleted: the call may have hung, and been repeated.
     #[test]
     fn a_grace_period_begins_when_the_pod_is_deleted() {
         let (at, secs) = (Time::from_secs, Duration::from_secs);

@@ -1,12 +1,12 @@
-//! Marks: what is still to be done since the pool changed, and the one table that says what follows from which change.
+//! Marks: what must still be done since the pool changed; and the one table that says what follows from each change.
 //!
-//! The deciders' work follows from what an event touches, not from the pool's size, so that a forgotten mark is a slot that
-//! nobody looks at again. Nobody sets a mark by hand: whoever changes the pool names the [`Change`], either here in the pool's
-//! room or by one of the editing methods of `edit`, which compare before and after. [`Pool::changed`] is the table; it reads
-//! from top to bottom.
+//! The deciders' work follows from what an event touches, not from the pool's size. So if a mark were forgotten, nobody
+//! would look at a slot again. Therefore no code sets a mark directly: code that changes the pool names the [`Change`],
+//! either in this room or through the editing methods of `edit`, which compare before and after. [`Pool::changed`] is
+//! the table; it reads from top to bottom.
 //!
-//! Four things follow from changes: somebody looks at an object again, an object's status is written again, what machines offer
-//! counts as another offer (explanations made before do not hold), and a negotiation cycle is wanted.
+//! Four things may follow from a change: an object is looked at again; an object's status is written again; the
+//! machines' offers count as changed, so that earlier explanations no longer hold; and a negotiation cycle is wanted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::slot::{Claim, Slot};
 use super::slot_types::Kind as SlotKind;
 use super::{Document, Pool};
 
-/// What is still to be done since the pool changed.
+/// What must still be done since the pool changed.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub(super) struct Marks {
@@ -29,167 +29,168 @@ pub(super) struct Marks {
     groups: bool,
     negotiators: bool,
     statuses: BTreeSet<Document>,
-    /// How often what machines would offer has changed.
+    /// How many times the machines' offers have changed.
     offers: u64,
     /// Something changed that a cycle of any negotiator could act on: `condor_reschedule`.
     cycle: bool,
 }
 
-/// A change of the pool, named by what changed. [`Pool::changed`] says what follows.
+/// A change of the pool, named after what changed. [`Pool::changed`] says what follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change<'a> {
     /// Everything that existed at the start is known.
     Synced,
     /// A node appeared, changed or was deleted.
     Node(&'a MachineName),
-    /// What the review of a machine asks about has changed: its Leases, its drains, its backfill work, its alarm.
+    /// Something changed that the review of a machine reads: its Leases, its drains, its backfill work, or its alarm.
     Machine(&'a MachineName),
-    /// There is more or less to carve on a machine, though the machine is what it was.
+    /// More or less can be carved on a machine, though the machine itself is the same.
     ToCarve(&'a MachineName),
-    /// An agent's report is another, or the agent became silent or came back.
+    /// An agent's report changed, or the agent became silent or came back.
     Agent {
         /// The machine.
         machine: &'a MachineName,
-        /// START may answer otherwise.
+        /// Whether START may have another value.
         start: bool,
-        /// The load that the pool's own jobs cause is another.
+        /// Whether the load of the pool's own jobs changed.
         load: bool,
     },
-    /// Whether a machine offers anything has changed, or why not.
+    /// Whether a machine offers its resources changed, or the reason why not.
     Offer(&'a MachineName),
     /// A drain of a machine began or ended.
     Draining(&'a MachineName),
-    /// A drain's deadline moved, or jobs may no longer fill in.
+    /// A drain's deadline moved, or no further jobs may fill in.
     DrainPace(&'a MachineName),
-    /// Whether a policy's text can be used on a machine has changed.
+    /// Whether a policy's text can be used on a machine changed.
     Unfit(&'a MachineName),
-    /// A machine is governed by another policy.
+    /// Another policy governs a machine: the policy before, and the policy now.
     PolicyOf(Option<&'a PolicyName>, Option<&'a PolicyName>),
-    /// A machine's slots were laid out in another way; these objects showed the slots before.
+    /// A machine was divided into other slots; these objects showed its slots before.
     Layout(&'a MachineName, &'a BTreeSet<Document>),
-    /// A latched value of a slot has changed (`STARTD_LATCH_EXPRS`).
+    /// A latched value of a slot changed (`STARTD_LATCH_EXPRS`).
     Latched,
-    /// What slots of a machine see of each other has changed (`STARTD_SLOT_ATTRS`).
+    /// The attributes that slots of a machine show of each other changed (`STARTD_SLOT_ATTRS`).
     Crossed,
-    /// What a claim on a machine may have waited for is there: backfill work ended, an agent's Lease was read, a kubelet is
-    /// silent.
+    /// Something happened for which a claim on a machine may have waited: backfill work ended, an agent's Lease was
+    /// read, or a kubelet became silent.
     ClaimsOn(&'a MachineName),
-    /// A machine of a deleted node is gone from the pool, and these objects with it.
+    /// A machine whose node is gone was forgotten, and with it these objects.
     Forgotten(&'a BTreeSet<Document>, Option<&'a PolicyName>),
 
-    /// A machine slot that nobody has claimed took a transition.
+    /// An unclaimed machine slot took a transition.
     MachineSlot {
         /// The object that shows the slot.
         document: &'a Document,
-        /// The slot is Unclaimed/Idle now.
+        /// Whether the slot is Unclaimed/Idle now.
         idle: bool,
     },
-    /// What is kept at a partitionable slot for gatherings is another amount.
+    /// The amount that is kept at a partitionable slot for gatherings changed.
     Kept(&'a SlotName),
 
-    /// What the next step of a claimed slot asks about has changed: its claim, its record, its pod, its alarm.
+    /// Something changed that the next step of a claimed slot reads: its claim, its record, its pod, or its alarm.
     Slot(&'a SlotName),
     /// A pod began to run in a claimed slot.
     Started(&'a SlotName),
-    /// A claimed slot came into being.
+    /// A claimed slot was added.
     Carved(&'a Slot),
-    /// A claimed slot is gone, and its resources are back.
+    /// A claimed slot is gone, and its resources have returned.
     Returned(&'a Slot),
-    /// A claimed slot's claim took the place of this one.
+    /// A claimed slot's claim was replaced: the claim before, and the slot now.
     Replaced(&'a Claim, &'a Slot),
-    /// A claimed slot has taken its steps and rests, after transitions; `passing` if its next step is a matter of moments.
+    /// A claimed slot has taken transitions and rests.
     Rests {
         /// The slot.
         slot: &'a SlotName,
-        /// Its machine's slots look at each other, or an agent is there.
+        /// Whether other slots of the machine read its attributes, or an agent works there.
         seen: bool,
-        /// Telling its state would cost a write for each proc.
+        /// Whether its next step will come in a moment, so that writing its status now would cost a write for each
+        /// proc.
         passing: bool,
     },
-    /// A slot's object was adopted, deleted, or shows a claim that it should not.
+    /// A slot's object was adopted or deleted, or has a claim that it should not have.
     SlotObject(&'a SlotName),
     /// A slot's object is about to be deleted: its status is not written any more.
     SlotObjectGoes(&'a SlotName),
-    /// A claim waits for a slot, or for another set of slots.
+    /// A claim waits for a slot, or waits for other slots than before.
     Waits(&'a SlotName),
     /// A claim that waited for a slot waits no longer.
     WaitsNoLonger,
-    /// Something has changed that a gathering waits for.
+    /// Something changed for which a gathering waits.
     Gathering(&'a ClaimId),
     /// A gathering is over.
     GatheringOver,
 
     /// A job is new.
     NewJob(&'a JobUid),
-    /// A job's object was seen, its finalizer was set or not, or a pod of the job is gone.
+    /// A job's object was seen, its finalizer changed, or a pod of the job is gone.
     Job(&'a JobUid),
-    /// A job's spec is another.
+    /// A job's spec changed.
     Spec(&'a JobUid),
-    /// A spec that was accepted is in force.
+    /// A spec that was accepted came into force.
     SpecInForce,
-    /// A job's procs are others: idle, running, held or done.
+    /// Some procs of a job became idle, running, held or done.
     Procs(&'a JobUid),
-    /// What a job's status says has changed: why it waits, whether it can be matched, when it started.
+    /// Something changed that a job's status shows: why it waits, whether it can be matched, or when it started.
     JobStatus(&'a JobUid),
-    /// A proc was given to a claim.
+    /// A proc was assigned to a claim.
     Assigned(&'a SlotName, &'a JobUid, &'a SubmitterName),
     /// A proc was taken from its claim before it started.
     Withdrawn(&'a JobUid),
     /// A job is gone.
     JobGone(&'a JobUid),
-    /// A submitter's queue has one job more or less.
+    /// A job was added to a submitter's queue or removed from it.
     Queue(&'a SubmitterName, Option<&'a GroupName>),
 
-    /// A submitter is new, its object went, or its accounts are others.
+    /// A submitter is new, its object went, or its accounts changed.
     Submitter(&'a SubmitterName),
-    /// A submitter's factor, ceiling, floor or account was set by an admin.
+    /// An admin set a submitter's factor, ceiling, floor or account.
     SubmitterSet(&'a SubmitterName),
-    /// A submitter is charged for a claim, or is not, as its job runs or stands still.
+    /// A submitter is charged for a claim, or no longer charged, because the job continued or was suspended.
     Charge(&'a SubmitterName),
-    /// The priority factor that a group gives its submitters is another, or which account comes first.
+    /// A group's priority factor changed, or which account of submitters comes first.
     Priorities,
     /// Accounting groups came, went or changed.
     Groups,
-    /// What a cycle gave to a group is another amount.
+    /// The amount that a cycle gave to a group changed.
     Given(&'a Arc<str>),
-    /// Quotas are shares of something else now: which negotiator has which slots.
+    /// The amounts changed of which dynamic quotas are shares, since negotiators have other slots.
     Shares,
-    /// Somebody may have more of a limited thing than before, or less.
+    /// The amount of a concurrency limit that claims hold changed.
     Limit {
         /// The ConcurrencyLimit objects that show it.
         objects: &'a BTreeSet<Arc<str>>,
-        /// Something was returned.
+        /// Whether something was returned.
         less: bool,
     },
-    /// Something that was held in the name of a claim that is over is held no longer.
+    /// An amount no longer counts that was kept for a replaced claim.
     LimitFreed,
-    /// ConcurrencyLimits, or the knobs that set limits, changed; whether what may be had is another.
+    /// ConcurrencyLimits, or knobs that set limits, changed. The flag says whether other amounts may be had now.
     Limits(bool),
-    /// Other procs wait for limits than before.
+    /// Other procs than before wait for concurrency limits.
     Barred,
 
     /// A NodePolicy was accepted, refused or changed.
     Policy(&'a PolicyName),
     /// A NodePolicy is gone.
     PolicyGone,
-    /// A SubmitPolicy came, changed or went: another may count.
+    /// A SubmitPolicy was added, changed or removed, so that another may count.
     SubmitPolicies,
-    /// Negotiators came, went or changed.
+    /// Negotiators were added, changed or removed.
     Negotiators,
-    /// What negotiators share is another.
+    /// The slots that constraints of several negotiators take changed.
     Overlaps,
     /// A negotiator's cycle is over.
     Cycle(Option<&'a Arc<str>>),
-    /// A DrainRequest came, changed or went, for these machines.
+    /// A DrainRequest for these machines was added, changed or removed.
     Drain(Option<&'a Arc<str>>, [Option<&'a MachineName>; 2]),
-    /// A DrainRequest's phase or cost is another.
+    /// A DrainRequest's phase or cost changed.
     DrainStatus(&'a Arc<str>),
-    /// A time has come at which something may be new.
+    /// A time has come at which something may have changed.
     Time,
 }
 
 impl Pool {
-    /// Marks what follows from a change.
+    /// Sets the marks that follow from a change.
     #[allow(clippy::too_many_lines, clippy::match_same_arms, reason = "one table, a row for each change")]
     pub(super) fn changed(&mut self, change: Change) {
         match change {
@@ -205,7 +206,7 @@ impl Pool {
                 self.marks.cycle = true;
                 self.show_machine(name);
                 self.marks.machines.insert(name.clone());
-                // Dynamic quotas are shares of the pool.
+                // Dynamic quotas are shares of the pool's weight.
                 self.show_groups();
             }
             Change::Machine(name) => {
@@ -217,20 +218,21 @@ impl Pool {
                 self.show_machine(name);
             }
             Change::Agent { machine, start, load } => {
-                // Which pods are suspended is not in the machine's ad.
+                // Which pods are suspended does not stand in the machine's ad.
                 if start || load {
                     self.offer_changed();
                 }
-                // That the pool's own load moves is nothing to negotiate about before the next cycle.
+                // A change of the pool's own load alone is no reason for an early cycle.
                 self.marks.cycle |= start;
                 self.show_machine(machine);
                 self.marks.machines.insert(machine.clone());
-                // The policy of each slot looks at what is sensed, and a suspension that took place is one of its transitions.
+                // Each slot's policy reads what the agent senses; and a suspension that took place leads to a
+                // transition.
                 self.look_at_claims(machine);
             }
             Change::Offer(name) | Change::Draining(name) => {
                 self.show_machine(name);
-                // A slot on the machine may have to let its job go, or may start what waited.
+                // A slot on the machine may have to end its claim, or may start a proc that waited.
                 self.look_at_claims(name);
                 self.offer_changed();
             }
@@ -351,7 +353,7 @@ impl Pool {
             }
             Change::SubmitterSet(name) | Change::Charge(name) => {
                 self.marks.statuses.insert(Document::Submitter(name.clone()));
-                // There may be more to be had now, or less.
+                // More or less can be had now.
                 self.marks.cycle = true;
             }
             Change::Priorities => {
@@ -403,12 +405,13 @@ impl Pool {
         }
     }
 
-    /// A machine whose node is gone stays until its claims have ended: its objects say so.
+    /// Marks the objects of a machine whose node is gone, so that they say so. The machine stays until its claims have
+    /// ended.
     pub fn show_gone(&mut self, machine: &MachineName) {
         self.show_machine(machine);
     }
 
-    /// Marks what follows when several claimed slots have changed.
+    /// Marks several claimed slots.
     pub(super) fn slots_changed<'a>(&mut self, slots: impl IntoIterator<Item = &'a SlotName>) {
         self.marks.slots.extend(slots.into_iter().cloned());
     }
@@ -429,7 +432,7 @@ impl Pool {
         self.marks.slots.extend(slots.cloned());
     }
 
-    /// The objects of a machine's slots are written again.
+    /// Marks the objects of a machine's slots.
     fn show_machine(&mut self, machine: &MachineName) {
         if let Some(machine) = self.machines.get(machine) {
             self.marks.statuses.extend(machine.documents());
@@ -440,7 +443,7 @@ impl Pool {
         self.marks.statuses.extend(self.groups.keys().cloned().map(Document::Group));
     }
 
-    /// A group and the groups around it are written again.
+    /// Marks the objects of a group and of the groups around it.
     fn show_groups_around(&mut self, group: Option<&GroupName>) {
         let Some(group) = group else { return };
         let around = self.groups.values().filter(|outer| outer.name.contains(group));
@@ -455,20 +458,20 @@ impl Pool {
         self.marks.statuses.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
     }
 
-    /// All objects that a claim on a slot shows in are written again.
+    /// Marks all objects that show a claim on a slot.
     fn show_claim(&mut self, slot: &SlotName, claim: &Claim) {
         self.marks.statuses.insert(Document::of_holder(slot));
         self.marks.statuses.insert(Document::Submitter(claim.submitter.clone()));
         self.marks.statuses.insert(Document::Job(claim.last.job.uid.clone()));
         let machine = self.machines.get(&slot.machine);
-        // What is left of the machine is left for all that may still carve of it, such as pods.
+        // All partitionable slots of the machine show what is left of it, for example how many pods.
         let carvers = machine.into_iter().flat_map(|machine| {
             let partitionable = machine.slots().filter(|slot| slot.kind == SlotKind::Partitionable);
             partitionable.map(|slot| slot.document(&machine.facts.name))
         });
         self.marks.statuses.extend(carvers);
         if machine.is_some_and(|machine| self.startd(machine).has_weights()) {
-            // Such a weight need not be the same before and after carving: the pool's may change, and with it the dynamic
+            // Such weights may differ before and after carving. Then the pool's weight changes, and with it the dynamic
             // quotas of groups that have nothing to do with this claim.
             self.show_groups();
         } else {
@@ -478,42 +481,42 @@ impl Pool {
 
     // --- taking up what was marked ---------------------------------------------------------------------------------
 
-    /// A machine to review; asking takes the mark away.
+    /// Removes and returns a marked machine, which is to be reviewed.
     pub fn next_machine(&mut self) -> Option<MachineName> {
         self.marks.machines.pop_first()
     }
 
-    /// A claimed slot to look at; asking takes the mark away.
+    /// Removes and returns a marked claimed slot, which is to be looked at.
     pub fn next_slot(&mut self) -> Option<SlotName> {
         self.marks.slots.pop_first()
     }
 
-    /// A job to review; asking takes the mark away.
+    /// Removes and returns a marked job, which is to be reviewed.
     pub fn next_job(&mut self) -> Option<JobUid> {
         self.marks.jobs.pop_first()
     }
 
-    /// A gathering to look at; asking takes the mark away.
+    /// Removes and returns a marked gathering, which is to be looked at.
     pub fn next_gathering(&mut self) -> Option<ClaimId> {
         self.marks.gatherings.pop_first()
     }
 
-    /// A machine of which draining would cost something else now; asking takes the mark away.
+    /// Removes and returns a machine whose drain would cost something else now.
     pub fn next_drain_cost(&mut self) -> Option<MachineName> {
         self.marks.drain_costs.pop_first()
     }
 
-    /// Whether negotiators changed since this was asked last.
+    /// Whether negotiators changed since the last call.
     pub fn take_negotiators_changed(&mut self) -> bool {
         std::mem::take(&mut self.marks.negotiators)
     }
 
-    /// Whether a cycle is wanted since this was asked last.
+    /// Whether a cycle was wanted since the last call.
     pub(super) fn take_cycle_wanted(&mut self) -> bool {
         std::mem::take(&mut self.marks.cycle)
     }
 
-    /// Where policies changed, all machines and claimed slots are looked at: another policy may govern them.
+    /// If policies changed, marks all machines and claimed slots: another policy may govern them.
     pub fn spread_policies(&mut self) {
         if std::mem::take(&mut self.marks.policies) {
             self.look_at_every_machine_and_slot();
@@ -522,7 +525,7 @@ impl Pool {
         }
     }
 
-    /// Where groups came or went, all jobs with a group are looked at: some may start now, or may no longer.
+    /// If groups changed, marks all jobs that name a group: some may start now, others no longer.
     pub fn spread_groups(&mut self) {
         if std::mem::take(&mut self.marks.groups) {
             let grouped = self
@@ -536,12 +539,13 @@ impl Pool {
         }
     }
 
-    /// Statuses to be written; asking takes them.
+    /// Removes and returns the statuses that must be written.
     pub fn take_statuses(&mut self) -> BTreeSet<Document> {
         std::mem::take(&mut self.marks.statuses)
     }
 
-    /// How often what machines would offer has changed: what follows from the offers alone holds as long as this is the same.
+    /// How many times the machines' offers have changed. Whatever follows from the offers alone holds as long as this
+    /// number stays the same.
     pub fn offers(&self) -> u64 {
         self.marks.offers
     }

@@ -1,11 +1,11 @@
-//! The model: the whole world in memory.
+//! The pool: everything that the operator knows, in memory.
 //!
-//! The pool changes by [`Event`]s, through [`Pool::apply`], and by the deciders, who note in it what they ask the shell to
-//! do, so that nothing is asked for twice. Time is an argument. Everything is ordered: the same events at the same times
-//! give the same pool and the same effects, byte for byte.
+//! The pool changes by [`Event`]s, through [`Pool::apply`], and by the deciders, which note in it what they asked the
+//! shell to do, so that they ask for nothing twice. Time is an argument. All collections are ordered: the same events
+//! at the same times give the same pool and the same effects, byte for byte.
 //!
-//! What must survive a crash is in the API server before the effect that depends on it; a pool built anew from a list
-//! continues where the old one stood.
+//! Whatever must survive a crash is in the API server before the effect that relies on it. A pool that is built anew
+//! from a list continues where the old one ended.
 
 pub mod accountant;
 mod agent;
@@ -126,32 +126,32 @@ pub use untracking::Release;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
-/// When cycles ran, and what calls for the next.
+/// When cycles ran, and when the next is due.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    /// A cycle is under way: there is one at a time, whose ever it is, so that no proc is matched by two.
+    /// Whether a cycle is under way. There is one at a time, of whichever negotiator, so that no proc is matched twice.
     pub under_way: bool,
     /// Cycles of all negotiators since the start.
     pub cycles: u64,
-    /// Each negotiator's own.
+    /// The cycles of each negotiator.
     pub turns: BTreeMap<NegotiatorId, Turn>,
-    /// When the next cycle is due, where there are several negotiators.
+    /// When the next cycle is due, if there are several negotiators.
     pub next: Option<Time>,
 }
 
 impl Schedule {
-    /// A negotiator's turn, as it stands.
+    /// The present state of a negotiator's cycles.
     pub fn turn(&self, id: &NegotiatorId) -> Turn {
         self.turns.get(id).cloned().unwrap_or_default()
     }
 }
 
-/// One cycle in numbers.
+/// The figures of one cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CycleFigures {
-    /// When it started.
+    /// When the cycle started.
     pub started: Time,
-    /// When it ended.
+    /// When the cycle ended.
     pub ended: Time,
     /// Matches made.
     pub matches: u64,
@@ -165,14 +165,15 @@ pub struct CycleFigures {
     pub idle: u64,
     /// Pie spins.
     pub pies: u64,
-    /// Why procs were left.
+    /// Why procs were left without a slot.
     pub rejections: Arc<Rejections>,
 }
 
-/// The configuration of machines that no policy selects: one for all, so that ads made by it are known by it.
+/// The configuration of machines that no policy selects: one object for all, since ads are kept by the address of their
+/// configuration.
 static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default);
 
-/// The whole world.
+/// Everything that the operator knows.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     /// Machines by name.
@@ -193,7 +194,7 @@ pub struct Pool {
     negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
     /// Concurrency limits by the name of their object.
     limits: BTreeMap<Arc<str>, LimitObject>,
-    /// What claims hold of limited things.
+    /// What claims hold of concurrency limits, quotas and ceilings.
     holdings: Holdings,
     /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
     barred: BTreeMap<Arc<str>, u64>,
@@ -207,42 +208,42 @@ pub struct Pool {
     sharing: Sharing,
     /// Whether everything that existed at the start is known.
     synced: bool,
-    /// Pods of the pool whose claim is not known.
+    /// Pods of the pool whose claim is not known (orphans).
     orphans: BTreeMap<PodUid, PodFacts>,
-    /// How long the deletions of orphans let them run.
+    /// For how long deletions let each orphan run.
     orphans_granted: BTreeMap<PodUid, Granted>,
-    /// Pods that were let go, until that is seen.
+    /// Pods whose tracking finalizer is being taken off, until they are seen without it.
     released: BTreeMap<PodUid, Release>,
-    /// Pods that went before they were let go, until their slots take note.
+    /// Pods that went before their finalizer was taken off, until their slots have noted that.
     vanished: BTreeSet<PodUid>,
-    /// Pods that were made and that no watch has shown.
+    /// Pods that were created and that no watch has shown.
     unseen: Unseen,
-    /// Slot objects that perhaps should not be, or not be so.
+    /// Slot objects that may have to be deleted.
     strays: BTreeSet<SlotName>,
-    /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.
+    /// Objects of static slots that have no claim, as they were last seen, with the size that they show.
     unclaimed_objects: BTreeMap<SlotName, Resources>,
     /// Backfill work.
     backfill: BackfillWork,
-    /// Which machines were heard of.
+    /// Until when each machine counts as alive.
     heartbeats: Heartbeats,
-    /// Which machines' agents were heard of.
+    /// Until when each machine's agent counts as alive.
     agents: Heartbeats,
-    /// What they promised with that.
+    /// What the agents promise.
     fences: Fences,
-    /// What agents reported last; a report may be seen before its node.
+    /// The last report of each agent. A report may be seen before its node.
     reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     marks: Marks,
-    /// What to tell people.
+    /// Events to tell people.
     notices: Vec<Notice>,
-    /// The transitions since somebody began to note them down; none where nobody does.
+    /// The transitions since tracing began; `None` if nobody traces.
     trace: Option<Vec<Noted>>,
     claims: BTreeMap<ClaimId, SlotName>,
-    /// The last claim of each slot that was deleted by us and is not seen gone yet.
+    /// For each slot, the last claim whose object the operator deleted, until the object is seen gone.
     deleted_claims: BTreeMap<SlotName, ClaimId>,
     outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
-    /// When machines are looked at again, and by machine: one time for each.
+    /// When machines are looked at again, in the order of time, and by machine: one time for each.
     machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),
     retries: BTreeSet<(Time, Retry)>,
     last_cluster: i64,
@@ -250,13 +251,13 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// The configuration in force of the first negotiator by name, with `HTCondor`'s defaults.
+    /// The configuration in force of the first negotiator by name, or HTCondor's defaults.
     pub fn negotiator(&self) -> &NegotiatorConfig {
         let first = self.negotiators.values().find_map(|object| object.config.as_deref());
         first.unwrap_or_else(|| negotiators::defaults())
     }
 
-    /// What a job that this owner submits now is given of what it does not say, or has no say in.
+    /// The defaults for a job that this owner submits now.
     pub fn job_defaults(&self, owner: &str) -> Arc<JobDefaults> {
         let first = self.submit_policies.values().next().and_then(|policy| policy.config.as_ref());
         let Some(config) = first else { return JobDefaults::own() };
@@ -266,17 +267,18 @@ impl Pool {
         }
     }
 
-    /// The startd's configuration of a machine, with `HTCondor`'s defaults.
+    /// The startd's configuration in force on a machine, or HTCondor's defaults.
     pub fn startd(&self, machine: &Machine) -> Arc<StartdConfig> {
         machine.in_force.clone().unwrap_or_else(|| Arc::clone(&DEFAULT_STARTD))
     }
 
-    /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.
+    /// The group of this name, in upper or lower case, as in HTCondor.
     pub fn group(&self, name: &GroupName) -> Option<&Group> {
         self.groups.values().find(|group| group.name.is_same(name))
     }
 
-    /// Whether a Slot object is right: a claim is on it, or it shows a static slot as it stands.
+    /// Whether a Slot object is as it should be: a claim is on the slot, or it shows a static slot with its present
+    /// size.
     pub fn is_right(&self, name: &SlotName) -> bool {
         let standing = || {
             let machine = self.machines.get(&name.machine)?;
@@ -290,23 +292,23 @@ impl Pool {
         self.slots.contains_key(name) || standing().is_some_and(as_it_stands)
     }
 
-    /// The slot that carries a claim.
+    /// The slot that has this claim.
     pub fn slot_of(&self, claim: &ClaimId) -> Option<&Slot> {
         self.claims.get(claim).and_then(|name| self.slots.get(name))
     }
 
-    /// Asks for a look at this time, whatever happens until then.
+    /// Asks the deciders to look again at this time.
     pub fn wake_at(&mut self, at: Time) {
         self.wakes.insert(at);
     }
 
-    /// Asks for a look at a slot at this time.
+    /// Asks the deciders to look at a slot at this time.
     pub fn wake_slot_at(&mut self, name: &SlotName, at: Time) {
         self.alarms.insert((at, name.clone()));
     }
 
-    /// Asks for a look at a slot at this time, and at no other: one alarm for each, so that however often a slot is looked
-    /// at it does not have more and more of them.
+    /// Asks the deciders to look at a slot at this time, and no longer at the time set before. Each slot has one alarm,
+    /// so that alarms do not pile up however often a slot is looked at.
     pub fn set_alarm(&mut self, name: &SlotName, at: Option<Time>) {
         let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.alarm() != at) else { return };
         if let Some(before) = slot.set_alarm(at) {
@@ -315,7 +317,7 @@ impl Pool {
         self.alarms.extend(at.map(|at| (at, name.clone())));
     }
 
-    /// Asks for a look at a machine at this time, and at no other.
+    /// Asks the deciders to look at a machine at this time, and no longer at the time set before.
     pub fn wake_machine_at(&mut self, name: &MachineName, at: Option<Time>) {
         let (order, by_name) = &mut self.machine_alarms;
         if let Some(before) = by_name.remove(name) {
@@ -327,7 +329,7 @@ impl Pool {
         }
     }
 
-    /// When to look next, if nothing happens.
+    /// When the deciders must next look, if nothing happens before.
     pub fn next_look(&self) -> Option<Time> {
         let alarm = self.alarms.first().map(|(at, _)| *at);
         let machine = self.machine_alarms.0.first().map(|(at, _)| *at);
@@ -336,8 +338,8 @@ impl Pool {
         silence.into_iter().chain(own).flatten().min()
     }
 
-    /// Looks at what was to be looked at by now: slots and machines by their alarms, calls that failed, and whether a cycle may
-    /// find something new.
+    /// Marks what was to be looked at by now: slots and machines by their alarms, what failed calls were for, and a
+    /// cycle if one may find something new.
     pub fn wake(&mut self, now: Time) {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();
@@ -360,13 +362,13 @@ impl Pool {
         }
     }
 
-    /// A number for a new claim.
+    /// Returns a number for a new claim.
     pub fn next_claim_number(&mut self) -> u64 {
         self.last_claim += 1;
         self.last_claim
     }
 
-    /// What is kept though nothing needs it any more, for a pool in which nothing goes on.
+    /// Describes what is kept although nothing needs it any more, in a pool in which nothing runs.
     #[cfg(test)]
     pub fn leftovers(&self) -> Option<String> {
         let kept = self.machines.values().flat_map(Machine::slots).any(|slot| slot.kept.is_some());
@@ -390,89 +392,89 @@ impl Pool {
         self.synced
     }
 
-    /// Slot objects that should not be, or not be so; asking takes them.
+    /// Removes and returns the Slot objects that must be deleted.
     pub fn take_strays(&mut self) -> Vec<SlotName> {
         let strays = std::mem::take(&mut self.strays);
         strays.into_iter().filter(|name| !self.is_right(name)).collect()
     }
 
-    /// What to tell people; asking takes it.
+    /// Removes and returns the events for people.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// The highest `ClusterId` that was given.
+    /// The highest `ClusterId` that was given to a job.
     pub fn highest_cluster(&self) -> i64 {
         self.last_cluster
     }
 
-    /// Begins to note transitions down.
+    /// Begins to record transitions.
     pub fn begin_trace(&mut self) {
         self.trace.get_or_insert_default();
     }
 
-    /// Whether transitions are noted down.
+    /// Whether transitions are recorded.
     pub fn is_traced(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// The transitions since somebody began to note them down, or asked last.
+    /// Removes and returns the transitions that were recorded.
     pub fn take_trace(&mut self) -> Vec<Noted> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// A negotiator's cycle begins: there is one at a time, whose ever it is.
+    /// Notes that a negotiator's cycle begins. There is one cycle at a time, of whichever negotiator.
     pub fn begin_cycle(&mut self, id: &NegotiatorId, now: Time) {
         self.schedule.under_way = true;
         let turn = self.schedule.turns.entry(id.clone()).or_default();
         (turn.wanted, turn.started) = (false, Some(now));
     }
 
-    /// The cycle that was under way has an outcome.
+    /// Notes that the cycle that was under way has an outcome.
     pub fn cycle_answered(&mut self) {
         self.schedule.under_way = false;
         self.schedule.cycles += 1;
     }
 
-    /// When the next cycle is due, where there are several negotiators.
+    /// Sets when the next cycle is due, if there are several negotiators.
     pub fn set_next_cycle(&mut self, at: Option<Time>) {
         self.schedule.next = at;
     }
 
-    /// An agent's Lease is being read.
+    /// Notes that an agent's Lease is being read.
     pub fn ask_agent_lease(&mut self, machine: &MachineName, now: Time) {
         self.fences.ask(machine, now);
     }
 
-    /// Notes a transition down, for whom transitions are noted.
+    /// Records transitions, if they are recorded.
     pub fn note(&mut self, noted: impl IntoIterator<Item = Noted>) {
         if let Some(trace) = &mut self.trace {
             trace.extend(noted);
         }
     }
 
-    /// Notes a claimed slot's transition down, for whom it is noted.
+    /// Records a claimed slot's transition, if transitions are recorded.
     pub fn note_transition(&mut self, name: &SlotName, from: State) {
         if let (Some(trace), Some(slot)) = (&mut self.trace, self.slots.get(name)) {
             trace.extend(Noted::of_claimed(slot, from));
         }
     }
 
-    /// A pod without a claim is being deleted.
+    /// Notes that an orphan is being deleted.
     pub fn orphan_deleted(&mut self, pod: &PodUid) {
         if let Some(orphan) = self.orphans.get_mut(pod) {
             orphan.deleting = true;
         }
     }
 
-    /// A pod without a claim is settled: its end is booked, or it is none of ours.
+    /// Notes that an orphan is settled: its end is booked, or it does not belong to the pool.
     pub fn orphan_settled(&mut self, pod: &PodUid, job: &JobUid) {
         self.orphans.remove(pod);
         self.orphans_granted.remove(pod);
         self.changed(Change::Job(job));
     }
 
-    /// Other procs than before wait for concurrency limits, by the limit's name.
+    /// Stores how many procs wait for each concurrency limit.
     pub fn set_barred(&mut self, barred: BTreeMap<Arc<str>, u64>) {
         if self.barred != barred {
             self.barred = barred;
@@ -480,7 +482,7 @@ impl Pool {
         }
     }
 
-    /// Puts on record what a negotiator's cycle gave to groups.
+    /// Stores what a negotiator's cycle gave to groups.
     pub fn set_given(&mut self, id: &NegotiatorId, given: Given) {
         let turn = self.schedule.turns.entry(id.clone()).or_default();
         let before = std::mem::replace(&mut turn.given, given.clone());
@@ -493,8 +495,8 @@ impl Pool {
         }
     }
 
-    /// Puts on record of which matches of a negotiator's cycle no claim came, and returns those that were refused in its cycle
-    /// before, too.
+    /// Stores the matches of a negotiator's cycle that became no claim, and returns those that were refused in its
+    /// previous cycle, too.
     pub fn set_refused(
         &mut self,
         id: &NegotiatorId,
@@ -506,29 +508,29 @@ impl Pool {
         again
     }
 
-    /// A negotiator's cycle is over.
+    /// Notes that a negotiator's cycle is over.
     pub fn end_cycle(&mut self, id: NegotiatorId, figures: CycleFigures, matched: bool, now: Time) {
         self.changed(Change::Cycle(id.name()));
         let turn = self.schedule.turns.entry(id).or_default();
         turn.cycles += 1;
         turn.ended = Some(now);
         turn.last = Some(figures);
-        // While matches are made there may be more to make.
+        // As long as a cycle makes matches, the next may make more.
         turn.wanted |= matched;
     }
 
-    /// Puts on record which negotiator has which slots, and tells of overlaps that are new.
+    /// Stores which negotiator has which slots, and adds the notices about new overlaps.
     pub fn set_sharing(&mut self, sharing: Sharing, news: Vec<Notice>) {
         self.notices.extend(news);
         if (&sharing.overlaps, &sharing.uncovered) != (&self.sharing.overlaps, &self.sharing.uncovered) {
             self.changed(Change::Overlaps);
         }
         self.sharing = sharing;
-        // Dynamic quotas are shares of what each has.
+        // Dynamic quotas are shares of what each negotiator has.
         self.changed(Change::Shares);
     }
 
-    /// Somebody asked for a cycle since the last one began: each of these negotiators has one to make.
+    /// If a cycle was wanted since the last call, each of these negotiators gets one.
     pub fn spread_wish(&mut self, all: &[AtWork]) {
         if self.take_cycle_wanted() {
             for one in all {
@@ -537,7 +539,7 @@ impl Pool {
         }
     }
 
-    /// The submitter of this name, made where there was none.
+    /// The submitter of this name; a new one if there was none.
     pub fn submitter_mut(&mut self, name: &SubmitterName, now: Time) -> &mut Submitter {
         if !self.submitters.contains_key(name) {
             self.changed(Change::Submitter(name));
@@ -545,7 +547,7 @@ impl Pool {
         self.submitters.entry(name.clone()).or_insert_with(|| Submitter::new(name.clone(), now))
     }
 
-    /// Tells the people who look at a job.
+    /// Tells something to the people who look at a job.
     pub fn tell(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
         let about = Subject::Job(about.clone());
         self.notices.push(Notice { about, warning: false, reason, action, note });

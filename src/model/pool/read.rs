@@ -1,4 +1,4 @@
-//! What may be read of a pool.
+//! Methods that read the pool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Pool {
         &self.limits
     }
 
-    /// What claims hold of limited things.
+    /// What claims hold of concurrency limits, quotas and ceilings.
     pub fn holdings(&self) -> &Holdings {
         &self.holdings
     }
@@ -86,17 +86,17 @@ impl Pool {
         &self.sharing
     }
 
-    /// Pods of the pool whose claim is not known.
+    /// Pods of the pool whose claim is not known (orphans).
     pub fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
         &self.orphans
     }
 
-    /// How long the deletions of an orphan let it run; none where no deletion is known.
+    /// For how long the deletions of an orphan let it run; `None` if no deletion is known.
     pub fn orphan_granted(&self, pod: &PodUid) -> Option<Granted> {
         self.orphans_granted.get(pod).copied()
     }
 
-    /// Pods that were let go, until that is seen.
+    /// Pods whose tracking finalizer is being taken off, until they are seen without it.
     pub fn released(&self) -> &BTreeMap<PodUid, Release> {
         &self.released
     }
@@ -106,22 +106,22 @@ impl Pool {
         &self.backfill
     }
 
-    /// Which machines were heard of.
+    /// Until when each machine counts as alive.
     pub fn heartbeats(&self) -> &Heartbeats {
         &self.heartbeats
     }
 
-    /// Which machines' agents were heard of.
+    /// Until when each machine's agent counts as alive.
     pub fn agents(&self) -> &Heartbeats {
         &self.agents
     }
 
-    /// What they promised with that.
+    /// What the agents promise.
     pub fn fences(&self) -> &Fences {
         &self.fences
     }
 
-    /// What agents reported last; a report may be seen before its node.
+    /// The last report of each agent. A report may be seen before its node.
     pub fn reports(&self) -> &BTreeMap<MachineName, Arc<ReportFacts>> {
         &self.reports
     }

@@ -15,18 +15,19 @@ pub struct Release {
 }
 
 impl Pool {
-    /// Whether a pod was deleted before its tracking finalizer was taken off, so that nothing is left to take off. Asking forgets
-    /// the pod.
+    /// Whether a pod was deleted before its tracking finalizer was taken off, so that nothing is left to take off.
+    /// Forgets the pod.
     pub fn has_vanished(&mut self, pod: &PodUid) -> bool {
         self.vanished.remove(pod)
     }
 
-    /// Keeps in mind that the tracking finalizer of a pod is being taken off, and whether the pod is deleted with it.
+    /// Notes that the tracking finalizer of a pod is being taken off, and whether the pod is deleted as well.
     pub fn untracking(&mut self, pod: PodRef, delete: bool) {
         self.released.insert(pod.uid.clone(), Release { pod, delete, again: false });
     }
 
-    /// Pods whose tracking finalizer has to be taken off again, since the call failed; whether each is deleted with it.
+    /// The pods whose tracking finalizer must be taken off again because the call failed; for each, whether the pod is
+    /// deleted as well.
     pub fn untrack_again(&mut self) -> Vec<(PodRef, bool)> {
         let again = self.released.values_mut().filter(|release| release.again);
         again

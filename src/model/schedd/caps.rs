@@ -1,8 +1,8 @@
 //! Ceilings and quotas: how much submitters, owners and groups may hold.
 //!
-//! Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a promise. A ceiling is of all that
-//! the submitter holds, whatever negotiator gave it. An owner's ceiling is of all that the owner's submitters hold, whatever
-//! groups they charge. Quotas are of the negotiator's own slots.
+//! In HTCondor a submitter may overshoot by one match; here a quota is a promise. A submitter's ceiling limits all that
+//! the submitter holds, whichever negotiators made the matches. An owner's ceiling limits all that the owner's
+//! submitters hold, whichever groups they charge. Quotas limit what is held of the negotiator's own slots.
 
 use std::collections::BTreeMap;
 
@@ -15,36 +15,37 @@ use crate::pool::{Claim, Given, GroupName, NegotiatorId, Pool, Submitter, Submit
 struct Cap {
     /// The quota in force of the group and the groups inside it.
     quota: f64,
-    /// That of the group alone.
+    /// The quota in force of the group alone.
     own_quota: f64,
-    /// The most that its own submitters may hold, surplus included.
+    /// The most that the group's own submitters may hold, surplus included.
     own: f64,
-    /// The most that they and those of the groups inside it may hold, surplus included.
+    /// The most that the group's own submitters and the groups inside it may hold, surplus included.
     subtree: f64,
-    /// Whether its jobs also compete with those of no group, where no quota binds them.
+    /// Whether the group's jobs also compete with jobs of no group, where no quota binds them.
     autoregroup: bool,
 }
 
-/// Quotas in force for claims that a negotiator makes: the most slot weight that each group may hold of its slots, with its
-/// parents, and those of no group.
+/// Quotas in force for claims of one negotiator: the most slot weight of its slots that each group may hold, together
+/// with the groups inside it, and that jobs of no group may hold.
 #[derive(Debug, Default)]
 pub struct Quotas {
-    /// Whose claims.
+    /// The negotiator whose claims the quotas are for.
     pub negotiator: NegotiatorId,
-    /// Group names in lower case.
+    /// The caps of each group, by its name in lower case.
     by_name: BTreeMap<String, Cap>,
-    /// What those of no group may hold; none where there are no groups.
+    /// What jobs of no group may hold; `None` if no quota binds them, since there are no groups or a group has
+    /// `GROUP_AUTOREGROUP`.
     ungrouped: Option<f64>,
 }
 
 impl Quotas {
-    /// No quotas, where there are no groups.
+    /// No quotas, because there are no groups.
     pub fn none(negotiator: NegotiatorId) -> Self {
         Self { negotiator, ..Self::default() }
     }
 
-    /// Works the quotas out from the groups declared and the weight of the negotiator's slots. What its last cycle gave beyond
-    /// them counts where groups accept surplus.
+    /// Computes the quotas from the declared groups and the weight of the negotiator's slots. For groups that accept
+    /// surplus, what the last cycle gave beyond their quotas counts, too.
     pub fn new(
         negotiator: NegotiatorId,
         tree: &Tree,
@@ -60,7 +61,8 @@ impl Quotas {
             let cap = Cap {
                 quota: allotment.subtree_quota,
                 own_quota: allotment.quota,
-                // What the groups inside it leave a group's own submitters have whether or not it accepts surplus.
+                // What the groups inside a group leave belongs to the group's own submitters, whether or not the group
+                // accepts surplus.
                 own: given.limit.max(allotment.quota),
                 subtree: surplus.max(allotment.subtree_quota),
                 autoregroup: group.autoregroup,
@@ -76,12 +78,13 @@ impl Quotas {
         }
     }
 
-    /// The quota in force of a group and the groups inside it, without surplus; none when it is not declared.
+    /// The quota in force of a group together with the groups inside it, without surplus; `None` if the group is not
+    /// declared.
     pub fn of(&self, group: &str) -> Option<f64> {
         self.cap(group).map(|cap| cap.quota)
     }
 
-    /// The quota in force of a group's own submitters, without surplus; none when it is not declared.
+    /// The quota in force of a group's own submitters, without surplus; `None` if the group is not declared.
     pub fn own(&self, group: &str) -> Option<f64> {
         self.cap(group).map(|cap| cap.own_quota)
     }
@@ -91,32 +94,32 @@ impl Quotas {
     }
 }
 
-/// A claim as caps count it.
+/// The part of a claim that counts against caps: who is charged, and how much.
 #[derive(Clone, Copy)]
 pub(super) struct Charge<'a> {
-    /// Who is charged.
+    /// The submitter who is charged.
     pub(super) submitter: &'a SubmitterName,
-    /// The accounting group that is charged.
+    /// The accounting group to which the claim is charged.
     pub(super) group: Option<&'a GroupName>,
     /// The claim's weight.
     pub(super) weight: f64,
 }
 
-/// The claims whose weight a new claim does not add to.
+/// The claims whose weight is subtracted from the usage when a claim is checked.
 #[derive(Clone, Copy)]
 pub enum Place<'a> {
-    /// None: the claim is on something free.
+    /// No claims: the claim to check is new, and its resources are free.
     Free,
-    /// The claim's own weight, which is counted already.
+    /// The claim to check itself: its weight is counted already.
     Own(&'a Claim),
-    /// Claims that give theirs back when the new claim has the slot. As in the negotiator, a group that has reached its quota may
-    /// go on preempting within itself: a claim by which the use of a group does not grow is within the quota of the group, even
-    /// if the group uses more than its quota.
+    /// The claims that the new claim replaces, whose weight is then returned. As in the negotiator, a group that has
+    /// reached its quota may still preempt its own jobs: a claim by which the use of the group does not grow is
+    /// allowed, even if the group uses more than its quota.
     Of(&'a [&'a Claim]),
 }
 
 impl Place<'_> {
-    /// The weight of the claims for which `counts` is true.
+    /// The total weight of those claims for which `counts` is true.
     fn weight(self, counts: impl Fn(&Claim) -> bool) -> f64 {
         let sum =
             |claims: &[&Claim]| claims.iter().filter(|claim| counts(claim)).map(|claim| claim.weight).sum();
@@ -128,8 +131,9 @@ impl Place<'_> {
     }
 }
 
-/// Whether a claim is within the ceilings of its submitter and owner, and within the quotas of its group and the groups around it,
-/// surplus included. Claims that are over and that the objects of their slots may still name have not given their weight back yet.
+/// Whether a claim is within the ceilings of its submitter and owner, and within the quotas of its group and the groups
+/// around it, surplus included. Replaced claims that the objects of their slots may still name have not returned their
+/// weight yet.
 pub(super) fn within(pool: &Pool, charge: Charge, place: Place, quotas: &Quotas) -> Result<(), Refusal> {
     if !within_ceilings(pool, charge, place) {
         Err(Refusal::Ceiling)
@@ -140,7 +144,8 @@ pub(super) fn within(pool: &Pool, charge: Charge, place: Place, quotas: &Quotas)
     }
 }
 
-/// What is to be added to the usage of those whose claims these are.
+/// The weight to add to the usage that the accounts show, counting only claims for which `counts` is true: that of
+/// replaced claims which objects may still name, minus that of the claims in `place`.
 fn pending(pool: &Pool, place: Place, counts: impl Fn(&Claim) -> bool) -> f64 {
     let carried: f64 =
         pool.holdings().carried().filter(|claim| counts(claim)).map(|claim| claim.weight).sum();
@@ -193,11 +198,11 @@ fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place
         })
 }
 
-/// What sums of weights may lose.
+/// The rounding error that sums of weights may have.
 const SLACK: f64 = 1e-9;
 
-/// Slot weight that the own submitters of a group, without the groups inside it, or those of no group hold of a negotiator's
-/// slots.
+/// The slot weight of a negotiator's slots that the own submitters of a group hold (without the groups inside it), or
+/// the submitters of no group.
 fn own_usage(pool: &Pool, group: Option<&GroupName>, with: &NegotiatorId) -> f64 {
     let own = |submitter: &&Submitter| match (submitter.group(), group) {
         (Some(own), Some(group)) => own.is_same(group),

@@ -1,4 +1,4 @@
-//! Claims: what a match becomes, and what is done with a claim whose job has ended.
+//! Makes claims of matches, and decides what a claim does when its job has ended.
 
 use std::time::Duration;
 
@@ -15,18 +15,20 @@ use crate::startd::{
 };
 use classad::{Env, symmetric_match_within};
 
-/// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
+/// The most jobs of a queue that are tried for one slot, so that a long queue of jobs that do not fit costs bounded
+/// work.
 const LOOKED_AT: usize = 256;
 
-/// The steps of evaluation that looking at them may cost: everything else waits meanwhile. A job that needs more than is left
-/// is left to the negotiator.
+/// The evaluation steps that trying these jobs may cost, since everything else waits meanwhile. A job that needs more
+/// than what is left is left to the negotiator.
 const STEPS: u32 = 300_000;
 
-/// Turns a match into a claim on the static slot, or on a dynamic slot, for the next proc of the job that was matched. The match
-/// is checked against the pool as it is now.
+/// Turns a match into a claim: on a static slot, or on a new dynamic slot, for the next proc of the matched job. The
+/// match is checked against the pool as it is now, and against quotas, ceilings and limits. The error says why no claim
+/// was made.
 pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> Result<(), Refusal> {
     let made = claim_one(pool, slot, matched, now);
-    // What is left is another slot: the ad of the rest is made once for all jobs that are tried on the rest.
+    // What is left of a partitionable slot has another ad: the ad is made once for all jobs that are tried on the rest.
     if made.is_ok()
         && let Some(host) = pool.machines().get(&slot.machine)
     {
@@ -72,7 +74,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
     let name = SlotName { dynamic, ..on.clone() };
     let before = match standing.state() {
-        // Work that holds what the claim is to have ends first: until then the slot stays what it was matched as.
+        // If backfill work holds what the claim is to have, the work ends first. Until then the slot keeps its state.
         state @ State::Backfill(_) if pool.backfill().holds(host, standing, &resources) => state,
         State::Backfill(_) => State::Backfill(Backfill::Idle),
         other => other,
@@ -83,7 +85,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     end_benchmarks(pool, on, now);
     let phase = match before {
         State::Backfill(_) => Phase::starting(before, now).by(last),
-        // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
+        // A dynamic slot is made for the match. The slot was never Unclaimed itself, but its partitionable slot was.
         _ => Phase::starting(State::Matched, now).by(Some(LastTransition {
             number: UNCLAIMED_TO_MATCHED.number,
             why: "matched by the negotiator".into(),
@@ -101,7 +103,8 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     Ok(())
 }
 
-/// Lets a job rest for a while that was matched in vain: the negotiator does not know why, and would match it so again.
+/// Sets a job aside for a while whose match was refused: the negotiator does not know why, and would make the same
+/// match again.
 pub fn set_aside(pool: &mut Pool, job: &JobUid, reason: &'static str, why: String, now: Time) {
     let rested = pool.edit_job(job, |cluster| (cluster.key.clone(), cluster.rest(now)));
     if let Some((key, until)) = rested {
@@ -110,7 +113,7 @@ pub fn set_aside(pool: &mut Pool, job: &JobUid, reason: &'static str, why: Strin
     }
 }
 
-/// Whether a proc of a job waits that may start now.
+/// Whether a proc of the job is idle and may start now.
 pub fn waits(pool: &Pool, job: &JobUid, now: Time) -> bool {
     let cluster = pool.jobs().get(job).filter(|cluster| may_start(pool, cluster));
     cluster.is_some_and(|cluster| cluster.next_idle(now).is_some())
@@ -125,17 +128,19 @@ pub fn may_start(pool: &Pool, cluster: &Job) -> bool {
         && cluster.spec.is_some()
 }
 
-/// How long the API server may take to make a pod before the pod's job gets no more claims.
+/// How long the API server may take to create a pod before the pod's job gets no more claims.
 const SLOW_POD: Duration = Duration::from_secs(30);
 
-/// Whether the API server has not made a pod of the job for 30 s, for example since a webhook of the job's namespace hangs.
-/// A claim holds its machine meanwhile, so the job gets no more claims: others can use the machines.
+/// Whether the API server has not created a pod of the job for 30 s, for example because a webhook of the job's
+/// namespace hangs. A claim holds its machine meanwhile. So the job gets no more claims, and others can use the
+/// machines.
 pub fn lacks_pods(pool: &Pool, cluster: &Job, now: Time) -> bool {
     let late = |slot: &Slot| slot.is_requested() && now.since(slot.phase().entered_activity()) >= SLOW_POD;
     cluster.active.values().filter_map(|name| pool.slots().get(name)).any(late)
 }
 
-/// Gives a proc to a claim, with what it takes of limited things. From now on the slot ranks others against this job.
+/// Assigns a proc to a claim, with the units of concurrency limits that it takes. From now on the slot compares other
+/// jobs with this one.
 pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants, now: Time) {
     if !pool.assign(name, job, proc, limits) {
         return;
@@ -144,10 +149,11 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits:
     pool.edit_slot(name, |slot| slot.set_rank(rank));
 }
 
-/// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again
-/// without the negotiator. The slot's own expressions are asked again, as at any activation, and concurrency limits too:
-/// what the claim took for the last job goes back if the next one does not want it. A job that requests more than a dynamic
-/// slot holds does not get the slot, even if the job's Requirements leave out how much the slot has.
+/// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used
+/// again without the negotiator. As at any activation, the slot's expressions are evaluated again, and so are
+/// concurrency limits: what the claim took for the last job is returned if the next job does not take it. A job that
+/// requests more than a dynamic slot holds does not get the slot, even if the job's Requirements do not mention the
+/// amount.
 pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
     let slot =
         pool.slots().get(name).filter(|slot| !slot.is_spent() && !pool.has_stray_pod(&slot.claim().id))?;

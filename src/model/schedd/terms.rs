@@ -6,27 +6,27 @@ use crate::pool::limits::Wants;
 use crate::pool::{Assignment, Claim, ClaimId, JobUid, Pool, SlotName, Time};
 use classad::{Ad, Env};
 
-/// A job that the negotiator matched with a slot, and on what terms.
+/// A match: a job that the negotiator matched with a slot, and the quotas that bind the claim.
 #[derive(Clone, Copy)]
 pub struct Matched<'a> {
     /// The job.
     pub job: &'a JobUid,
-    /// Whether the match was made in the root's turn though the submitter is in a group: by `GROUP_AUTOREGROUP`.
+    /// Whether the match was made in the root's turn although the submitter is in a group (`GROUP_AUTOREGROUP`).
     pub regrouped: bool,
-    /// What the job's negotiator lets groups and submitters have.
+    /// The quotas in force of the negotiator that made the match.
     pub quotas: &'a Quotas,
 }
 
 /// Why a match does not become a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No proc of the job waits that may start.
+    /// The job has no idle proc that may start.
     NothingWaits,
-    /// The slot is not free, or does not make room, any more.
+    /// The slot is no longer free, or can no longer make room.
     Unavailable,
-    /// The slot and the job do not match any more, or the slot prefers the job that it has.
+    /// The slot and the job no longer match, or the slot ranks its present job higher.
     NoMatch,
-    /// There is too little left to carve.
+    /// The rest of the partitionable slot is too small for the job.
     TooLittle,
     /// `START` is not true for a dynamic slot of the size that would be carved.
     Unwilling,
@@ -54,7 +54,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// The terms on which a proc gets a slot: nothing forbids the claim.
+/// The proc, weight and concurrency limits of a claim that passed the check.
 #[derive(Debug)]
 pub struct Terms {
     proc: u32,
@@ -62,8 +62,9 @@ pub struct Terms {
     limits: Wants,
 }
 
-/// Whether a job's next proc may have a claim of this weight on the slot with this ad, or why not: a proc of the job waits,
-/// ceilings and quotas have room, and so have concurrency limits.
+/// Checks whether a job's next proc may have a claim of this weight on the slot with this ad: a proc of the job must be
+/// idle, and ceilings, quotas and concurrency limits must leave room. `place` names the claims whose weight does not
+/// count.
 pub fn check(
     pool: &Pool,
     matched: Matched,
@@ -83,8 +84,8 @@ pub fn check(
     Ok(Terms { proc, weight, limits })
 }
 
-/// Whether ceilings, quotas and concurrency limits still leave room for a claim on a slot that was checked before, or why not:
-/// people may have lowered them, or others reached them.
+/// Checks whether ceilings, quotas and concurrency limits still leave room for a claim that passed [`check`] before.
+/// People may have lowered them since, or other claims used them up.
 pub fn check_again(
     pool: &Pool,
     slot: &SlotName,
@@ -100,10 +101,10 @@ pub fn check_again(
 }
 
 impl Terms {
-    /// The claim on a slot on these terms. None if the job has gone.
+    /// The claim on a slot that follows from these terms; `None` if the job is gone.
     ///
-    /// A claim that waits for its slot names the proc that is next now. The schedd says which proc the claim is for when the slot
-    /// is free.
+    /// A claim that has to wait for its slot names the proc that is next now. The schedd decides which proc the claim
+    /// serves when the slot is free.
     pub fn into_claim(self, pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> Option<Claim> {
         let id = ClaimId::new(slot, now, pool.next_claim_number());
         let job = pool.jobs().get(matched.job)?;

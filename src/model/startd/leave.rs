@@ -1,10 +1,10 @@
-//! The end of a claim: Preempting, and then Owner or the claim that waited.
+//! The end of a claim: Preempting, and then either Owner or the claim that waited.
 //!
-//! Source: the manual's policy chapter, "Preempting State". Vacating a pod is a delete with the vacating time as grace
-//! period. Killing is a delete with the shortest grace period. A kubelet that has begun to end a pod does not look at a
-//! shorter one (kubernetes#83916): the node's agent, where there is one, is then asked to kill at once. What has not ended
-//! after `KILLING_TIMEOUT` the agent is asked to kill, too. The slot stays until the pod's end is certain, however long that
-//! takes.
+//! Source: the manual's policy chapter, "Preempting State". Vacating is a deletion of the pod with the vacating time as
+//! grace period; killing is a deletion with the shortest grace period. A kubelet that has begun to end a pod ignores a
+//! shorter grace period (kubernetes#83916). The node's agent, if there is one, is then asked to kill at once. If the
+//! pod has not ended after `KILLING_TIMEOUT`, the agent is asked as well. The slot stays until the pod's end is
+//! certain, however long that takes.
 
 use super::policy::Question;
 use super::transitions::{
@@ -14,15 +14,15 @@ use super::transitions::{
 use super::view::{Change, Chore, Grace, Off, Pace, Step, View};
 use crate::pool::{Activation, Fence, Forced, KUBELET_SLACK, Record, Remains, Removal, Running, Slot};
 
-/// Why a claim ends of whose machine nothing was heard for too long.
+/// The reason of a claim that ends because its machine has been silent for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
 
-/// The transitions to Owner of a slot whose claim never was.
+/// The transitions to Owner of a slot whose match failed, so that its claim never was.
 const MATCH_FAILED: [u8; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
 
 pub(super) fn owner(slot: &Slot) -> Step {
     match slot.record() {
-        // A match that failed before its claim was written left nothing behind.
+        // A match that failed before its claim was written has left no object.
         Record::Due if slot.phase().last().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
             Step::Do(Chore::ReturnSlot)
         }
@@ -33,7 +33,7 @@ pub(super) fn owner(slot: &Slot) -> Step {
     }
 }
 
-/// The job is gone: who has the slot now.
+/// The job is gone: the slot goes to the claim that waited, or to its owner.
 fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'static Transition) -> Step {
     let gone = slot.removal() == Some(Removal::MachineGone) || !view.offered || view.draining.is_some();
     let awaited = slot.preemptor().is_some_and(|next| !next.part);
@@ -43,18 +43,18 @@ fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'s
     Step::Take(to_owner, "the claim is over", Change::None)
 }
 
-/// What a pod that leaves needs done, whichever way it leaves.
+/// The step that a pod needs while its claim ends, in whichever activity.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match slot.activation() {
         Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
         Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),
         Activation::Requested { .. } => Some(Step::Rest),
-        // A pod that was made after all and runs on a machine that is back ends as any other.
+        // A pod that was created after all, and runs on a machine that is back, ends like any other.
         Activation::Active(pod) if slot.removal() == Some(Removal::MachineGone) && view.off != Off::No => {
             Some(of_pod_on_a_machine_that_is_off(pod, view))
         }
         Activation::Active(pod) if is_over_unsaid(pod, view) => Some(Step::Do(Chore::LosePod)),
-        // A job that stands still cannot shut down.
+        // A suspended job cannot shut down.
         Activation::Active(pod) => {
             let still = pod.frozen.unwrap_or(view.stands_still);
             still.then_some(Step::Do(Chore::Suspend(false)))
@@ -63,8 +63,8 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     }
 }
 
-/// What a pod whose proc has ended needs done: other containers that run on are ended once the proc's end is recorded, and
-/// the pod is let go once nothing of it is left.
+/// The step for a pod whose proc has ended. Other containers that still run are ended once the proc's end is recorded,
+/// and the pod's finalizer is taken off once nothing of the pod is left.
 pub(super) fn ended(pod: &Running, view: &View, remains: Remains) -> Step {
     let gone = match view.off {
         Off::No => is_over_unsaid(pod, view) || view.fence == Fence::Held,
@@ -74,7 +74,7 @@ pub(super) fn ended(pod: &Running, view: &View, remains: Remains) -> Step {
     match remains {
         _ if !view.settled => Step::Rest,
         Remains::Nothing => Step::Do(Chore::UntrackPod),
-        // As a pod whose proc runs: nobody else takes the pod off a machine that is off.
+        // As for a pod whose proc runs: nobody else deletes pods on a machine that is off.
         _ if gone && view.off != Off::No && pod.forced == Forced::No => by_force(pod),
         _ if gone => Step::Do(Chore::UntrackPod),
         _ if pod.deleting => Step::Rest,
@@ -83,14 +83,14 @@ pub(super) fn ended(pod: &Running, view: &View, remains: Remains) -> Step {
     }
 }
 
-/// Whether a pod is over though its kubelet, which is at work, will say nothing of it any more: the pod was deleted by force
-/// before a container was seen to run.
+/// Whether a pod is over although its kubelet, which works, will report nothing more about the pod: the pod was deleted
+/// by force before a container was seen to run.
 pub(super) fn is_over_unsaid(pod: &Running, view: &View) -> bool {
     pod.forced == Forced::Idle && view.off == Off::No && view.lease_ends.is_none()
 }
 
-/// What is to be done about a pod whose machine is off: nobody confirms its end. Where only the Node was deleted, a kubelet
-/// may be there all the same and lets the pod run for as long as it was granted.
+/// The step for a pod whose machine is off, so that nobody confirms its end. If only the Node was deleted, a kubelet
+/// may still be there, and lets the pod run for the time that the pod was granted.
 fn of_pod_on_a_machine_that_is_off(pod: &Running, view: &View) -> Step {
     if view.off == Off::NodeGone {
         if !pod.deleting {
@@ -103,7 +103,7 @@ fn of_pod_on_a_machine_that_is_off(pod: &Running, view: &View) -> Step {
     if pod.forced == Forced::No { by_force(pod) } else { Step::Do(Chore::LosePod) }
 }
 
-/// Takes a pod off its kubelet, once.
+/// Deletes a pod by force, once.
 fn by_force(pod: &Running) -> Step {
     if pod.asked_by_force { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) }
 }
@@ -148,7 +148,7 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
     let deleting = slot.active().is_none_or(|pod| pod.deleting);
     match killed.filter(|_| deleting) {
         None => Step::Do(Chore::KillPod),
-        // An agent that is cut off hears nothing, and what it promised is waited for.
+        // An agent that is cut off hears nothing. The operator waits for what the agent promised.
         _ if is_fenced(view) => Step::Rest,
         _ if kubelet_is_late(slot, view) => Step::Do(Chore::KillByAgent),
         Some(at) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
@@ -158,7 +158,8 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// Whether the kubelet, which had begun to end the pod, lets it run for long yet, and an agent is there that can kill it.
+/// Whether the kubelet, which has begun to end the pod, will let it run for much longer, and an agent is there that can
+/// kill it.
 fn kubelet_is_late(slot: &Slot, view: &View) -> bool {
     let asked = slot.eviction().is_some_and(|eviction| eviction.by_agent);
     let granted = slot.running().and_then(|pod| pod.granted);
@@ -166,12 +167,12 @@ fn kubelet_is_late(slot: &Slot, view: &View) -> bool {
     late && view.agent && !asked
 }
 
-/// Whether the agent of a silent machine, silent as well, ends the pod as it promised, or has.
+/// Whether machine and agent are silent, and the agent promised to end the pod.
 fn is_fenced(view: &View) -> bool {
     view.fence != Fence::None && !view.agent && view.lease_ends.is_some()
 }
 
-/// What is to be done about a pod that its node's agent has ended by now, if it kept its promise: nobody else confirms that.
+/// The chore for a pod that its node's agent must have ended by now, as the agent promised. Nobody else confirms that.
 fn of_fenced(slot: &Slot, view: &View) -> Option<Chore> {
     let pod = slot.active().filter(|pod| pod.deleting)?;
     match view.fence {

@@ -1,15 +1,15 @@
 //! Retirement: how long a job that must leave may go on, and how long it may take to shut down.
 //!
-//! All in seconds. Source: the manual's policy chapter, `MAXJOBRETIREMENTTIME` and `MachineMaxVacateTime` in
-//! "State/Activity Transition Expression Summary". Retirement counts from the start of the job, not from when it was told
-//! to leave, and time in suspension does not count.
+//! All times are in seconds. Source: the manual's policy chapter, `MAXJOBRETIREMENTTIME` and `MachineMaxVacateTime` in
+//! "State/Activity Transition Expression Summary". Retirement counts from the start of the job, not from when it was
+//! told to leave. Time in suspension does not count.
 
-/// What the machine and the job say of a job's retirement.
+/// What the machine and the job say about the job's retirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// `MAXJOBRETIREMENTTIME` as it is now; none where it is no integer.
+    /// The present value of `MAXJOBRETIREMENTTIME`; `None` if it is no integer.
     pub machine: Option<i64>,
-    /// The job's own `MaxJobRetirementTime`, by which it can only take less.
+    /// The job's own `MaxJobRetirementTime`, which can only shorten the machine's.
     pub job: Option<i64>,
 }
 
@@ -20,14 +20,14 @@ impl Terms {
         self.job.map_or(machine, |job| machine.min(job))
     }
 
-    /// How long the job, which has run for so long, may go on: `RetirementTimeRemaining`.
+    /// How long a job that has run for `ran` may go on: `RetirementTimeRemaining`.
     pub fn remaining(&self, ran: i64) -> i64 {
         self.granted().saturating_sub(ran).max(0)
     }
 }
 
-/// How long vacating may take: what the machine pledged, or what the job asks for in `JobMaxVacateTime`. If the job asks
-/// for more, it has to take that from its retirement time.
+/// How long vacating may take: what the machine pledged, or what the job asks for in `JobMaxVacateTime`. If the job
+/// asks for more than was pledged, the difference comes out of its retirement time.
 pub fn max_vacate_time(pledged: i64, job: Option<i64>, remaining: i64) -> i64 {
     match job {
         None => pledged,
@@ -36,7 +36,7 @@ pub fn max_vacate_time(pledged: i64, job: Option<i64>, remaining: i64) -> i64 {
     }
 }
 
-/// Whether the job has to be told now: vacating is to be over when retirement is.
+/// Whether the job must be told to leave now, so that vacating is over when retirement is.
 pub fn is_over(remaining: i64, vacate: i64) -> bool {
     remaining <= 0 || vacate >= remaining
 }
@@ -73,15 +73,15 @@ mod tests {
             (600, Some(60), 0, 60),
             (600, Some(60), 9000, 60),
             (600, Some(600), 0, 600),
-            // More than the machine's: all of it where there is as much retirement left,
+            // The job asks for more than the machine's: it gets everything, if as much retirement is left;
             (600, Some(1200), 1200, 1200),
             (600, Some(1200), 5000, 1200),
-            // or else as much of that as there is, and never less than the machine's own.
+            // otherwise as much as is left of retirement, and never less than the machine's own.
             (600, Some(1200), 1199, 1199),
             (600, Some(1200), 700, 700),
             (600, Some(1200), 300, 600),
             (600, Some(1200), 0, 600),
-            // What cannot be evaluated is 0.
+            // A value that cannot be evaluated counts as 0.
             (600, Some(0), 300, 0),
         ] {
             assert_eq!(

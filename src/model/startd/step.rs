@@ -1,8 +1,8 @@
-//! What a claimed slot does next: a function of the slot and what surrounds it.
+//! Decides what a claimed slot does next: a function of the slot and its view.
 //!
-//! Source: the manual's policy chapter, "State and Activity Transitions". Within a state and activity the first rule that
-//! applies counts, in the order in which the startd looks. Two things are the pods' own: a job that is removed ends in its
-//! slot, as the schedd of `HTCondor` ends it, and nothing that the pod holds is returned before its end is confirmed.
+//! Source: the manual's policy chapter, "State and Activity Transitions". In each state and activity, the rules are
+//! tried in the startd's order, and the first that applies counts. Two rules are due to pods: a removed job ends in its
+//! slot, as HTCondor's schedd would end it; and nothing that a pod holds is returned before its end is confirmed.
 
 use std::time::Duration;
 
@@ -35,12 +35,12 @@ pub fn next(slot: &Slot, view: &View) -> Step {
         State::Preempting(Preempting::Killing) => killing(slot, view),
         State::Owner => owner(slot),
         State::Backfill(_) => backfill(slot, view),
-        // Nobody claims a slot in these states: `standing` says what it does.
+        // A slot in one of these states has no claim: `standing` says what it does.
         State::Unclaimed(_) | State::Drained(_) => Step::Rest,
     }
 }
 
-/// Why a match comes to nothing, if it does.
+/// Why a match comes to nothing; `None` if it does not.
 fn why_match_fails(slot: &Slot, view: &View) -> Option<&'static str> {
     if slot.is_vacant() || slot.removal().is_some() || !view.wanted {
         Some("the job is no longer there to claim it")
@@ -53,8 +53,8 @@ fn why_match_fails(slot: &Slot, view: &View) -> Option<&'static str> {
     }
 }
 
-/// A slot that was matched while it did backfill work: that ends first. Whoever waits for it waits no longer than for any
-/// match, and the slot goes to nobody before what it holds is free.
+/// A slot that was matched while it did backfill work. The work ends first. The match waits no longer than any other,
+/// and nobody gets the slot before what the work holds is free.
 fn backfill(slot: &Slot, view: &View) -> Step {
     let late = view.now.since(slot.claim().since) >= view.policy.match_timeout;
     let over = late || why_match_fails(slot, view).is_some();
@@ -97,7 +97,7 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
         Activation::Assigned => match slot.record() {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
-            // What was begun before the claim was known to be there, by an earlier leader, ends first.
+            // Backfill work that an earlier leader began, before the claim was known, ends first.
             Record::Written if view.backfill != BackfillStage::None => Step::Rest,
             Record::Written if view.earlier_pod && view.now < earlier_pod_goes_by(slot) => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
@@ -120,13 +120,14 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// Until when a claim waits for an earlier pod of its proc. Somebody else's finalizer may keep that pod for ever: then the API
-/// server refuses the next pod, and the proc is tried again after a pause.
+/// Until when a claim waits for an earlier pod of its proc. Somebody else's finalizer may keep that pod for ever. Then
+/// the API server refuses the next pod, and the proc is tried again after a pause.
 pub(super) fn earlier_pod_goes_by(slot: &Slot) -> Time {
     slot.phase().entered_activity() + Duration::from_secs(30)
 }
 
-/// Why a claim with no job is given up, if it is. `CLAIM_WORKLIFE` is the schedd's to look at when it finds work for it.
+/// Why a claim without a job ends; `None` if it does not. The schedd checks `CLAIM_WORKLIFE` when it looks for another
+/// job.
 fn why_idle_ends(slot: &Slot, view: &View) -> Option<&'static str> {
     if slot.removal() == Some(Removal::MachineGone) || !view.offered {
         Some("the machine offers nothing new")
@@ -141,8 +142,8 @@ fn why_idle_ends(slot: &Slot, view: &View) -> Option<&'static str> {
     }
 }
 
-/// Work for the API server under a running pod, whatever the activity: the claim was edited or deleted by somebody, or the
-/// agent has to be told.
+/// A call that is needed while a pod runs, in whatever activity: the claim must be written because somebody edited or
+/// deleted it, or the agent must be told whether the job is to be suspended.
 fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     match slot.record() {
         Record::Due => return Some(Chore::WriteClaim),
@@ -158,13 +159,13 @@ fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     differs.then_some(Chore::Suspend(still))
 }
 
-/// Whether the pod cannot start, and nobody waits for it any longer.
+/// Whether the pod cannot start, and its time is over.
 fn gives_up(view: &View) -> bool {
     view.starts_by.is_some_and(|at| at <= view.now)
 }
 
-/// What becomes of a pod that has ended, of one whose job was removed, or of one that cannot start: the same in each activity
-/// with a job.
+/// The step for a pod that has ended, whose job was removed, or that cannot start. It is the same in each activity with
+/// a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match slot.activation() {
         Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),
@@ -192,7 +193,7 @@ fn retires_for(cause: Cause) -> &'static str {
     }
 }
 
-/// What makes a claim leave that is nobody's policy.
+/// The cause for which a claim must leave, apart from the slot's policy.
 fn asked_to_leave(slot: &Slot, view: &View) -> Option<Cause> {
     if view.draining.is_some() {
         Some(Cause::Draining)
@@ -203,7 +204,7 @@ fn asked_to_leave(slot: &Slot, view: &View) -> Option<Cause> {
     }
 }
 
-/// A pod that is being deleted is to shut down.
+/// Whether the pod may be suspended. A pod that is being deleted must be able to shut down.
 fn may_stand_still(slot: &Slot) -> bool {
     slot.active().is_some_and(|pod| !pod.deleting)
 }
@@ -223,7 +224,7 @@ fn busy(slot: &Slot, view: &View) -> Step {
     }
     if view.may_ask(slot) {
         if view.holds(Question::WantSuspend) {
-            // While it is true PREEMPT is not looked at: the job is suspended first.
+            // While WANT_SUSPEND is true PREEMPT is not evaluated: the job is suspended first.
             if may_stand_still(slot) && view.holds(Question::Suspend) {
                 return Step::Take(&BUSY_TO_SUSPENDED, "WANT_SUSPEND and SUSPEND are true", Change::Suspend);
             }
@@ -242,7 +243,7 @@ fn suspended(slot: &Slot, view: &View) -> Step {
         Some(cause) => Step::Take(&SUSPENDED_TO_RETIRING, why, Change::Retire(cause)),
         None => Step::Take(&SUSPENDED_TO_BUSY, why, Change::None),
     };
-    // The manual has no arrow for a job that ends while it is suspended: its slot passes through Busy.
+    // The manual has no arrow for a job that ends while it is suspended, so the slot passes through Busy.
     if slot.active().is_none() {
         return resume("the suspended job has ended");
     }
@@ -285,7 +286,7 @@ fn suspended(slot: &Slot, view: &View) -> Step {
 fn retiring(slot: &Slot, view: &View) -> Step {
     let lost = view.lost(slot);
     let cause = lost.or(slot.retires_for()).unwrap_or(Cause::Preempt);
-    // One that is suspended again at once does not go on for a moment.
+    // A job that would be suspended again at once is not continued for a moment.
     let stays_still =
         || may_stand_still(slot) && view.holds(Question::WantSuspend) && view.holds(Question::Suspend);
     if let Some(chore) = upkeep(slot, view, false).filter(|_| lost.is_none())

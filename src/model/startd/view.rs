@@ -1,4 +1,4 @@
-//! What surrounds a slot, and what it does next in view of it.
+//! The view of a claimed slot: everything that decides its next step; and the steps themselves.
 
 use std::time::Duration;
 
@@ -10,164 +10,166 @@ use crate::pool::{BackfillStage, Cause, Eviction, Fence, HoldReason, Policy, Rem
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Jobs have their retirement time and their vacating time.
+    /// Jobs have their retirement times and their vacating times.
     Graceful,
-    /// Jobs have their vacating time.
+    /// Jobs have only their vacating times.
     Quick,
-    /// Jobs are killed.
+    /// Jobs are killed at once.
     Fast,
 }
 
-/// The retirement that jobs of a drained machine share.
+/// The common retirement of jobs on a machine that is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Common {
     /// When the drain began.
     pub since: Time,
-    /// When the retirement of the last job ends that was there then.
+    /// When the retirement of the last job ends that ran when the drain began.
     pub until: Time,
 }
 
-/// Whether a machine is off, so that nobody is there who could confirm a pod's end.
+/// Whether a machine is off, so that nobody can confirm a pod's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Off {
-    /// It is on, or only silent.
+    /// The machine is on, or only silent.
     No,
-    /// Its Node was deleted. A kubelet that is still there ends pods as it was last told.
+    /// The machine's Node was deleted. A kubelet that is still there ends pods by the last grace period that it was
+    /// told.
     NodeGone,
-    /// An admin vouches that it is off.
+    /// An admin says that the machine is off.
     OutOfService,
 }
 
-/// What surrounds a slot that somebody claims.
+/// Everything that decides the next step of a claimed slot.
 #[derive(Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct View<'a> {
-    /// Its machine offers resources for something new.
+    /// Whether the machine offers its resources to something new.
     pub offered: bool,
-    /// Whether its machine is off.
+    /// Whether the machine is off.
     pub off: Off,
-    /// The job of its proc still wants to start it.
+    /// Whether the job still wants the claim's proc to start.
     pub wanted: bool,
-    /// The end of its proc is recorded, or there is nothing to record.
+    /// Whether the end or hold of the proc is recorded, or there is nothing to record.
     pub settled: bool,
-    /// An agent is at work on the machine, which can suspend the job. Without one `WANT_SUSPEND` counts as false.
+    /// Whether an agent works on the machine, which can suspend the job. Without an agent, `WANT_SUSPEND` counts as
+    /// false.
     pub agent: bool,
-    /// The agent says that the job is suspended.
+    /// Whether the agent reports that the job is suspended.
     pub stands_still: bool,
-    /// The machine is silent, and this is when the claim's lease expires, unless it is heard of.
+    /// When the claim's lease expires, if the machine is silent and stays silent.
     pub lease_ends: Option<Time>,
     /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
     pub fence: Fence,
-    /// An earlier pod of its proc, which has the name of the next, is not gone yet.
+    /// Whether an earlier pod of the proc, which has the name of the next pod, still exists.
     pub earlier_pod: bool,
-    /// The pod cannot start, and this is when it is given up.
+    /// When the pod is given up, if it cannot start.
     pub starts_by: Option<Time>,
     /// How far the backfill work has come that holds what the slot is to have.
     pub backfill: BackfillStage,
-    /// The machine is being drained.
+    /// How the machine is being drained, if it is.
     pub draining: Option<Pace>,
-    /// For how long the jobs that a graceful drain found go on together.
+    /// The common retirement of the jobs that a graceful drain found.
     pub common: Option<Common>,
-    /// The claim that waits for this one to end still wants the slot.
+    /// Whether the claim that waits for this one still wants the slot.
     pub next_wanted: bool,
     /// The policy's times.
     pub policy: &'a Policy,
-    /// Who answers for the policy.
+    /// Answers questions about the policy.
     pub answers: &'a dyn Answers,
-    /// The time.
+    /// The present time.
     pub now: Time,
 }
 
-/// What to do next.
+/// What a slot does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Nothing, until something happens.
     Rest,
-    /// A transition, why, and what changes in the slot with it.
+    /// It takes a transition, with the reason and the change in the slot.
     Take(&'static Transition, &'static str, Change),
-    /// Work that is no transition.
+    /// Something must be done that is no transition.
     Do(Chore),
 }
 
-/// What changes in a slot with a transition.
+/// The change in a slot that comes with a transition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Nothing.
     None,
-    /// The claim is activated: what is pledged to the job.
+    /// The claim is activated: stores what is pledged to the job.
     Activate {
         /// `MachineMaxVacateTime`, seconds.
         pledged_vacate: i64,
         /// The job's own `MaxJobRetirementTime`, seconds.
         own_retirement: Option<i64>,
-        /// How long it may run in all, and vacate, seconds.
+        /// How long the job may run in all, and how long it may vacate, in seconds.
         granted: (i64, i64),
-        /// `RANK`.
+        /// `RANK` for the job.
         rank: f64,
     },
-    /// The job is over, the claim stays.
+    /// The job is over, and the claim stays.
     Settle,
-    /// The job stands still from now on.
+    /// The job is suspended from now on.
     Suspend,
-    /// The claim is in retirement.
+    /// The claim is in retirement, for this cause.
     Retire(Cause),
-    /// It is so no longer.
+    /// The claim is no longer in retirement.
     Unretire,
-    /// The claim, which is in retirement for this cause, is being ended.
+    /// The claim ends: its job is sent away. The cause counts if the claim was in no retirement.
     Evict(Cause, Eviction),
-    /// The claim that waited takes the slot.
+    /// The claim that waited takes the slot over.
     Succeed,
 }
 
-/// Work that is no transition.
+/// Something that must be done for a slot and is no transition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chore {
     /// Write the claim.
     WriteClaim,
-    /// Make the pod.
+    /// Create the pod.
     CreatePod,
-    /// Give the proc back to the queue: it has not started.
+    /// Take the proc, which has not started, from the claim.
     Withdraw,
     /// Delete the pod.
     DeletePod(Grace),
-    /// Delete the pod, which cannot start: the proc is held.
+    /// Delete the pod, which cannot start. The proc is then held.
     GiveUp,
-    /// Shorten the pod's grace to nothing: the job is killed.
+    /// Kill the job: shorten the pod's grace period as far as possible.
     KillPod,
-    /// Ask the agent to kill the pod now: the kubelet ends it much later.
+    /// Ask the agent to kill the pod now, because the kubelet will end it much later.
     KillByAgent,
-    /// `KILLING_TIMEOUT` is over: ask the agent to kill what is left, and warn.
+    /// `KILLING_TIMEOUT` has passed: ask the agent to kill what is left, and warn people.
     AskAgentToKill,
-    /// Book the end of a pod whose end nobody confirms: it is certain that nothing of it runs.
+    /// Book the end of a pod whose end nobody confirms, since it is certain that nothing of it runs.
     LosePod,
-    /// Read the Lease of the machine's agent: whether it did as it promised depends on that.
+    /// Read the Lease of the machine's agent: whether the agent kept its promise depends on that.
     ReadAgentLease,
-    /// Ask the agent to suspend the job, or to let it go on.
+    /// Ask the agent to suspend the job (true), or to let it continue (false).
     Suspend(bool),
-    /// The owner wants the machine: whatever the retirement was for, there is no way back from it.
+    /// Make the retirement irreversible, because the owner wants the machine.
     Condemn,
-    /// The claim that waits goes: nobody wants it any more.
+    /// The claim that waits stops waiting, because nobody wants it any more.
     StopWaiting,
-    /// Let the pod go.
+    /// Take the tracking finalizer off the pod.
     UntrackPod,
     /// Ask the schedd for another proc for the claim.
     FindWork,
-    /// Delete the claim's object: the claim is over.
+    /// Delete the claim's object, because the claim is over.
     DeleteClaim,
-    /// Return the resources.
+    /// Return the slot's resources.
     ReturnSlot,
 }
 
-/// How long a pod that is deleted has.
+/// The grace period of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grace {
-    /// As long as its own spec says: its user deletes it.
+    /// The pod's own, because its user deletes it.
     Own,
-    /// The rest of its vacating time.
+    /// The rest of the vacating time.
     Vacating,
-    /// A moment: its proc has ended, and other containers run on.
+    /// A moment: the proc has ended, and other containers still run.
     Others,
-    /// None: nobody is left who could confirm the end, and it is certain that it does not run.
+    /// 0: it is certain that the pod does not run, and nobody is left who could confirm its end.
     Force,
 }
 
@@ -182,12 +184,12 @@ impl View<'_> {
         self.holds(Question::Kill)
     }
 
-    /// Whether nothing was heard of the machine for the claim's lease.
+    /// Whether the machine has been silent for the claim's lease.
     pub(super) fn lease_is_over(&self) -> bool {
         self.lease_ends.is_some_and(|at| at <= self.now)
     }
 
-    /// Why a claim ends at once, without retirement and vacating: its machine is gone, or as good as that.
+    /// Why a claim ends at once, without retirement and vacating: its machine is gone, or its lease has expired.
     pub(super) fn lost(&self, slot: &Slot) -> Option<Cause> {
         if slot.removal() == Some(Removal::MachineGone) {
             Some(Cause::MachineGone)
@@ -196,12 +198,12 @@ impl View<'_> {
         }
     }
 
-    /// Whether the policy is asked now. What was just entered is not left by it at the same moment.
+    /// Whether the policy is evaluated now. A policy does not leave an activity at the moment when it was entered.
     pub(super) fn may_ask(&self, slot: &Slot) -> bool {
         self.now > slot.phase().entered_activity()
     }
 
-    /// How long the job may run in all, and how long it may take to vacate, as machine and job say now.
+    /// How long the job may run in all, and how long it may vacate, as machine and job say now.
     pub(super) fn granted(&self) -> (i64, i64) {
         let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
         let (granted, pledged) = (terms.granted().max(0), self.answers.machine_vacate());
@@ -210,9 +212,9 @@ impl View<'_> {
 
     /// How much retirement the job has left, and how long it may take to vacate.
     ///
-    /// Of a machine that is drained all slots are to be free together: "the eviction of jobs with shorter retirement time is
-    /// delayed until the job with the longest retirement time needs to be evicted". That is so for jobs which had any left when
-    /// the drain began, and which `START` lets in meanwhile.
+    /// The slots of a machine that is drained are to be free together: "the eviction of jobs with shorter retirement
+    /// time is delayed until the job with the longest retirement time needs to be evicted". That holds for jobs which
+    /// had retirement left when the drain began, and which the present `START` lets in.
     pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
         let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
         let ran = seconds(slot.running().map_or(Duration::ZERO, |running| running.run_time(self.now)));
@@ -235,17 +237,17 @@ impl View<'_> {
         (own.max(left), vacate)
     }
 
-    /// Whether the job has to go now.
+    /// Whether the job must leave now.
     pub(super) fn retirement_is_over(&self, slot: &Slot) -> bool {
         let (remaining, vacate) = self.terms(slot);
         is_over(remaining, vacate)
     }
 
-    /// How a claim with a running job is ended: softly, unless its owner wants the slot back and `WANT_VACATE` is false, or
-    /// nobody waits for it.
+    /// How a claim with a running job is ended. It is vacated, unless the owner wants the slot back and `WANT_VACATE`
+    /// is false, or nobody is left who waits for the job (the machine is gone, or the lease has expired).
     pub(super) fn eviction(&self, slot: &Slot, cause: Cause) -> (bool, Eviction) {
         let by_policy = cause == Cause::Preempt;
-        // A fast drain kills whatever is on its way out for another cause, too.
+        // A fast drain also kills a job that leaves for another cause.
         let kill = self.draining == Some(Pace::Fast)
             || match cause {
                 Cause::MachineGone | Cause::LeaseExpired => true,
@@ -260,20 +262,20 @@ impl View<'_> {
     }
 }
 
-/// Whole seconds.
+/// A span of time in whole seconds.
 pub(super) fn seconds(span: Duration) -> i64 {
     i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Seconds as a span; none below zero.
+/// Seconds as a span of time; a negative number counts as 0.
 pub(super) fn span(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
 impl Change {
-    /// Makes the change. Called with the slot in its new state, by whoever took the transition.
+    /// Makes the change. Whoever took the transition calls this, with the slot in its new state.
     pub fn make(self, slot: &mut Slot, now: Time) {
-        // Whatever the next change is, it ends a suspension.
+        // Every change except Suspend ends a suspension.
         if self != Self::Suspend {
             slot.continue_job(now);
         }

@@ -19,17 +19,18 @@ pub enum Activation {
     Assigned,
     /// The pod's creation is under way.
     Requested {
-        /// The generation of the job that the pod is made of.
+        /// The generation of the job's spec from which the pod is created.
         generation: Option<i64>,
     },
     /// The pod exists, and the proc has not ended.
     Active(Box<Running>),
-    /// The proc has ended. The tracking finalizer keeps the pod until the end is recorded and nothing of the pod is left.
+    /// The proc has ended. The tracking finalizer keeps the pod until the end is recorded and nothing of the pod is
+    /// left.
     Ended(Box<Running>, Remains),
 }
 
 impl Activation {
-    /// The pod; none before the pod is known, and after nothing of the pod is left.
+    /// The pod; `None` while no pod is known.
     pub fn running(&self) -> Option<&Running> {
         match self {
             Self::Active(running) | Self::Ended(running, _) => Some(running),
@@ -37,7 +38,7 @@ impl Activation {
         }
     }
 
-    /// The pod of a proc that has not ended.
+    /// The pod of a proc that has not ended; `None` otherwise.
     pub fn active(&self) -> Option<&Running> {
         match self {
             Self::Active(running) => Some(running),
@@ -52,7 +53,8 @@ impl Activation {
         }
     }
 
-    /// The pod with this reference, taken out of the activation: with what is known of the pod, if the activation has it.
+    /// Takes the pod with this reference out, with everything that the activation knows about the pod, and leaves the
+    /// activation vacant. The caller puts the pod back in its new condition.
     pub(super) fn take_pod(&mut self, pod: &PodRef) -> Box<Running> {
         match std::mem::replace(self, Self::Vacant) {
             Self::Active(running) | Self::Ended(running, _) if running.pod == *pod => running,
@@ -62,8 +64,8 @@ impl Activation {
     }
 }
 
-/// The pod of a claim's proc, and what time and policy ask about the job that runs in the pod. A new leader finds on the pod and
-/// in [`Recorded`] what must not be forgotten.
+/// The pod of a claim's proc, and what timers and policy need to know about the job in the pod. [`Recorded`] and the
+/// pod itself keep the part that a new leader must know.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Running {
@@ -71,47 +73,47 @@ pub struct Running {
     pub pod: PodRef,
     /// Whether the pod's containers have started.
     pub runs: bool,
-    /// Whether the pod is being deleted, or the operator has asked for that.
+    /// Whether the pod is being deleted, or the operator has asked for its deletion.
     pub deleting: bool,
-    /// When the containers started, once they have: `JobStart`.
+    /// `JobStart`: when the containers started; `None` until they have.
     pub started: Option<Time>,
-    /// How long the job was suspended, without the present suspension: part of `TotalJobSuspendTime`.
+    /// For how long the job was suspended, without the present suspension: part of `TotalJobSuspendTime`.
     pub suspended: Duration,
-    /// Since when the job is suspended.
+    /// When the present suspension began; `None` if the job is not suspended.
     pub suspended_since: Option<Time>,
-    /// Whether the agent was last asked to suspend the job, or to continue it. None where this leader has not asked: an earlier
-    /// leader may have.
+    /// Whether the operator last asked the agent to suspend the job (true) or to continue it (false). `None` if this
+    /// leader has asked for neither; an earlier leader may have.
     pub frozen: Option<bool>,
-    /// `MachineMaxVacateTime` at activation, in seconds: later changes do not concern the job.
+    /// `MachineMaxVacateTime` at activation, in seconds. Later changes do not affect the job.
     pub pledged_vacate: i64,
     /// The job's own `MaxJobRetirementTime` at activation, in seconds: for `RetirementTimeRemaining`.
     pub own_retirement: Option<i64>,
-    /// How long the job may run in all, and how long it may vacate, in seconds, as machine and job said at activation: for what
-    /// a drain would cost.
+    /// How long the job may run in all, and how long it may vacate, in seconds, as machine and job said at activation:
+    /// for what a drain would cost.
     pub pledged: (i64, i64),
-    /// The lease of the claim, as the pod carries it. The agent of the pod's node enforces this lease.
+    /// The lease of the claim, as written on the pod. The agent of the pod's node enforces this lease.
     pub lease: Option<Duration>,
     /// When the pod was first seen to be deleted.
     pub doomed: Option<Time>,
-    /// How long the deletions of the pod let it run.
+    /// For how long the deletions of the pod let it run.
     pub granted: Option<Granted>,
-    /// How the program was seen to end before anybody had asked the pod to go. The kubelet says in a moment whether the
-    /// kubelet itself ended the program.
+    /// How the program was seen to end, before anybody had asked the pod to go. In a moment the kubelet will report
+    /// whether the kubelet itself ended the program.
     pub ended: Option<End>,
     /// Whether the pod was taken off its kubelet.
     pub forced: Forced,
     /// Whether the operator has asked to delete the pod by force, which takes the pod off its kubelet.
     pub asked_by_force: bool,
-    /// Whether somebody has said on the pod why it is disrupted.
+    /// Whether the pod's condition says already why the pod is disrupted.
     pub disrupted: bool,
-    /// What keeps the pod from starting.
+    /// What keeps the pod from starting, if anything does.
     pub stuck: Option<Stuck>,
-    /// The generation of the job that the pod was made of, where this leader made the pod.
+    /// The generation of the job's spec from which the pod was created; `None` if an earlier leader created the pod.
     pub generation: Option<i64>,
 }
 
 impl Running {
-    /// A pod of which nothing is known but that it exists.
+    /// A pod about which nothing is known except that the pod exists.
     pub(super) fn of(pod: PodRef) -> Self {
         Self {
             pod,
@@ -136,7 +138,8 @@ impl Running {
         }
     }
 
-    /// Whether the job was edited since its pod was made, as far as this leader knows.
+    /// Whether the job, which now has this generation, was edited since its pod was created, as far as this leader
+    /// knows.
     pub fn is_of_before(&self, generation: i64) -> bool {
         self.generation.is_some_and(|made_of| made_of != generation)
     }
@@ -146,13 +149,13 @@ impl Running {
         self.suspended + self.suspended_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// How long the job has run, suspensions left out: `TotalJobRunTime`.
+    /// How long the job has run, without suspensions: `TotalJobRunTime`.
     pub fn run_time(&self, now: Time) -> Duration {
         let all = self.started.map_or(Duration::ZERO, |started| now.since(started));
         all.saturating_sub(self.suspend_time(now))
     }
 
-    /// Takes note of what the pod shows of its deletion.
+    /// Notes what the pod shows of its deletion.
     pub(super) fn note_deletion(&mut self, facts: &PodFacts, now: Time) {
         if facts.deleting {
             self.doomed.get_or_insert(now);
@@ -162,35 +165,36 @@ impl Running {
         self.disrupted |= facts.disrupted;
     }
 
-    /// Takes note of what keeps the pod from starting, or that nothing does any more.
+    /// Notes what keeps the pod from starting; `None` if nothing does any more.
     pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, now: Time) {
         self.stuck = match (obstacle, self.stuck.take()) {
             (Some(obstacle), Some(stuck)) => Some(Stuck { obstacle, ..stuck }),
             (Some(obstacle), None) => Some(Stuck { obstacle, since: now, given_up: false }),
-            // The kubelet says no longer what a deleted pod waits for.
+            // The kubelet no longer reports the obstacle of a pod that is being deleted.
             (None, before) => before.filter(|stuck| stuck.given_up && !self.runs),
         };
     }
 
-    /// Goes on from what an earlier leader recorded of the job. The job stood still until now: nobody else continues it.
+    /// Continues from what an earlier leader recorded. A job that was suspended then has been suspended until now,
+    /// since nobody but the leader continues jobs.
     pub(super) fn resume(&mut self, recorded: &Recorded, now: Time) {
         self.pledged_vacate = recorded.pledged_vacate;
         let since = recorded.suspended_since.map_or(Duration::ZERO, |since| now.since(since));
         self.suspended = recorded.suspended + since;
     }
 
-    /// Ends a suspension.
+    /// Ends the present suspension, if there is one.
     pub(super) fn continues(&mut self, now: Time) {
         if let Some(since) = self.suspended_since.take() {
             self.suspended += now.since(since);
         }
     }
 
-    /// Takes note that the operator deletes the pod with a grace period of so many seconds; none stands for the pod's own grace
-    /// period, which is read on the pod.
+    /// Marks the pod as being deleted with a grace period of so many seconds, and returns the pod. `None` means the
+    /// pod's own grace period, which the pod shows.
     pub(super) fn delete(&mut self, grace: Option<u32>, now: Time) -> PodRef {
         self.deleting = true;
-        // A deletion by force lets nothing run longer.
+        // A deletion by force does not let the pod run any longer.
         if let Some(grace) = grace.filter(|grace| *grace > 0) {
             let grace = Duration::from_secs(grace.into());
             self.granted = Some(Granted::by_deletion(self.granted, grace, now));
@@ -199,7 +203,8 @@ impl Running {
     }
 }
 
-/// What the API server has of a job that runs: in the status of its Slot, written when the slot's activity changes.
+/// What the status of a Slot records about the job that runs there. The status is written when the slot's activity
+/// changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The job's pod.

@@ -1,4 +1,4 @@
-//! The claim of a submitter on a slot, and the proc that the claim is given.
+//! The claim of a submitter on a slot, and the proc that is assigned to the claim.
 
 use crate::pool::ids::{ClaimId, GroupName, JobKey, ProcId, SubmitterName};
 use crate::pool::limits::Wants;
@@ -8,33 +8,33 @@ use crate::pool::time::Time;
 /// A submitter's claim on a slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// The claim's id. The id stays the same when the claim is used for another proc.
+    /// The claim's id. The id stays the same when the claim is reused for another proc.
     pub id: ClaimId,
-    /// Who is charged.
+    /// The submitter who is charged.
     pub submitter: SubmitterName,
-    /// The accounting group that is charged.
+    /// The accounting group to which the claim is charged.
     pub group: Option<GroupName>,
-    /// The negotiator that made the match, and with which the submitter is charged.
+    /// The negotiator that made the match. The submitter's account with this negotiator is charged.
     pub negotiator: NegotiatorId,
-    /// Whether the match was made in the root's turn though the submitter is in a group: `RemoteAutoregroup`.
+    /// Whether the match was made in the root's turn although the submitter is in a group: `RemoteAutoregroup`.
     pub regrouped: bool,
-    /// What the claim costs its submitter: the slot's `SLOT_WEIGHT`.
+    /// What the claim costs its submitter: the slot's `SLOT_WEIGHT`, or 1 without `NEGOTIATOR_USE_SLOT_WEIGHTS`.
     pub weight: f64,
     /// What the claim holds of concurrency limits: `MatchedConcurrencyLimits`.
     pub limits: Wants,
-    /// When the claim was made. `CLAIM_WORKLIFE` counts from here.
+    /// When the claim was made. `CLAIM_WORKLIFE` counts from this time.
     pub since: Time,
-    /// The proc that the claim was given last. The claim is for that proc now unless the slot is
+    /// The proc that was last assigned to the claim. The claim serves this proc now, unless the slot is
     /// [`Vacant`](super::Activation::Vacant): see [`Slot::assignment`](super::Slot::assignment).
     pub last: Assignment,
 }
 
-/// A proc that a claim is given.
+/// A proc that is assigned to a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     /// The proc's job.
     pub job: JobKey,
-    /// `HTCondor`'s number of that job.
+    /// HTCondor's number of that job.
     pub cluster: i64,
     /// The proc's number.
     pub proc: u32,
@@ -54,7 +54,7 @@ impl Assignment {
         ProcId { job: self.job.uid.clone(), proc: self.proc }
     }
 
-    /// `ClusterId.ProcId`.
+    /// The job's id: `ClusterId.ProcId`.
     pub fn job_id(&self) -> String {
         format!("{}.{}", self.cluster, self.proc)
     }

@@ -13,48 +13,49 @@ use crate::pool::limits::Wants;
 use crate::pool::machine::Load;
 use crate::pool::time::Time;
 
-/// What is new after a pod was seen.
+/// What is new when the operator has seen a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing that the slot's next step depends on.
+    /// Nothing on which the slot's next step depends.
     Nothing,
-    /// The pod, its deletion, or what keeps the pod from starting.
+    /// The pod, its deletion, or whether waiting for the pod's start is hopeless.
     Pod,
-    /// The pod began to run.
+    /// The pod's containers have started.
     Started,
 }
 
-/// The claim's object.
+/// What happens to the claim's object.
 impl Slot {
-    /// An earlier leader's slot, taken over as the slot's object shows it. What was `recorded` of a job counts once the job's
-    /// pod is seen.
+    /// The slot as taken over from an earlier leader, whose object has the claim. `assigned` says whether the claim has
+    /// a proc to run. `recorded` counts once the job's pod is seen.
     #[must_use]
     pub fn adopted(self, assigned: bool, removal: Option<Removal>, recorded: Option<Recorded>) -> Self {
         let activation = if assigned { Activation::Assigned } else { Activation::Vacant };
         Self { record: Record::Written, activation, removal, recorded, ..self }
     }
 
-    /// The claim has to be written: it is new, or the object does not have it as it is here.
+    /// The claim must be written: the claim is new, or the object does not have the claim as the pool has it.
     pub const fn claim_is_due(&mut self) {
         self.record = Record::Due;
     }
 
-    /// A write of the claim begins.
+    /// The operator begins to write the claim.
     pub const fn write_begins(&mut self) {
         self.record = Record::Writing;
     }
 
-    /// A write of the claim succeeded.
+    /// The operator has written the claim.
     pub const fn claim_is_written(&mut self) {
         (self.record, self.shown) = (Record::Written, Shown::Own);
     }
 
-    /// A write of the claim failed.
+    /// The operator heard at this time that a write of the claim failed.
     pub const fn write_failed(&mut self, at: Time) {
         self.record = Record::Refused { at };
     }
 
-    /// The claim is over, and the deletion of its object begins.
+    /// The claim is over, and the operator begins to delete its object; for a static slot, to take the claim off the
+    /// object.
     pub fn deletion_begins(&mut self) {
         if self.name.dynamic.is_none() && self.record != Record::Written {
             self.shown = Shown::Unheard;
@@ -62,43 +63,45 @@ impl Slot {
         self.record = Record::Deleting;
     }
 
-    /// The deletion of the object failed: the object still has the claim.
+    /// The deletion of the object failed, so that the object still has the claim.
     pub const fn deletion_failed(&mut self) {
         self.record = Record::Written;
     }
 
-    /// An object is seen under a dynamic slot's name, with the slot's own claim or without.
+    /// The object under the slot's name was seen, with the slot's own claim or without. Changes nothing for a static
+    /// slot, whose object exists with and without a claim.
     pub const fn object_shows(&mut self, own_claim: bool) {
         if self.name.dynamic.is_some() {
             self.shown = if own_claim { Shown::Own } else { Shown::Another };
         }
     }
 
-    /// No object is left under a dynamic slot's name.
+    /// The object under the slot's name is gone. Changes nothing for a static slot.
     pub const fn object_is_gone(&mut self) {
         self.object_shows(true);
     }
 
-    /// The claim takes this of limited things. What the claim took before counts until the object says so too.
+    /// The claim takes these units of concurrency limits from now on. The units that the claim took before count as
+    /// well, until the object names the new ones.
     pub(in crate::pool) fn take_limits(&mut self, limits: Wants) {
         let before = std::mem::replace(&mut self.claim.limits, limits);
         self.carry_limits(&before);
     }
 
-    /// The object may still say that the slot holds this of limited things.
+    /// Counts units of concurrency limits that the slot's object may still name.
     pub(in crate::pool) fn carry_limits(&mut self, limits: &Wants) {
         self.carried_limits = self.carried_limits.or_more(limits);
     }
 
-    /// The object says what the claim holds of limited things.
+    /// The object names what the claim takes of concurrency limits, and nothing else.
     pub(in crate::pool) fn limits_are_written(&mut self) {
         self.carried_limits = Wants::default();
     }
 }
 
-/// The claim's proc and its pod.
+/// What happens to the claim's proc and its pod.
 impl Slot {
-    /// The claim is given a proc.
+    /// A proc is assigned to the claim. The claim must then be written.
     pub fn assign(&mut self, proc: Assignment) {
         self.claim.last = proc;
         self.activation = Activation::Assigned;
@@ -106,14 +109,15 @@ impl Slot {
         self.record = Record::Due;
     }
 
-    /// A vacant claim has its last proc again: it was another claim's by mistake.
+    /// Assigns to a vacant claim the proc that was last assigned to the claim, and meanwhile to another claim by
+    /// mistake.
     pub fn assign_again(&mut self) {
         if self.is_vacant() {
             self.activation = Activation::Assigned;
         }
     }
 
-    /// A proc that has no pod yet leaves its claim. Returns the proc; none if the claim has no such proc.
+    /// Takes a proc that has no pod yet from the claim. Returns the proc; `None` if the claim has no such proc.
     pub fn withdraw(&mut self) -> Option<Assignment> {
         self.is_assigned().then(|| {
             self.activation = Activation::Vacant;
@@ -121,7 +125,8 @@ impl Slot {
         })
     }
 
-    /// The operator asks for the pod, made of this generation of the job, to which the machine gives this `RANK`.
+    /// The operator asks for the pod, which is created from this generation of the job. `rank` is the slot's `RANK` for
+    /// the job.
     pub fn request_pod(&mut self, generation: Option<i64>, rank: f64) {
         self.rank = rank;
         self.activation = Activation::Requested { generation };
@@ -132,7 +137,8 @@ impl Slot {
         self.activation = Activation::Active(self.activation.take_pod(pod));
     }
 
-    /// The API server has not created the pod. Returns the proc; none if no pod was requested.
+    /// The API server has not created the pod. Returns the proc, which is then no longer the claim's; `None` if no pod
+    /// was requested.
     pub fn pod_is_refused(&mut self) -> Option<Assignment> {
         self.is_requested().then(|| {
             self.activation = Activation::Vacant;
@@ -140,7 +146,7 @@ impl Slot {
         })
     }
 
-    /// The pod is seen, and its proc has not ended.
+    /// The pod was seen, and its proc has not ended.
     pub fn pod_lives(&mut self, facts: PodFacts, now: Time) -> Seen {
         let face = |running: &Running| {
             let hopeless = running.stuck.as_ref().map(|stuck| stuck.obstacle.hopeless);
@@ -168,7 +174,7 @@ impl Slot {
         seen
     }
 
-    /// The proc's end is seen, or more is seen of the pod of a proc that has ended.
+    /// The pod was seen, and its proc has ended, now or earlier.
     pub fn pod_ends(&mut self, facts: &PodFacts, now: Time) {
         let mut running = self.activation.take_pod(&facts.pod);
         running.note_deletion(facts, now);
@@ -176,22 +182,23 @@ impl Slot {
         self.activation = Activation::Ended(running, facts.remains);
     }
 
-    /// The end of a proc is booked, which was seen as `end`. Returns how the proc ended.
+    /// The proc has ended, and `end` is how the pod's status says so. Returns the end that counts, which the caller
+    /// books.
     pub fn book_end(&mut self, facts: &PodFacts, end: End, now: Time) -> End {
         let ran = self.active().is_none_or(|running| running.runs) || facts.running;
         self.spent |= !ran && matches!(end, End::Evicted { .. });
         self.pod_ends(facts, now);
-        // A program that had ended before anybody asked its pod to go was not told to.
+        // If the program was seen to end before anybody asked the pod to go, the program was not told to end.
         let before = self.activation.running_mut().and_then(|running| running.ended.take());
         before.filter(|_| facts.told).unwrap_or(end)
     }
 
-    /// Nothing of the pod is left.
+    /// Nothing of the pod is left: the claim has no proc any more.
     pub fn pod_is_over(&mut self) {
         self.activation = Activation::Vacant;
     }
 
-    /// The proc must go.
+    /// The proc must leave the slot. `MachineGone` replaces `JobRemoved` as the reason, never the other way round.
     pub fn must_go(&mut self, why: Removal) {
         match why {
             Removal::JobRemoved => self.removal = self.removal.or(Some(why)),
@@ -211,7 +218,7 @@ impl Slot {
         Some(running.delete(Some(0), now))
     }
 
-    /// The operator deletes a pod that cannot start. Returns the pod, and what its proc is held for.
+    /// The operator deletes the pod, because the pod cannot start. Returns the pod, and the hold that its proc gets.
     pub fn give_up_pod(&mut self, now: Time) -> Option<(PodRef, HoldReason)> {
         let running = self.activation.running_mut()?;
         let stuck = running.stuck.as_mut()?;
@@ -220,14 +227,16 @@ impl Slot {
         Some((running.delete(None, now), hold))
     }
 
-    /// The operator asks the agent to suspend the job, or to continue it. Returns the pod, if the proc has not ended.
+    /// The operator asks the agent to suspend the job (true), or to continue it (false). Returns the pod, if the proc
+    /// has not ended.
     pub fn ask_to_freeze(&mut self, suspended: bool) -> Option<PodRef> {
         let Activation::Active(running) = &mut self.activation else { return None };
         running.frozen = Some(suspended);
         Some(running.pod.clone())
     }
 
-    /// A call about the pod failed: nobody knows whether the operator was heard, so the operator asks again.
+    /// Forgets what the operator asked for the pod: a call failed, and nobody knows whether the calls took effect.
+    /// Everything is asked for again.
     pub fn forget_asked(&mut self) {
         if let Some(running) = self.activation.running_mut() {
             (running.deleting, running.frozen, running.asked_by_force) = (false, None, false);
@@ -238,20 +247,21 @@ impl Slot {
     }
 }
 
-/// States and what follows from them.
+/// What happens to the state and activity, and to the job with them.
 impl Slot {
     /// Enters a state and activity by a transition.
     pub fn enter(&mut self, to: State, taken: LastTransition) {
         self.phase.enter(to, taken);
     }
 
-    /// Sets since when the slot is in its state and activity, as its object says.
+    /// Sets since when the slot has been in its state and activity, as its object says.
     pub const fn recall(&mut self, state: Time, activity: Time) {
         self.phase.recall(state, activity);
     }
 
-    /// The claim is activated, with what is pledged to the job: `MachineMaxVacateTime` and the job's `MaxJobRetirementTime` in
-    /// seconds, how long the job may run in all and vacate, in seconds, and `RANK`.
+    /// The claim is activated, and the slot keeps what is pledged to the job, in seconds: `vacate` is
+    /// `MachineMaxVacateTime`, `retirement` the job's own `MaxJobRetirementTime`, and `pledged` says how long the job
+    /// may run in all and how long it may vacate. `rank` is the slot's `RANK` for the job.
     pub fn activate(
         &mut self,
         vacate: i64,
@@ -276,55 +286,56 @@ impl Slot {
         }
     }
 
-    /// The job goes on, if it was suspended.
+    /// The job continues, if it was suspended.
     pub fn continue_job(&mut self, now: Time) {
         if let Some(running) = self.activation.running_mut() {
             running.continues(now);
         }
     }
 
-    /// The claim is in retirement.
+    /// The claim is in retirement from now on, or remains in retirement for another cause.
     pub fn retire(&mut self, cause: Cause) {
         self.retirement.get_or_insert(Retirement::new(cause)).cause = cause;
     }
 
-    /// The claim is in retirement no longer.
+    /// The claim is no longer in retirement, and its job is not sent away.
     pub fn unretire(&mut self) {
         self.retirement = None;
     }
 
-    /// The job of a claim in retirement is sent away; `cause` counts for a claim that is in no retirement.
+    /// The job is sent away. `cause` counts only if the claim was in no retirement.
     pub fn evict(&mut self, cause: Cause, eviction: Eviction) {
         self.retirement.get_or_insert(Retirement::new(cause)).eviction = Some(eviction);
     }
 
-    /// The job is killed.
+    /// The operator kills the job. A job that is killed already keeps the time at which the killing began.
     pub fn kill(&mut self, now: Time) {
         let retirement = self.retirement.get_or_insert(Retirement::new(Cause::MachineGone));
         let eviction = retirement.eviction.get_or_insert(Eviction::until(now, None));
         eviction.killed.get_or_insert(now);
     }
 
-    /// The agent is asked to kill a pod that its kubelet lets run for long yet.
+    /// The operator asks the agent to kill the pod, because the kubelet would let the pod run for much longer.
     pub fn kill_by_agent(&mut self) {
         if let Some(eviction) = self.eviction_mut() {
             eviction.by_agent = true;
         }
     }
 
-    /// `KILLING_TIMEOUT` is over, and the agent is asked to kill what is left.
+    /// `KILLING_TIMEOUT` has passed, and the operator asks the agent to kill what is left.
     pub fn killing_takes_too_long(&mut self) {
         if let Some(eviction) = self.eviction_mut() {
             eviction.agent_asked = true;
         }
     }
 
-    /// Nothing of the job is left, and the claim goes on.
+    /// Nothing of the job is left, and the claim stays.
     pub fn settle(&mut self) {
         self.retirement = None;
     }
 
-    /// The claim that waited takes the slot. Its work life begins now: it has not worked yet.
+    /// The claim that waited takes the slot over. The claim's work life begins now, since the claim has not run a job
+    /// yet.
     pub fn succeed(&mut self, now: Time) {
         self.settle();
         (self.removal, self.spent) = (None, false);
@@ -340,14 +351,14 @@ impl Slot {
     }
 }
 
-/// What surrounds the slot.
+/// What happens around the slot: claims that wait, values that are evaluated, charges.
 impl Slot {
-    /// A claim waits for the slot.
+    /// A claim waits for the slot from now on, instead of any that waited before.
     pub(in crate::pool) fn is_awaited_by(&mut self, next: Preemptor) {
         self.preempting = Some(Box::new(next));
     }
 
-    /// The claim that waited goes, if `which` says so. Returns the claim.
+    /// The claim that waited stops waiting, if `which` is true for that claim. Returns the claim.
     pub(in crate::pool) fn is_awaited_no_longer(
         &mut self,
         which: impl FnOnce(&Preemptor) -> bool,
@@ -355,34 +366,34 @@ impl Slot {
         self.preempting.take_if(|next| which(next)).map(|next| *next)
     }
 
-    /// The machine's `RANK` for the claim's job.
+    /// Sets the slot's `RANK` for the claim's job.
     pub const fn set_rank(&mut self, rank: f64) {
         self.rank = rank;
     }
 
-    /// The slot's part of the machine's load.
+    /// Sets the slot's part of the machine's load.
     pub const fn set_load(&mut self, load: Load) {
         self.load = load;
     }
 
-    /// The values of the latches.
+    /// Sets the values of the slot's latched expressions.
     pub fn set_latched(&mut self, latched: Vec<Latched>) {
         self.latched = latched;
     }
 
-    /// When the policy is looked at again. Returns when the policy was to be looked at before.
+    /// Sets when the deciders look at the slot again. Returns the alarm before.
     pub(in crate::pool) const fn set_alarm(&mut self, at: Option<Time>) -> Option<Time> {
         std::mem::replace(&mut self.alarm, at)
     }
 
-    /// Whether the submitter is not charged for the slot.
+    /// Sets whether the submitter is not charged for the claim at present.
     pub(in crate::pool) const fn set_discounted(&mut self, discounted: bool) {
         self.discounted = discounted;
     }
 }
 
 impl Slot {
-    /// Whether something of a pod is left whose proc has ended.
+    /// What is left of the pod, if its proc has ended; `None` if the slot has no such pod.
     pub fn remains(&self) -> Option<Remains> {
         match self.activation {
             Activation::Ended(_, remains) => Some(remains),

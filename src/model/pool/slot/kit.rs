@@ -1,4 +1,4 @@
-//! Slots as tests need them: in any condition, also in one that takes many happenings to reach.
+//! Setters for tests, which put a slot directly into a condition that would take many happenings to reach.
 
 use super::activation::{Activation, Running};
 use super::record::Record;
@@ -33,14 +33,14 @@ impl Slot {
         self.activation.running_mut().expect("the slot has a pod")
     }
 
-    /// The pod of a proc that has not ended is being deleted, or is not.
+    /// Sets whether the pod of a proc that has not ended is being deleted.
     pub fn mark_deleting(&mut self, deleting: bool) {
         if let Activation::Active(running) = &mut self.activation {
             running.deleting = deleting;
         }
     }
 
-    /// The proc ends, and nothing of its pod is left.
+    /// Ends the proc, and leaves nothing of its pod.
     pub fn end(&mut self, pod: &PodRef) {
         let running = Running { deleting: true, ..*self.activation.take_pod(pod) };
         self.activation = Activation::Ended(Box::new(running), Remains::Nothing);
@@ -48,7 +48,7 @@ impl Slot {
 }
 
 impl Running {
-    /// A pod whose containers run.
+    /// A pod whose containers have started.
     pub fn that_runs(pod: PodRef) -> Self {
         Self { runs: true, ..Self::of(pod) }
     }

@@ -40,19 +40,19 @@ pub enum Removal {
     MachineGone,
 }
 
-/// The value of a [`Latch`](super::Latch) when the latch was last evaluated.
+/// The value of a [`Latch`](super::Latch) at its last evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latched {
-    /// The value, a truth as 1 or 0.
+    /// The value; a boolean is 1 or 0.
     pub value: Expr,
-    /// Since when the latch has this value.
+    /// Since when the latch has had this value.
     pub since: Time,
 }
 
-/// A claimed slot.
+/// A claimed slot: a dynamic slot, or a static slot while a claim is on it.
 ///
-/// Nobody but the slot's own methods changes a slot. What a fact means depends on where the slot is: the pod and all that is known
-/// of its job are in [`Activation`], the eviction is in the [`Retirement`] that it follows from.
+/// Only the slot's own methods change a slot. Each fact is kept where the fact has a meaning: the pod and everything
+/// that is known about its job are in [`Activation`], and the eviction is in the [`Retirement`] to which it belongs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
     name: SlotName,
@@ -76,7 +76,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A slot that somebody claims: the claim is not written, and has no proc yet.
+    /// A newly claimed slot, whose claim is not written and has no proc yet.
     pub fn new(name: SlotName, resources: Resources, claim: Claim, phase: Phase) -> Self {
         Self {
             name,
@@ -105,7 +105,7 @@ impl Slot {
         &self.name
     }
 
-    /// What was carved for the slot.
+    /// The resources that the slot holds.
     pub const fn resources(&self) -> &Resources {
         &self.resources
     }
@@ -115,7 +115,7 @@ impl Slot {
         self.load
     }
 
-    /// The values of the policy's latches, in their order.
+    /// The values of the slot's latched expressions, in the order of `STARTD_LATCH_EXPRS`.
     pub fn latched(&self) -> &[Latched] {
         &self.latched
     }
@@ -135,17 +135,18 @@ impl Slot {
         &self.claim
     }
 
-    /// Whether the API server has the claim.
+    /// Whether the Slot object in the API server has the claim.
     pub const fn record(&self) -> Record {
         self.record
     }
 
-    /// How the object that is seen under the slot's name is related to the claim.
+    /// How the object that is seen under the slot's name relates to the claim.
     pub const fn shown(&self) -> Shown {
         self.shown
     }
 
-    /// What the slot's object may still say that the slot holds of limited things, until the present claim is written.
+    /// The units of concurrency limits that the slot's object may still name for earlier claims, until the present
+    /// claim is written.
     pub const fn carried_limits(&self) -> &Wants {
         &self.carried_limits
     }
@@ -155,17 +156,17 @@ impl Slot {
         &self.activation
     }
 
-    /// The proc that the claim is for; none while the slot is vacant.
+    /// The proc that the claim serves; `None` while the slot is vacant.
     pub fn assignment(&self) -> Option<&Assignment> {
         (self.activation != Activation::Vacant).then_some(&self.claim.last)
     }
 
-    /// The pod and the job in it; none while there is no pod.
+    /// The pod and its job; `None` while no pod is known.
     pub fn running(&self) -> Option<&Running> {
         self.activation.running()
     }
 
-    /// The pod and the job in it, if the proc has not ended.
+    /// The pod and its job; `None` if no pod is known or the proc has ended.
     pub fn active(&self) -> Option<&Running> {
         self.activation.active()
     }
@@ -175,7 +176,7 @@ impl Slot {
         self.activation == Activation::Vacant
     }
 
-    /// Whether the claim's proc has no pod yet, and none was requested.
+    /// Whether the claim has a proc whose pod the operator has not requested yet.
     pub fn is_assigned(&self) -> bool {
         self.activation == Activation::Assigned
     }
@@ -185,28 +186,28 @@ impl Slot {
         matches!(self.activation, Activation::Requested { .. })
     }
 
-    /// Whether the proc has ended, and something of its pod is left.
+    /// Whether the proc has ended and the tracking finalizer still keeps its pod.
     pub const fn has_ended(&self) -> bool {
         matches!(self.activation, Activation::Ended(..))
     }
 
-    /// Why the proc must go, if it must.
+    /// Why the proc must leave the slot, if it must.
     pub const fn removal(&self) -> Option<Removal> {
         self.removal
     }
 
-    /// Whether the claim is used no more: the kubelet refused a pod in the slot. A node that refuses every pod is thereby asked
-    /// once a cycle, and not without end.
+    /// Whether the claim may serve no further proc, because the kubelet refused a pod in the slot. So a node that
+    /// refuses every pod is tried once a cycle, and not without end.
     pub const fn is_spent(&self) -> bool {
         self.spent
     }
 
-    /// `CurrentRank`: the machine's `RANK` for the claim's job, and between jobs for the last one.
+    /// `CurrentRank`: the slot's `RANK` for the claim's job, or between two jobs for the last one.
     pub const fn rank(&self) -> f64 {
         self.rank
     }
 
-    /// Why the claim is being ended, if it is.
+    /// Why the claim is in retirement or being ended, if it is.
     pub fn retires_for(&self) -> Option<Cause> {
         self.retirement.as_ref().map(|retirement| retirement.cause)
     }
@@ -221,17 +222,17 @@ impl Slot {
         self.preempting.as_deref()
     }
 
-    /// When the policy is looked at again. A slot has one alarm at a time.
+    /// When the deciders look at the slot again. A slot has at most one alarm.
     pub const fn alarm(&self) -> Option<Time> {
         self.alarm
     }
 
-    /// Whether the submitter is not charged for the slot, because the job stands still.
+    /// Whether the submitter is not charged for the claim at present, because the job is suspended.
     pub const fn is_discounted(&self) -> bool {
         self.discounted
     }
 
-    /// What the proc is held for once its pod has ended, if it is to be held.
+    /// The hold that the proc gets once its pod has ended; `None` if the proc is not to be held.
     pub fn held_for(&self) -> Option<HoldReason> {
         let evicted = self.eviction().and_then(|eviction| eviction.hold.as_ref());
         let stuck = self.running().and_then(|running| running.stuck.as_ref());

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use crate::pool::time::Time;
 
-/// A slot's state with the activity that it has there: only the pairs of the manual's diagram can be said.
+/// A slot's state with its activity. Only the pairs in the manual's diagram can be expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// The machine's owner has it.
+    /// The machine's owner has the slot.
     Owner,
-    /// Free for jobs.
+    /// The slot is free for jobs.
     Unclaimed(Unclaimed),
-    /// Promised to a submitter, the claim not yet made: here, not yet written.
+    /// The slot is promised to a submitter, but the claim is not written yet.
     Matched,
-    /// Claimed by a submitter.
+    /// A submitter has the slot.
     Claimed(Claimed),
     /// The claim is being ended.
     Preempting(Preempting),
-    /// Backfill work runs.
+    /// The slot does backfill work.
     Backfill(Backfill),
-    /// Drained, or about to be.
+    /// The slot is drained, or about to be drained.
     Drained(Drained),
 }
 
@@ -99,18 +99,18 @@ impl State {
     }
 }
 
-/// The last change of state or activity.
+/// A slot's last change of state or activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastTransition {
-    /// Its number in the manual's diagram.
+    /// The transition's number in the manual's diagram.
     pub number: u8,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: Arc<str>,
-    /// When.
+    /// The time of the change.
     pub at: Time,
 }
 
-/// The state and activity of a slot, since when, and by which transition.
+/// The state and activity of a slot, since when the slot has them, and the transition that led there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     state: State,
@@ -120,7 +120,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// The phase of a slot that starts in a state now, without a transition.
+    /// The phase of a slot that begins in a state now, without a transition.
     pub const fn starting(state: State, now: Time) -> Self {
         Self { state, entered_state: now, entered_activity: now, last: None }
     }
@@ -146,12 +146,13 @@ impl Phase {
         self.entered_activity
     }
 
-    /// The last transition; none for a slot that has taken none.
+    /// The last transition; `None` if the slot has taken none.
     pub const fn last(&self) -> Option<&LastTransition> {
         self.last.as_ref()
     }
 
-    /// Enters a state and activity by a transition. A change of activity within a state leaves the time of the state as it is.
+    /// Enters a state and activity by a transition. A change of activity within a state leaves the time of the state as
+    /// it is.
     pub fn enter(&mut self, to: State, taken: LastTransition) {
         if self.state.state() != to.state() {
             self.entered_state = taken.at;
@@ -161,7 +162,7 @@ impl Phase {
         self.last = Some(taken);
     }
 
-    /// Sets since when the slot is in its state and activity, as somebody recorded.
+    /// Sets since when the slot has been in its state and activity, as its object records.
     pub const fn recall(&mut self, state: Time, activity: Time) {
         (self.entered_state, self.entered_activity) = (state, activity);
     }
