@@ -481,7 +481,7 @@ fn definitions() -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(root().join("crds")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names
-        .filter(|name| name.ends_with(".yaml"))
+        .filter(|name| name != "Kustomization")
         .map(|name| {
             let text = read(&format!("crds/{name}"));
             (name, text)
