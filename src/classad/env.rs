@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::user_maps::Maps;
+
 /// The environment of an evaluation: the time, the time zone, the seed of random numbers, and bounds on the cost.
 /// Equal environments give equal answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct Env {
     pub seed: u64,
     /// What an evaluation may cost.
     pub limits: Limits,
+    /// The maps that `userMap()` reads.
+    pub maps: Maps,
 }
 
 /// Bounds on one evaluation. An evaluation that reaches a bound is `error` as a whole, and
@@ -72,8 +76,8 @@ impl fmt::Display for Bound {
 }
 
 impl Env {
-    /// UTC at this time (seconds since 1970-01-01T00:00:00Z), with seed 0 and the default limits.
+    /// UTC at this time (seconds since 1970-01-01T00:00:00Z), with seed 0, the default limits and no maps.
     pub fn at(now: i64) -> Self {
-        Self { now, utc_offset: 0, seed: 0, limits: Limits::default() }
+        Self { now, utc_offset: 0, seed: 0, limits: Limits::default(), maps: Maps::default() }
     }
 }

@@ -54,7 +54,7 @@
 //! # What it does not do
 //!
 //! - Regular expressions have no look-around, no back references and no atomic groups: such a pattern is `error`.
-//! - `userMap()` and `userHome()` know no maps and no home directories: they return their default, or `undefined`.
+//! - `userMap()` knows the maps of its environment ([`Env::maps`]), and `userHome()` no home directories.
 //! - Functions cannot be added at run time.
 //! - Ads are not read from or written to XML or JSON, and nothing is sent over a network.
 //!
@@ -83,6 +83,7 @@ mod matching;
 mod name;
 mod roster;
 mod syntax;
+mod user_maps;
 mod value;
 
 pub use ad::Ad;
@@ -96,6 +97,7 @@ pub use matching::{
 };
 pub use name::Name;
 pub use roster::{Matching, Prepared, Ranks, Roster};
+pub use user_maps::{Maps, UserMaps, preferred};
 pub use value::{AbsTime, Value};
 
 /// The example of the README runs as a doc test.

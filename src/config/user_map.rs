@@ -16,9 +16,13 @@
 //! Source: the manual, "HTCondor's unified map file". For what the manual leaves out, HTCondor's answers are recorded
 //! in `tests/oracle/user_maps.json`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use classad::Pattern;
+use classad::{Pattern, UserMaps};
+
+use crate::{Config, Diagnostic, Severity};
+
+pub use classad::preferred;
 
 /// A map from users to results, such as accounting groups.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +39,61 @@ impl PartialEq for UserMap {
     fn eq(&self, other: &Self) -> bool {
         (&self.text, self.by_prefix) == (&other.text, other.by_prefix)
     }
+}
+
+/// The maps of a configuration, by name: `SCHEDD_CLASSAD_USER_MAP_NAMES`, and for each name `CLASSAD_USER_MAPDATA_<name>`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Maps(BTreeMap<String, UserMap>);
+
+impl Maps {
+    /// Reads the maps that a configuration names. Errors and warnings are added to `findings`: a map whose lines are in a file
+    /// cannot be read, and a line that maps nobody does nothing.
+    pub fn read(config: &Config, findings: &mut Vec<Diagnostic>) -> Self {
+        let names = config.list("SCHEDD_CLASSAD_USER_MAP_NAMES").unwrap_or_default();
+        Self(
+            names
+                .iter()
+                .filter_map(|name| Some((name.to_ascii_lowercase(), map_of(config, name, findings)?)))
+                .collect(),
+        )
+    }
+
+    /// The map of this name, in upper or lower case.
+    pub fn get(&self, name: &str) -> Option<&UserMap> {
+        self.0.get(&name.to_ascii_lowercase())
+    }
+}
+
+impl UserMaps for Maps {
+    fn look_up(&self, map: &str, user: &str) -> Option<String> {
+        self.get(map)?.of(user)
+    }
+}
+
+fn map_of(config: &Config, name: &str, findings: &mut Vec<Diagnostic>) -> Option<UserMap> {
+    let (data, file) = (format!("CLASSAD_USER_MAPDATA_{name}"), format!("CLASSAD_USER_MAPFILE_{name}"));
+    let Ok(Some(text)) = config.text(&data) else {
+        let (knob, message) = if config.definition(&file).is_some() {
+            (
+                file.as_str(),
+                format!("the map {name} is in a file, and none can be read here: put its lines into {data}"),
+            )
+        } else {
+            ("SCHEDD_CLASSAD_USER_MAP_NAMES", format!("{data} is not defined: the map {name} maps nobody"))
+        };
+        let text = config.text(knob).ok().flatten()?;
+        let severity = if knob == file { Severity::Error } else { Severity::Warning };
+        findings.push(Diagnostic { severity, position: config.position_at(&text, 0), message });
+        return None;
+    };
+    let prefix = config.boolean(&format!("CLASSAD_USER_MAP_PREFIX_{name}")).ok().flatten().unwrap_or(false);
+    let (map, idle) = UserMap::read(&text.as_str(), prefix);
+    findings.extend(idle.into_iter().map(|idle| Diagnostic {
+        severity: Severity::Warning,
+        position: config.position_in(&text, idle.line + 1, 1),
+        message: format!("{data}: {}", idle.message),
+    }));
+    Some(map)
 }
 
 /// A line of a map that maps nobody.
@@ -110,14 +169,6 @@ impl UserMap {
         }
         (1..=user.len()).rev().find_map(|end| self.literal.get(user.get(..end)?))
     }
-}
-
-/// The item that `userMap(map, user, preferred)` chooses from a result, whose items are separated by commas: the
-/// wanted item, case aside, if the result has it, else the first.
-pub fn preferred<'a>(result: &'a str, wanted: Option<&str>) -> &'a str {
-    let items = || result.split(',').map(str::trim).filter(|item| !item.is_empty());
-    let chosen = wanted.and_then(|wanted| items().find(|item| item.eq_ignore_ascii_case(wanted)));
-    chosen.or_else(|| items().next()).unwrap_or_default()
 }
 
 /// A result with `\N` replaced by what the group matched. A `\N` without a group stays as it is.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::convert::{list, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
 use crate::eval::{Ctx, Val};
+use crate::user_maps::preferred;
 
 pub(super) static TABLE: [Entry; 6] = [
     entry("envv1tov2", 1, 1, env_v1_to_v2),
@@ -210,12 +211,25 @@ fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// `userMap()`: the crate knows no maps, so no user is in one. The answer is the default argument, or undefined.
+/// `userMap(map, user, wanted, default)`: what the environment's map has for the user. With two arguments the answer is the
+/// whole result, with more the item that is wanted, or else the first. A user who is not in the map has the default, or else
+/// undefined.
 fn user_map<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    if [0, 1].iter().any(|place| matches!(args.eval(ctx, *place), Val::Error)) {
+    let (map, user) = (args.eval(ctx, 0), args.eval(ctx, 1));
+    if matches!((&map, &user), (Val::Error, _) | (_, Val::Error)) {
         return Val::Error;
     }
-    if args.len() == 4 { args.eval(ctx, 3) } else { Val::Undefined }
+    let found = map.as_str().zip(user.as_str()).and_then(|(map, user)| ctx.env.maps.look_up(map, user));
+    match found {
+        Some(found) if !ctx.pay(found.len()) => Val::Error,
+        Some(found) if args.len() == 2 => ctx.string(found),
+        Some(found) => {
+            let wanted = args.eval(ctx, 2);
+            ctx.string(preferred(&found, wanted.as_str()).to_owned())
+        }
+        None if args.len() == 4 => args.eval(ctx, 3),
+        None => Val::Undefined,
+    }
 }
 
 /// `userHome()`: the crate knows no home directories. The answer is the default argument, or undefined.
