@@ -228,6 +228,10 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 16))]
     pub defaults: BTreeMap<String, String>,
+    /// What the SubmitPolicy's transforms made of the spec when the operator accepted it. This is the record: it stays,
+    /// whatever happens to the SubmitPolicy, until the spec is edited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<JobPolicy>,
     /// Procs that are held: they wait until the spec is edited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
@@ -244,6 +248,21 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// What the SubmitPolicy's transforms made of a job.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobPolicy {
+    /// The transforms that were for the job, in the order in which they were applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<String>,
+    /// Attributes of the job's ad that the transforms set, with their expressions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
+    /// Attributes of the job's ad that the transforms removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
 }
 
 /// Procs that are held for one reason. This is the record: they do not run until the spec is edited.

@@ -250,13 +250,13 @@ impl<'s> World<'s> {
             return;
         };
         let submission = arrival.submission;
-        let defaults = pool.job_defaults(&submission.owner);
-        let completed = submit(&submission).and_then(|mut spec| {
-            defaults.complete(&mut spec, now)?;
-            Ok(spec)
+        let accepted = submit(&submission).and_then(|said| {
+            let mut spec = said.clone();
+            pool.complete(&mut spec, now)?;
+            Ok((said, spec))
         });
-        let spec = match completed {
-            Ok(spec) => spec,
+        let (said, spec) = match accepted {
+            Ok(specs) => specs,
             Err(problems) => return self.books.refused(&submission.name, &problems),
         };
         self.submitted += 1;
@@ -270,7 +270,7 @@ impl<'s> World<'s> {
             generation: 1,
             submitted: now,
             owner,
-            spec: Ok(Arc::new(spec)),
+            spec: Ok(Arc::new(said)),
             warnings: Vec::new(),
             removing: false,
             finalizer: false,
@@ -279,7 +279,9 @@ impl<'s> World<'s> {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
-            defaults: Some(defaults),
+            defaults: None,
+            accepted: false,
+            transformed: None,
             on_hold: BTreeMap::new(),
         };
         pool.apply(Event::Job(facts.clone()), now);

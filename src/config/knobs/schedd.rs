@@ -13,17 +13,17 @@ pub(super) const KNOBS: &[Knob] = &[
         "JOB_TRANSFORM_NAMES",
         Kind::List,
         SCHEDD,
-        Planned,
+        Honored,
         "Which transforms jobs go through, in this order.",
     )
     .section("Policy Configuration: Job Transforms"),
-    Knob::new("JOB_TRANSFORM_<name>", Kind::Transform, SCHEDD, Planned, "A transform.")
+    Knob::new("JOB_TRANSFORM_<name>", Kind::Transform, SCHEDD, Honored, "A transform.")
         .section("Policy Configuration: Job Transforms"),
     Knob::new(
         "SUBMIT_REQUIREMENT_NAMES",
         Kind::List,
         SCHEDD,
-        Planned,
+        Honored,
         "What jobs must meet to be accepted, in this order.",
     )
     .section("Policy Configuration: Submit Requirements"),
@@ -31,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SUBMIT_REQUIREMENT_<name>",
         Kind::Expression,
         SCHEDD,
-        Planned,
+        Honored,
         "A condition that jobs must make true. MY is the schedd, TARGET the job.",
     )
     .section("Policy Configuration: Submit Requirements"),
@@ -39,7 +39,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SUBMIT_REQUIREMENT_<name>_REASON",
         Kind::Expression,
         SCHEDD,
-        Planned,
+        Honored,
         "What the user is told if not: a string.",
     )
     .section("Policy Configuration: Submit Requirements"),
@@ -47,7 +47,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SUBMIT_REQUIREMENT_<name>_IS_WARNING",
         Kind::Expression,
         SCHEDD,
-        Planned,
+        Honored,
         "Whether the job is accepted with a warning.",
     )
     .fallback("False")
@@ -61,21 +61,21 @@ pub(super) const KNOBS: &[Knob] = &[
     ),
     Knob::new("PROTECTED_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that only admins change."),
     Knob::new("SECURE_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that users may not set."),
-    Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Planned, "Which maps userMap() knows.")
+    Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Honored, "Which maps userMap() knows.")
         .section("Policy Configuration: Job Transforms"),
-    Knob::new("CLASSAD_USER_MAPFILE_<name>", Kind::Text, SCHEDD, Planned, "The file of such a map."),
     Knob::new(
-        "CLASSAD_USER_MAPDATA_<name>",
+        "CLASSAD_USER_MAPFILE_<name>",
         Kind::Text,
         SCHEDD,
-        Planned,
-        "The lines of such a map. Those of AssignAccountingGroup are acted on with that feature.",
+        MappedTo("the lines of the file in CLASSAD_USER_MAPDATA_<name>"),
+        "The file of such a map.",
     ),
+    Knob::new("CLASSAD_USER_MAPDATA_<name>", Kind::Text, SCHEDD, Honored, "The lines of such a map."),
     Knob::new(
         "CLASSAD_USER_MAP_PREFIX_<name>",
         Kind::Boolean,
         SCHEDD,
-        Planned,
+        Honored,
         "Whether such a map compares beginnings.",
     ),
     Knob::new(

@@ -61,7 +61,10 @@ pub fn facts(object: &SubmitPolicy) -> SubmitPolicyFacts {
 
 fn read(spec: &SubmitPolicySpec) -> Read<SubmitConfig> {
     let Some(text) = &spec.config else {
-        return (Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own(), groups: None })), None);
+        return (
+            Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own(), rules: Arc::default() })),
+            None,
+        );
     };
     let (config, remarks) = schedd::policy::understand(text);
     let (errors, warnings) = problems_of(&remarks);
@@ -118,7 +121,7 @@ mod tests {
     }
 
     fn memory(pool: &Pool) -> String {
-        pool.job_defaults("alice").record()["RequestMemory"].clone()
+        pool.job_defaults().record()["RequestMemory"].clone()
     }
 
     #[test]

@@ -65,6 +65,9 @@ pub enum BadTemplate {
 pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplate> {
     let mut spec = template.spec.clone().unwrap_or_default();
     give_resources(&mut spec, &plan.resources)?;
+    if let (Some(image), Some(main)) = (&plan.image, spec.containers.first_mut()) {
+        main.image = Some(image.to_string());
+    }
     for container in &mut spec.containers {
         add_environment(container, &plan.environment);
     }
@@ -359,6 +362,7 @@ mod tests {
                 ..Resources::default()
             },
             claim,
+            image: None,
             tolerations: vec![model::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
             environment: [("_CONDOR_SLOT".into(), "slot1_1@n1".to_owned())].into(),
         }

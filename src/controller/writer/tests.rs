@@ -139,6 +139,7 @@ fn plan() -> PodPlan {
         slot: slot(),
         resources: Resources { cpus: 1, memory_mib: 128, ..Resources::default() },
         claim,
+        image: None,
         tolerations: Vec::new(),
         environment: BTreeMap::new(),
     }

@@ -260,6 +260,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
     let part = spec.and_then(|spec| part_of(machine, &config, slot, spec, now));
     let tolerations = config.tolerations.clone();
+    let image = spec.and_then(|spec| spec.image.clone());
     // For a claim that an earlier leader made, the rank is not known yet.
     let rank = startd::rank(pool, name, now);
     let requested = pool.step_slot(name, |slot| {
@@ -280,6 +281,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         resources: part.unwrap_or(resources),
         claim,
         lease,
+        image,
         tolerations,
         environment,
     }));

@@ -10,6 +10,7 @@ use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::marks::Change;
 use super::ranges::Ranges;
 use super::slot::Removal;
+use super::submit_rules::Transformed;
 use super::time::Time;
 
 /// The most problems of one job that become events of their own. The job's condition names all problems.
@@ -38,7 +39,8 @@ impl Pool {
         Job {
             key: facts.key.clone(),
             cluster: number,
-            defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults(&facts.owner)),
+            defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
+            transformed: Arc::default(),
             submitted: facts.submitted,
             generation: 0,
             spec: None,
@@ -102,8 +104,12 @@ impl Pool {
             remove(cluster);
         }
         if changed {
+            // An earlier operator accepted the spec: the job keeps what policy made of the spec then.
+            let accepted = (new && facts.accepted).then(|| facts.transformed.unwrap_or_default());
+            let (spec, told) = self.submitted(uid, facts.spec, accepted);
             self.take_warnings(uid, facts.warnings, new);
-            self.take_spec(uid, facts.spec, new);
+            self.warn_at_submission(uid, &told);
+            self.take_spec(uid, spec, new);
         }
         if going {
             self.remove_active(uid);
@@ -133,19 +139,54 @@ impl Pool {
         }
     }
 
-    /// Puts a new spec in force if it is valid. Otherwise tells the author what is wrong, and the last valid spec holds
-    /// for what runs.
-    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
+    /// A spec as it is submitted: completed by the defaults and changed by the policy's transforms, with warnings of the policy.
+    /// For a spec that was accepted before, `accepted` is what the transforms changed then. The error: everything that is wrong
+    /// with the spec, or the submit requirement that the job does not meet.
+    fn submitted(
+        &mut self,
+        uid: &JobUid,
+        spec: Result<Arc<JobSpec>, Vec<Problem>>,
+        accepted: Option<Arc<Transformed>>,
+    ) -> (Result<Arc<JobSpec>, Vec<Problem>>, Vec<Problem>) {
         let nice = self.negotiator().cycle.nice_user_group.clone();
-        self.changed(Change::Spec(uid));
-        let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        let completed = spec.and_then(|mut spec| {
+        let rules = self.submit_config().map(|config| Arc::clone(&config.rules));
+        let mut warnings = Vec::new();
+        let Some(job) = self.jobs.get_mut(uid) else { return (spec, warnings) };
+        let spec = spec.and_then(|mut spec| {
             let own = Arc::make_mut(&mut spec);
-            cluster.defaults.complete(own, cluster.submitted)?;
+            job.defaults.complete(own, job.submitted)?;
+            job.transformed = match (accepted, rules) {
+                (Some(accepted), _) => {
+                    accepted.put_into(own, job.submitted)?;
+                    accepted
+                }
+                (None, Some(rules)) => {
+                    let (transformed, told) = rules.submit(own, job.submitted)?;
+                    warnings = told;
+                    Arc::new(transformed)
+                }
+                (None, None) => Arc::default(),
+            };
             own.yield_if_nice(&nice);
             Ok(spec)
         });
-        match completed {
+        (spec, warnings)
+    }
+
+    /// Tells the job's author the policy's warnings.
+    fn warn_at_submission(&mut self, uid: &JobUid, warnings: &[Problem]) {
+        let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) else { return };
+        for warning in warnings.iter().take(TOLD_AT_ONCE) {
+            self.warn(&key, warning.reason, "Accept", warning.to_string());
+        }
+    }
+
+    /// Puts a new spec in force if it is valid. Otherwise tells the author what is wrong, and the last valid spec holds
+    /// for what runs.
+    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
+        self.changed(Change::Spec(uid));
+        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        match spec {
             Ok(spec) => {
                 cluster.problems.clear();
                 set_spec(cluster, &spec, new);

@@ -242,6 +242,8 @@ pub struct PodPlan {
     pub lease: Duration,
     /// The claim.
     pub claim: Claim,
+    /// The image that policy chose for the job's container; if unset, the template's.
+    pub image: Option<Arc<str>>,
     /// Taints that the pod tolerates.
     pub tolerations: Vec<Toleration>,
     /// Environment variables with the slot's name and the job's id, for the program.

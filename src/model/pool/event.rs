@@ -23,6 +23,7 @@ use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
 use super::slot::{Claim, Recorded, Slot};
 use super::stuck::Obstacle;
+use super::submit_rules::Transformed;
 use super::submitter::Accounts;
 use super::time::Time;
 
@@ -360,6 +361,10 @@ pub struct JobFacts {
     pub completed_at: Option<Time>,
     /// `status.defaults`.
     pub defaults: Option<Arc<JobDefaults>>,
+    /// Whether an operator has accepted this very spec: the job has the operator's finalizer, and its status is about the spec.
+    pub accepted: bool,
+    /// `status.policy`, if the status is about the present spec.
+    pub transformed: Option<Arc<Transformed>>,
     /// `status.heldProcs`, if the spec is still the one under which the procs were held.
     pub on_hold: BTreeMap<u32, HoldReason>,
 }

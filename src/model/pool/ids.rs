@@ -95,6 +95,13 @@ impl GroupName {
             && matches!(inner.as_bytes().get(outer.len()), None | Some(b'.'))
     }
 
+    /// Whether a text can be a group's name: letters, digits, `_` and `-`, with a dot before a group inside another.
+    pub fn is_valid(text: &str) -> bool {
+        text.split('.').all(|part| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        })
+    }
+
     /// Whether a submitter of this name charges this group or a group inside this group.
     pub fn is_charged_by(&self, submitter: &str) -> bool {
         submitter.rsplit_once('.').is_some_and(|(group, _)| self.contains(&group.into()))

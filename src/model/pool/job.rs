@@ -12,9 +12,10 @@ use super::leaving::HoldReason;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
 use super::slot::pod_name;
+use super::submit_rules::Transformed;
 use super::time::Time;
 use super::waits::{Explaining, FailedClause, Waits};
-use classad::{Ad, Env, Value};
+use classad::{Ad, Env, Expr, Value};
 
 /// What one proc requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,8 +80,46 @@ pub struct JobSpec {
     pub submitter: SubmitterName,
     /// The accounting group to which the job is charged.
     pub group: Option<GroupName>,
+    /// Whether policy chose the group, and not the job.
+    pub group_by_policy: bool,
+    /// The image that policy chose for the job's container; if unset, the template's.
+    pub image: Option<Arc<str>>,
+    /// The clauses of `Requirements` that follow from the rest of the spec.
+    pub needs: Needs,
     /// What the operator does with ended pods.
     pub retention: Retention,
+}
+
+/// The clauses of `Requirements` that follow from what a job requests and from its node selector. They stay in force whatever
+/// `Requirements` becomes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Needs(Arc<[String]>);
+
+impl Needs {
+    /// These clauses, each an expression.
+    pub fn new(clauses: Vec<String>) -> Self {
+        Self(clauses.into())
+    }
+
+    /// `Requirements`: an expression, and the clauses that the expression does not have yet.
+    pub fn beside(&self, own: Option<Expr>) -> Expr {
+        let text = own.as_ref().map(ToString::to_string).unwrap_or_default();
+        let is_there =
+            |clause: &&String| Expr::parse(clause).is_ok_and(|clause| text.contains(&clause.to_string()));
+        let missing: Vec<&str> =
+            self.0.iter().filter(|clause| !is_there(clause)).map(String::as_str).collect();
+        match own {
+            Some(own) if missing.is_empty() => own,
+            None if missing.is_empty() => Expr::literal(true),
+            // The text always parses: it is made of an expression that was parsed and of clauses that are expressions.
+            Some(_) => joined(&format!("({text}) && {}", missing.join(" && "))),
+            None => joined(&missing.join(" && ")),
+        }
+    }
+}
+
+fn joined(text: &str) -> Expr {
+    Expr::parse(text).unwrap_or_else(|_| Expr::literal(false))
 }
 
 impl JobSpec {
@@ -279,6 +318,8 @@ pub struct Job {
     pub spec: Option<Arc<JobSpec>>,
     /// The defaults for what the spec does not say: those that were in force when the job was first seen.
     pub defaults: Arc<JobDefaults>,
+    /// What the transforms of the policy changed that was in force when the spec was accepted.
+    pub transformed: Arc<Transformed>,
     /// What is wrong with the present spec. While anything is wrong, no proc is started.
     pub problems: Vec<Problem>,
     /// Parts of the present spec that have no effect.

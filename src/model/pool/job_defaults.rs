@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::pool::{Groups, JobSpec, Problem, Time};
-use classad::{Ad, Env, Expr, Value};
+use crate::pool::{JobSpec, Problem, Time};
+use classad::{Ad, Env, Expr};
 use condor_config::{Config, Host, Reader, ValueError};
 
 /// The attributes that have a default, and the knob that holds the default.
@@ -23,18 +23,12 @@ const KNOBS: [(&str, &str); 4] = [
 /// The largest amount that a default may give: more than any machine has, but far from where sums overflow.
 const MOST: f64 = 1e15;
 
-/// What a job is given: defaults for what it does not say, and the group if its owner has no free choice.
+/// Defaults for what a job does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDefaults {
     /// Attributes with their default expressions.
     attributes: Vec<(&'static str, Expr)>,
-    groups: Groups,
 }
-
-/// A key in the record of the defaults: the groups of the job's owner, if the job is charged to one of these.
-const GROUPS: &str = "AcctGroup";
-/// A key in the record of the defaults: `false` if the job may name another group, which then has no effect.
-const CHECKED: &str = "CheckRequestedGroup";
 
 /// HTCondor's own defaults: one object for all jobs that have no others.
 static OWN: LazyLock<Arc<JobDefaults>> = LazyLock::new(|| {
@@ -63,33 +57,12 @@ impl JobDefaults {
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Self { attributes: all, groups: Groups::AsNamed }) } else { Err(faults) }
-    }
-
-    /// The same defaults for a job that is charged to one of `groups`.
-    #[must_use]
-    pub fn with_groups(&self, groups: Groups) -> Self {
-        Self { groups, ..self.clone() }
-    }
-
-    /// Whether the job's group is one that the `SubmitPolicy` gives its owner.
-    pub fn assigns_group(&self) -> bool {
-        matches!(self.groups, Groups::OfOwner { .. })
+        if faults.is_empty() { Ok(Self { attributes: all }) } else { Err(faults) }
     }
 
     /// The defaults in the form in which the job's status records them: each attribute's expression as text.
     pub fn record(&self) -> BTreeMap<String, String> {
-        let attributes =
-            self.attributes.iter().map(|(attribute, expr)| ((*attribute).to_owned(), expr.to_string()));
-        let mut record: BTreeMap<String, String> = attributes.collect();
-        if let Groups::OfOwner { groups, checked } = &self.groups {
-            let groups = groups.as_deref().map_or(Value::Undefined, Value::from);
-            record.insert(GROUPS.to_owned(), Expr::literal(groups).to_string());
-            if !checked {
-                record.insert(CHECKED.to_owned(), "false".to_owned());
-            }
-        }
-        record
+        self.attributes.iter().map(|(attribute, expr)| ((*attribute).to_owned(), expr.to_string())).collect()
     }
 
     /// Reads a record. `None` if the record was not made by [`JobDefaults::record`].
@@ -98,29 +71,19 @@ impl JobDefaults {
             let (attribute, _) = KNOBS.iter().find(|(attribute, _)| attribute == name)?;
             Some((*attribute, Expr::parse(text).ok()?))
         };
-        let said = record.iter().filter(|(name, _)| ![GROUPS, CHECKED].contains(&name.as_str()));
-        let attributes: Vec<_> = said.map(read).collect::<Option<_>>()?;
-        let groups = match record.get(GROUPS) {
-            None => Groups::AsNamed,
-            Some(text) => {
-                let groups = Expr::parse(text).ok()?.eval(None, None, &Env::at(0));
-                let checked = record.get(CHECKED).is_none_or(|checked| checked != "false");
-                Groups::OfOwner { groups: groups.as_str().map(str::to_owned), checked }
-            }
-        };
-        (!record.is_empty()).then_some(Self { attributes, groups })
+        let attributes: Vec<_> = record.iter().map(read).collect::<Option<_>>()?;
+        (!record.is_empty()).then_some(Self { attributes })
     }
 
-    /// Adds the defaults to a job's ad, computes what the job then requests, and charges the job to a group of its
-    /// owner if the owner has no free choice.
+    /// Adds the defaults to a job's ad, and computes what the job then requests.
     ///
     /// # Errors
-    /// A default that does not evaluate to an amount; a group that is not one of the owner's.
+    /// A default that does not evaluate to an amount.
     pub fn complete(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
         self.fill(&mut spec.ad);
         let env = Env::at(submitted.secs());
         let unsaid = std::mem::take(&mut spec.request.unsaid);
-        let mut problems: Vec<Problem> = self.groups.charge(spec).err().into_iter().collect();
+        let mut problems = Vec::new();
         let rows = [
             (unsaid.cpus, "Cpus", 1.0, &mut spec.request.cpus),
             (unsaid.memory, "Memory", 1.0, &mut spec.request.memory_mib),
@@ -163,7 +126,7 @@ impl JobDefaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{Request, Retention, Unsaid};
+    use crate::pool::{Needs, Request, Retention, Unsaid};
     use condor_config::Source;
 
     fn defaults(text: &str) -> JobDefaults {
@@ -187,6 +150,9 @@ mod tests {
             priorities: JobSpec::PLAIN,
             submitter: "alice".into(),
             group: None,
+            group_by_policy: false,
+            image: None,
+            needs: Needs::default(),
             retention: Retention::Keep,
         }
     }

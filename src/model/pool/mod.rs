@@ -30,7 +30,6 @@ mod fence;
 mod gathering;
 mod given;
 mod governing;
-mod group_map;
 mod heartbeat;
 mod holdings;
 mod holds;
@@ -53,6 +52,7 @@ mod slot;
 mod slot_policy;
 pub mod slot_types;
 mod stuck;
+mod submit_rules;
 mod submitter;
 mod time;
 mod trace;
@@ -83,7 +83,6 @@ pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
 pub use gathering::Gathering;
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
-pub use group_map::{GroupMap, Groups};
 pub use heartbeat::Heartbeats;
 pub use holdings::{Holdings, LimitObject};
 pub use holds::JOB_POLICY_UNDEFINED;
@@ -92,7 +91,8 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{
-    Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
+    Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Needs, Problem, QueueKey, Request, Retention, Told,
+    Unsaid,
 };
 pub use job_defaults::JobDefaults;
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
@@ -118,6 +118,7 @@ pub use stuck::{
     FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, JOB_OUT_OF_RESOURCES, Obstacle, START_PATIENCE,
     STARTD_HELD_JOB, Stuck,
 };
+pub use submit_rules::{SubmitRules, Transformed};
 pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
@@ -257,14 +258,27 @@ impl Pool {
         first.unwrap_or_else(|| negotiators::defaults())
     }
 
-    /// The defaults for a job that this owner submits now.
-    pub fn job_defaults(&self, owner: &str) -> Arc<JobDefaults> {
-        let first = self.submit_policies.values().next().and_then(|policy| policy.config.as_ref());
-        let Some(config) = first else { return JobDefaults::own() };
-        match &config.groups {
-            None => Arc::clone(&config.job_defaults),
-            Some(map) => Arc::new(config.job_defaults.with_groups(map.at_submission(owner))),
+    /// The defaults for a job that is submitted now.
+    pub fn job_defaults(&self) -> Arc<JobDefaults> {
+        self.submit_config().map_or_else(JobDefaults::own, |config| Arc::clone(&config.job_defaults))
+    }
+
+    /// Gives a spec what the spec of a job that is submitted now is given: defaults, and what the policy's transforms make of the
+    /// spec.
+    ///
+    /// # Errors
+    /// What is wrong with the spec, or the submit requirement that the job does not meet.
+    pub fn complete(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
+        self.job_defaults().complete(spec, submitted)?;
+        if let Some(config) = self.submit_config() {
+            config.rules.submit(spec, submitted)?;
         }
+        Ok(())
+    }
+
+    /// The configuration of the SubmitPolicy in force: the first by name.
+    pub fn submit_config(&self) -> Option<&Arc<SubmitConfig>> {
+        self.submit_policies.values().next().and_then(|policy| policy.config.as_ref())
     }
 
     /// The startd's configuration in force on a machine, or HTCondor's defaults.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backfill::Template;
-use super::group_map::GroupMap;
 use super::ids::GroupName;
 use super::job::Problem;
+use super::submit_rules::SubmitRules;
 
 use super::job_defaults::JobDefaults;
 use super::machine::Taint;
@@ -257,8 +257,8 @@ impl NodePolicy {
 pub struct SubmitConfig {
     /// `JOB_DEFAULT_REQUESTCPUS` and related knobs.
     pub job_defaults: Arc<JobDefaults>,
-    /// The accounting groups of owners, if owners have no free choice.
-    pub groups: Option<GroupMap>,
+    /// Job transforms, submit requirements and user maps.
+    pub rules: Arc<SubmitRules>,
 }
 
 /// The quota of a group.

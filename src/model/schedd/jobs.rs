@@ -60,7 +60,7 @@ pub fn group_problem(pool: &Pool, cluster: &Job) -> Option<Problem> {
 fn group_not_allowed(pool: &Pool, cluster: &Job) -> Option<Problem> {
     let spec = cluster.spec.as_ref()?;
     let group = spec.group.as_ref()?;
-    if cluster.defaults.assigns_group() {
+    if spec.group_by_policy {
         return None;
     }
     let owner = spec.owner();

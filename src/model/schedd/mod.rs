@@ -7,7 +7,6 @@ mod claims;
 mod clauses;
 mod demands;
 mod devices;
-mod group_map;
 mod jobs;
 mod limits;
 mod nearest;

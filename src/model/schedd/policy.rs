@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::group_map;
-use crate::pool::{JobDefaults, SubmitConfig};
+use crate::pool::{JobDefaults, SubmitConfig, SubmitRules};
 use crate::startd::config::{Remark, Severity, of_text, sort};
+use classad::Maps;
 use condor_config::knobs::Reader;
+use condor_config::user_map;
+use transform::{Requirements, Transforms};
 
 /// Reads a text for the subsystem `SCHEDD`. Returns the configuration, and the remarks in the order of the text. The configuration
 /// is none if one of the remarks is an error.
@@ -15,10 +17,15 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     if let Err(faults) = &defaults {
         remarks.extend(faults.iter().map(Remark::of_value));
     }
-    let groups = group_map::read(&reading.config, &mut remarks);
+    let config = Arc::new(reading.config);
+    let mut findings = Vec::new();
+    let maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
+    let transforms = Transforms::of(Arc::clone(&config), &mut findings);
+    let rules = SubmitRules::new(transforms, Requirements::of(&config, &mut findings), maps);
+    remarks.extend(findings.iter().map(Remark::of_finding));
     sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
-    let said = |defaults| SubmitConfig { job_defaults: Arc::new(defaults), groups };
+    let said = |defaults| SubmitConfig { job_defaults: Arc::new(defaults), rules: Arc::new(rules) };
     (defaults.ok().filter(|_| usable).map(said), remarks)
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::demands::{GpuDemands, clauses};
 use super::limits;
-use crate::pool::{GPUS, JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
+use crate::pool::{
+    GPUS, GroupName, JobSpec, Needs, Problem, Request, ResourceName, Retention, Time, classad_name,
+};
 use classad::{Ad, Env, Expr, ParseError};
 
 /// The most procs of a job.
@@ -106,8 +108,9 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     add_attributes(&mut ad, &submission.attributes, &mut problems);
     submission.gpus.put_into(&mut ad, &mut problems);
     limits::put_into(&mut ad, submission, &mut problems);
-    let clauses = [node_clauses(&submission.node_selector), clauses(&ad, &submission.request)].concat();
-    ad.insert("Requirements", requirements_expr(requirements, clauses));
+    let needs =
+        Needs::new([node_clauses(&submission.node_selector), clauses(&ad, &submission.request)].concat());
+    ad.insert("Requirements", needs.beside(requirements));
     if let Some(group) = &submission.group {
         check_group(group, &mut problems);
     }
@@ -123,6 +126,9 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
         priorities: JobSpec::priorities(priorities),
         submitter: submission.owner.as_str().into(),
         group: None,
+        group_by_policy: false,
+        image: None,
+        needs,
         retention: submission.retention,
     };
     if let Some(group) = &submission.group {
@@ -169,20 +175,6 @@ fn node_clauses(node_selector: &BTreeMap<String, String>) -> Vec<String> {
         format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"'))
     };
     node_selector.iter().map(clause).collect()
-}
-
-/// `Requirements`: the user's expression and the clauses that follow from the rest of the submission.
-fn requirements_expr(user: Option<Expr>, mut clauses: Vec<String>) -> Expr {
-    match user {
-        Some(user) if clauses.is_empty() => return user,
-        Some(user) => clauses.insert(0, format!("({user})")),
-        None => {}
-    }
-    if clauses.is_empty() {
-        return Expr::literal(true);
-    }
-    // The text always parses: it is made of an expression that was parsed and of quoted text.
-    Expr::parse(&clauses.join(" && ")).unwrap_or_else(|_| Expr::literal(false))
 }
 
 /// The text as it stands between quotes in an expression.
@@ -343,10 +335,7 @@ pub fn is_attribute_name(text: &str) -> bool {
 }
 
 fn check_group(group: &str, problems: &mut Vec<Problem>) {
-    let parts_ok = group.split('.').all(|part| {
-        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
-    });
-    if !parts_ok {
+    if !GroupName::is_valid(group) {
         problems.push(Problem {
             reason: "InvalidGroup",
             field: "spec.accountingGroup".to_owned(),

@@ -14,9 +14,9 @@ use super::document::{count, size};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
-use api::{HTCJob, HTCJobStatus, condition as types};
+use api::{HTCJob, HTCJobStatus, JobPolicy, condition as types};
 use model::pool::units::counted;
-use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time};
+use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed};
 use model::schedd::group_problem;
 use model::schedd::why::why;
 
@@ -96,11 +96,21 @@ fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobSta
         completed_procs: cluster.succeeded.to_string(),
         failed_procs: cluster.failed.to_string(),
         defaults: cluster.defaults.record(),
+        policy: policy(&cluster.transformed),
         held_procs: held_procs(&cluster.on_hold),
         start_time: cluster.first_start.map(kube_time),
         completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
         conditions,
     }
+}
+
+/// The record of what policy made of a job; none if policy changed nothing.
+fn policy(transformed: &Transformed) -> Option<JobPolicy> {
+    (!transformed.is_empty()).then(|| JobPolicy {
+        transforms: transformed.names.clone(),
+        attributes: transformed.attributes(),
+        removed: transformed.removed().to_vec(),
+    })
 }
 
 /// `FullyApplied` is False while the job says something in vain. Most jobs do not, and have no such condition.

@@ -14,7 +14,7 @@ use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use model::pool::{
     GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time,
-    Unsaid, classad_name,
+    Transformed, Unsaid, classad_name,
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
@@ -37,7 +37,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         generation: job.metadata.generation.unwrap_or(1),
         submitted,
         removing: job.metadata.deletion_timestamp.is_some(),
-        finalizer: job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER),
+        finalizer: is_ours(job),
         cluster: status.cluster_id,
         // If a record cannot be read, all procs count as done: otherwise procs that have ended would run again.
         succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
@@ -45,9 +45,22 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         first_start: status.start_time.as_ref().map(time),
         completed_at: status.completion_time.as_ref().map(time),
         defaults: JobDefaults::recall(&status.defaults).map(Arc::new),
+        accepted: is_ours(job) && status.observed_generation == job.metadata.generation,
+        transformed: transformed(&status, job.metadata.generation).map(Arc::new),
         on_hold: held(&status, job.metadata.generation),
         key,
     })
+}
+
+/// Whether the operator's finalizer is on the job: an operator accepted the job.
+fn is_ours(job: &HTCJob) -> bool {
+    job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER)
+}
+
+/// What policy made of the spec, as the status records it. None if the spec was edited since.
+fn transformed(status: &HTCJobStatus, generation: Option<i64>) -> Option<Transformed> {
+    let policy = status.policy.as_ref().filter(|_| status.observed_generation == generation)?;
+    Transformed::recall(policy.transforms.clone(), &policy.attributes, policy.removed.clone())
 }
 
 /// The held procs that a status records. If the spec was edited since, none: an edit releases them.

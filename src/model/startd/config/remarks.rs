@@ -6,7 +6,9 @@ use std::fmt;
 
 pub use condor_config::Severity;
 use condor_config::knobs::{self, Class, Support};
-use condor_config::{Config, Definition, Host, Origin, Position, Reader, Reading, Source, ValueError};
+use condor_config::{
+    Config, Definition, Diagnostic, Host, Origin, Position, Reader, Reading, Source, ValueError,
+};
 
 use super::macros::Macros;
 use crate::attributes::meant;
@@ -51,6 +53,15 @@ impl Remark {
     /// A remark about a place in the text.
     pub fn at(position: &Position, severity: Severity, message: String) -> Self {
         Self::new(severity, "ConfigurationWarning", position, message)
+    }
+
+    /// A remark of the language or of a room that reads part of the text.
+    pub fn of_finding(found: &Diagnostic) -> Self {
+        let reason = match found.severity {
+            Severity::Error => "InvalidConfiguration",
+            _ => "ConfigurationWarning",
+        };
+        Self::new(found.severity, reason, &found.position, found.message.clone())
     }
 
     /// A remark about a knob that the text defines.
@@ -133,12 +144,7 @@ pub fn of_file(text: &str) -> Vec<Remark> {
 
 /// The remarks of the language.
 pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
-    let remark = |severity: Severity, position: &Position, message: &str| {
-        let reason =
-            if severity == Severity::Error { "InvalidConfiguration" } else { "ConfigurationWarning" };
-        Remark::new(severity, reason, position, message.to_owned())
-    };
-    reading.diagnostics.iter().map(|found| remark(found.severity, &found.position, &found.message)).collect()
+    reading.diagnostics.iter().map(Remark::of_finding).collect()
 }
 
 /// The remarks of the language and, for each name, of the knob table. `readers` are the parts of the operator that act on the

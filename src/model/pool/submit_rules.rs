@@ -1,0 +1,273 @@
+//! What policy makes of a job at its submission: job transforms and submit requirements.
+//!
+//! A job's spec stays as its user wrote the spec. The transforms change the job's ad, and what an attribute stands for follows:
+//! requests, accounting group, requirements, priorities, image. [`Transformed`] is what the transforms changed. The job's status
+//! records the changes, so that the job keeps them, whatever becomes of the policy, until its spec is edited.
+//!
+//! Source: the manual, "Job Transforms" and "Submit Requirements".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ids::GroupName;
+use super::job::{JobSpec, Problem};
+use super::resources::classad_name;
+use super::time::Time;
+use classad::{Ad, Env, Expr, Maps, Value};
+use transform::{Requirements, Transforms, Unmet};
+
+/// Attributes that say who submitted which job. No transform changes them.
+const IDENTITY: [&str; 8] =
+    ["ClusterId", "JobName", "JobNamespace", "JobStatus", "MyType", "Owner", "ProcId", "QDate"];
+
+/// Attributes that say which accounting group is charged.
+const GROUP: [&str; 2] = ["AcctGroup", "AccountingGroup"];
+
+/// Attributes that name the image of the job's container; the first that a transform sets counts.
+const IMAGE: [&str; 2] = ["ContainerImage", "DockerImage"];
+
+/// The largest amount that a transform may request, as in `JobDefaults`.
+const MOST: f64 = 1e15;
+
+/// The transforms, requirements and user maps of a `SubmitPolicy`.
+#[derive(Debug)]
+pub struct SubmitRules {
+    transforms: Transforms,
+    requirements: Requirements,
+    maps: Maps,
+}
+
+/// Both are the same object: rules are compared to find out whether a policy was replaced.
+impl PartialEq for SubmitRules {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// What the transforms of a policy changed in a job's ad.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transformed {
+    /// The transforms that were for the job, in the order in which they were applied.
+    pub names: Vec<String>,
+    /// Attributes with their new expressions.
+    set: Vec<(String, Expr)>,
+    /// Attributes that are no more there.
+    removed: Vec<String>,
+}
+
+impl SubmitRules {
+    /// These rules. `maps` are what `userMap()` reads.
+    pub fn new(transforms: Transforms, requirements: Requirements, maps: Maps) -> Self {
+        Self { transforms, requirements, maps }
+    }
+
+    /// Applies the transforms to a job that is submitted, and checks the requirements. Returns what the transforms changed, and
+    /// the warnings for the job's author.
+    ///
+    /// # Errors
+    /// A transform that cannot be carried out; a change that the operator cannot act on; a requirement that the job does not meet.
+    pub fn submit(
+        &self,
+        spec: &mut JobSpec,
+        submitted: Time,
+    ) -> Result<(Transformed, Vec<Problem>), Vec<Problem>> {
+        let env = Env { maps: self.maps.clone(), ..env_of(submitted) };
+        let before = spec.ad.clone();
+        let applied = self.transforms.apply(before.clone(), &env).map_err(|error| {
+            vec![Problem {
+                reason: "TransformFailed",
+                field: String::new(),
+                message: format!(
+                    "the SubmitPolicy cannot transform the job: {error}; ask an admin to mend it"
+                ),
+            }]
+        })?;
+        let (transformed, mut warnings) = Transformed::between(&before, &applied.ad, applied.names);
+        transformed.put_into(spec, submitted)?;
+        let schedd =
+            Ad::new().with("MyType", "Scheduler").with("Name", before.eval_attr("JobNamespace", None, &env));
+        let verdict = self.requirements.check(&schedd, &spec.ad, &env);
+        if let Some(unmet) = verdict.refused {
+            return Err(vec![said("SubmitRequirement", unmet)]);
+        }
+        warnings.extend(verdict.warnings.into_iter().map(|unmet| said("SubmitWarning", unmet)));
+        Ok((transformed, warnings))
+    }
+}
+
+/// What a requirement says of a job that does not meet it.
+fn said(reason: &'static str, unmet: Unmet) -> Problem {
+    Problem { reason, field: String::new(), message: format!("{} ({})", unmet.reason, unmet.name) }
+}
+
+fn env_of(submitted: Time) -> Env {
+    Env::at(submitted.secs())
+}
+
+impl Transformed {
+    /// The changes between two ads, with warnings about those that are left out.
+    fn between(before: &Ad, after: &Ad, names: Vec<String>) -> (Self, Vec<Problem>) {
+        let is_identity = |name: &str| IDENTITY.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let other =
+            |name: &str, expr: &Expr| before.get(name).is_none_or(|old| old.to_string() != expr.to_string());
+        let set: Vec<(String, Expr)> = after
+            .iter()
+            .filter(|(name, expr)| other(name.as_str(), expr))
+            .map(|(name, expr)| (name.as_str().to_owned(), expr.clone()))
+            .collect();
+        let gone = before.iter().map(|(name, _)| name.as_str()).filter(|name| !after.contains(name));
+        let (kept, removed): (Vec<String>, Vec<String>) =
+            gone.map(str::to_owned).partition(|name| is_identity(name));
+        let (refused, set): (Vec<_>, Vec<_>) = set.into_iter().partition(|(name, _)| is_identity(name));
+        let refused = refused.into_iter().map(|(name, _)| name).chain(kept);
+        let by = names.join(", ");
+        let warnings = refused.map(|name| Problem {
+            reason: "TransformIgnored",
+            field: String::new(),
+            message: format!(
+                "a transform ({by}) changes {name}, which no policy can change: the job keeps it"
+            ),
+        });
+        let warnings = warnings.collect();
+        (Self { names, set, removed }, warnings)
+    }
+
+    /// Whether the transforms changed nothing.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.set.is_empty() && self.removed.is_empty()
+    }
+
+    /// Makes the changes in a job, with what follows from them.
+    ///
+    /// # Errors
+    /// Changes that the operator cannot act on.
+    pub fn put_into(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
+        for name in &self.removed {
+            spec.ad.remove(name);
+        }
+        for (name, expr) in &self.set {
+            spec.ad.insert(name.as_str(), expr.clone());
+        }
+        let mut problems = Vec::new();
+        let env = env_of(submitted);
+        if GROUP.iter().any(|name| self.changes(name)) {
+            charge(spec, &env, &mut problems);
+        }
+        self.set_requests(spec, &env, &mut problems);
+        if self.changes("Requirements") {
+            let own = spec.ad.get("Requirements").cloned();
+            spec.ad.insert("Requirements", spec.needs.beside(own));
+        }
+        spec.priorities =
+            JobSpec::priorities(JobSpec::PRIORITIES.map(|name| spec.ad.eval_attr(name, None, &env)));
+        if let Some(name) = IMAGE.into_iter().find(|name| self.sets(name)) {
+            match spec.ad.eval_attr(name, None, &env) {
+                Value::Str(image) => spec.image = Some(image.trim_start_matches("docker://").into()),
+                value => problems.push(unusable(name, &value, "is no image's name")),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn set_requests(&self, spec: &mut JobSpec, env: &Env, problems: &mut Vec<Problem>) {
+        let request = &mut spec.request;
+        let rows = [
+            ("RequestCpus".to_owned(), 1.0, &mut request.cpus),
+            ("RequestMemory".to_owned(), 1.0, &mut request.memory_mib),
+            ("RequestDisk".to_owned(), 0.0, &mut request.disk_kib),
+            ("RequestGPUs".to_owned(), 0.0, &mut request.gpus),
+        ];
+        let others = request
+            .extended
+            .iter_mut()
+            .map(|(name, amount)| (format!("Request{}", classad_name(name)), 0.0, amount));
+        for (name, least, amount) in rows.into_iter().chain(others) {
+            if !self.changes(&name) {
+                continue;
+            }
+            let value = spec.ad.eval_attr(&name, None, env);
+            match value.as_number().map(f64::ceil).filter(|found| (least..=MOST).contains(found)) {
+                #[allow(clippy::cast_possible_truncation, reason = "it is whole and far below 2^53")]
+                Some(found) => *amount = found as i64,
+                None => problems.push(unusable(&name, &value, &format!("is no amount of at least {least}"))),
+            }
+        }
+    }
+
+    fn sets(&self, name: &str) -> bool {
+        self.set.iter().any(|(set, _)| set.eq_ignore_ascii_case(name))
+    }
+
+    fn changes(&self, name: &str) -> bool {
+        self.sets(name) || self.removed.iter().any(|removed| removed.eq_ignore_ascii_case(name))
+    }
+
+    /// The attributes that were set, each with its expression as text, in the form in which the job's status records them.
+    pub fn attributes(&self) -> BTreeMap<String, String> {
+        self.set.iter().map(|(name, expr)| (name.clone(), expr.to_string())).collect()
+    }
+
+    /// The attributes that are no more there.
+    pub fn removed(&self) -> &[String] {
+        &self.removed
+    }
+
+    /// Reads a record. `None` if one of the attributes is no expression.
+    pub fn recall(
+        names: Vec<String>,
+        attributes: &BTreeMap<String, String>,
+        removed: Vec<String>,
+    ) -> Option<Self> {
+        let read = |(name, text): (&String, &String)| Some((name.clone(), Expr::parse(text).ok()?));
+        Some(Self { names, set: attributes.iter().map(read).collect::<Option<_>>()?, removed })
+    }
+}
+
+fn unusable(name: &str, value: &Value, why: &str) -> Problem {
+    Problem {
+        reason: "TransformFailed",
+        field: String::new(),
+        message: format!(
+            "the SubmitPolicy's transforms make {name} {value}, which {why}; ask an admin to mend them"
+        ),
+    }
+}
+
+/// Charges a job to the group that its ad names now, or to none. The owner stays who submitted the job: of
+/// `AccountingGroup = "physics.alice"` only `physics` counts.
+fn charge(spec: &mut JobSpec, env: &Env, problems: &mut Vec<Problem>) {
+    let text = |name: &str| match spec.ad.eval_attr(name, None, env) {
+        Value::Str(text) if !text.is_empty() => Some(text.to_string()),
+        _ => None,
+    };
+    let owner = spec.owner();
+    let submitter = text("AccountingGroup").filter(|submitter| *submitter != owner);
+    let of_submitter = submitter.and_then(|submitter| Some(submitter.rsplit_once('.')?.0.to_owned()));
+    let group = text("AcctGroup").or(of_submitter);
+    for name in ["AcctGroup", "AcctGroupUser", "AccountingGroup"] {
+        spec.ad.remove(name);
+    }
+    spec.ad.set("User", owner.as_str());
+    (spec.submitter, spec.group) = (owner.as_str().into(), None);
+    let Some(group) = group else { return };
+    if GroupName::is_valid(&group) {
+        spec.charge_to(&group);
+        spec.group_by_policy = true;
+    } else {
+        problems.push(unusable("AcctGroup", &Value::from(group.as_str()), "is no group's name"));
+    }
+}
+
+/// The rules of a policy that has none.
+impl Default for SubmitRules {
+    fn default() -> Self {
+        let config =
+            condor_config::Reader::new(condor_config::Host::none()).subsystem("SCHEDD").read(&[]).config;
+        let (config, mut findings) = (Arc::new(config), Vec::new());
+        Self::new(
+            Transforms::of(Arc::clone(&config), &mut findings),
+            Requirements::of(&config, &mut findings),
+            Maps::default(),
+        )
+    }
+}
