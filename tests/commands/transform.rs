@@ -13,7 +13,8 @@ const PAGE: &str = include_str!("../../docs/reference/transforms.md");
 fn example(first: &str) -> String {
     let lines = PAGE.lines().skip_while(|line| line.trim() != first);
     let indented = lines.take_while(|line| line.starts_with("    ") || line.is_empty());
-    indented.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
+    let lines: Vec<&str> = indented.map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+    lines.join("\n") + "\n"
 }
 
 /// Runs the command in a directory, with `jobs.ads` of the directory as standard input.
