@@ -71,6 +71,8 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         first_start: None,
         completed_at: None,
         defaults: None,
+        accepted: true,
+        transformed: None,
         on_hold: BTreeMap::new(),
     };
     pool.apply(Event::Job(facts), now);

@@ -12,3 +12,4 @@ mod quota_oracle;
 mod simulate;
 mod simulate_compare;
 mod slot_types_oracle;
+mod transform;

@@ -140,23 +140,20 @@ fn recorded_answers_of_a_schedd() {
     assert!(cases.len() > 90, "only {} cases", cases.len());
     let schedd = Ad::new().with("MyType", "Scheduler");
     for case in cases {
-        let (mut text, mut names) = (String::new(), Vec::new());
+        let (mut text, mut names) = (Vec::new(), Vec::new());
         for (place, requirement) in case["requirements"].as_array().unwrap().iter().enumerate() {
             let knob = format!("SUBMIT_REQUIREMENT_R{place}");
             names.push(format!("R{place}"));
-            text += &format!("{knob} = {}\n", requirement[0].as_str().unwrap());
-            text += &requirement[1]
-                .as_str()
-                .map_or(String::new(), |reason| format!("{knob}_REASON = {reason}\n"));
-            text += &format!("{knob}_IS_WARNING = {}\n", requirement[2]);
+            let condition = requirement[0].as_str().unwrap();
+            text.push(format!("{knob} = {condition}\n{knob}_IS_WARNING = {}\n", requirement[2]));
+            text.extend(requirement[1].as_str().map(|reason| format!("{knob}_REASON = {reason}\n")));
         }
-        text += &format!("SUBMIT_REQUIREMENT_NAMES = {}\n", names.join(" "));
-        let job: String = case["job"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(name, value)| format!("{name} = {}\n", value.as_str().unwrap()))
-            .collect();
+        text.push(format!("SUBMIT_REQUIREMENT_NAMES = {}\n", names.join(" ")));
+        let text = text.concat();
+        let attributes = case["job"].as_object().unwrap().iter();
+        let lines: Vec<String> =
+            attributes.map(|(name, value)| format!("{name} = {}\n", value.as_str().unwrap())).collect();
+        let job = lines.concat();
         let (requirements, findings) = requirements(&text);
         assert!(findings.is_empty(), "{findings:?}");
         let job = Ad::parse_long(&job).unwrap().with("MyType", "Job");

@@ -56,10 +56,11 @@ impl Pool {
                 self.backfill.forget_policy(&name);
                 self.changed(Change::PolicyGone);
             }
-            Event::SubmitPolicy(facts) => self.submit_policy(facts),
+            Event::SubmitPolicy(facts) => self.submit_policy(facts, now),
             Event::SubmitPolicyGone(name) => {
                 self.submit_policies.remove(&name);
                 self.changed(Change::SubmitPolicies);
+                self.judge_refused_jobs(now);
             }
             Event::Drain(facts) => self.drain_seen(facts),
             Event::DrainGone(name) => self.drain_gone(&name),

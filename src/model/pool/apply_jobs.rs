@@ -41,6 +41,7 @@ impl Pool {
             cluster: number,
             defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
             transformed: Arc::default(),
+            refused_spec: None,
             submitted: facts.submitted,
             generation: 0,
             spec: None,
@@ -152,7 +153,9 @@ impl Pool {
         let rules = self.submit_config().map(|config| Arc::clone(&config.rules));
         let mut warnings = Vec::new();
         let Some(job) = self.jobs.get_mut(uid) else { return (spec, warnings) };
+        job.refused_spec = None;
         let spec = spec.and_then(|mut spec| {
+            let said = Arc::clone(&spec);
             let own = Arc::make_mut(&mut spec);
             job.defaults.complete(own, job.submitted)?;
             job.transformed = match (accepted, rules) {
@@ -161,7 +164,9 @@ impl Pool {
                     accepted
                 }
                 (None, Some(rules)) => {
-                    let (transformed, told) = rules.submit(own, job.submitted)?;
+                    let judged = rules.submit(own, job.submitted);
+                    job.refused_spec = judged.is_err().then_some(said);
+                    let (transformed, told) = judged?;
                     warnings = told;
                     Arc::new(transformed)
                 }
@@ -171,6 +176,20 @@ impl Pool {
             Ok(spec)
         });
         (spec, warnings)
+    }
+
+    /// Judges the jobs again that the policy refused: another policy is in force now.
+    pub(super) fn judge_refused_jobs(&mut self, now: Time) {
+        let refused =
+            self.jobs.iter().filter_map(|(uid, job)| Some((uid.clone(), job.refused_spec.clone()?)));
+        for (uid, said) in refused.collect::<Vec<_>>() {
+            let (spec, told) = self.submitted(&uid, Ok(said), None);
+            self.warn_at_submission(&uid, &told);
+            self.unqueue(&uid);
+            self.take_spec(&uid, spec, false);
+            self.enqueue(&uid, now);
+            self.changed(Change::Job(&uid));
+        }
     }
 
     /// Tells the job's author the policy's warnings.

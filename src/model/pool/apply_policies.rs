@@ -118,11 +118,12 @@ impl Pool {
         }
     }
 
-    pub(super) fn submit_policy(&mut self, facts: SubmitPolicyFacts) {
+    pub(super) fn submit_policy(&mut self, facts: SubmitPolicyFacts, now: Time) {
         let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
         if let Some(notices) = see(&mut self.submit_policies, facts, &about, false) {
             self.notices.extend(notices);
             self.changed(Change::SubmitPolicies);
+            self.judge_refused_jobs(now);
         }
     }
 

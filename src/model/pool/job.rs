@@ -318,6 +318,8 @@ pub struct Job {
     pub spec: Option<Arc<JobSpec>>,
     /// The defaults for what the spec does not say: those that were in force when the job was first seen.
     pub defaults: Arc<JobDefaults>,
+    /// The present spec as its author wrote it, while policy refuses the spec: the spec is judged again when the policy changes.
+    pub refused_spec: Option<Arc<JobSpec>>,
     /// What the transforms of the policy changed that was in force when the spec was accepted.
     pub transformed: Arc<Transformed>,
     /// What is wrong with the present spec. While anything is wrong, no proc is started.

@@ -127,6 +127,7 @@ impl JobDefaults {
 mod tests {
     use super::*;
     use crate::pool::{Needs, Request, Retention, Unsaid};
+    use classad::Value;
     use condor_config::Source;
 
     fn defaults(text: &str) -> JobDefaults {

@@ -32,15 +32,16 @@ const MOST: f64 = 1e15;
 /// The transforms, requirements and user maps of a `SubmitPolicy`.
 #[derive(Debug)]
 pub struct SubmitRules {
+    text: String,
     transforms: Transforms,
     requirements: Requirements,
     maps: Maps,
 }
 
-/// Both are the same object: rules are compared to find out whether a policy was replaced.
+/// Both are of the same text.
 impl PartialEq for SubmitRules {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
+        self.text == other.text
     }
 }
 
@@ -56,9 +57,9 @@ pub struct Transformed {
 }
 
 impl SubmitRules {
-    /// These rules. `maps` are what `userMap()` reads.
-    pub fn new(transforms: Transforms, requirements: Requirements, maps: Maps) -> Self {
-        Self { transforms, requirements, maps }
+    /// The rules of a configuration text, which is read for the schedd. `maps` are what `userMap()` reads.
+    pub fn new(text: &str, transforms: Transforms, requirements: Requirements, maps: Maps) -> Self {
+        Self { text: text.to_owned(), transforms, requirements, maps }
     }
 
     /// Applies the transforms to a job that is submitted, and checks the requirements. Returns what the transforms changed, and
@@ -265,6 +266,7 @@ impl Default for SubmitRules {
             condor_config::Reader::new(condor_config::Host::none()).subsystem("SCHEDD").read(&[]).config;
         let (config, mut findings) = (Arc::new(config), Vec::new());
         Self::new(
+            "",
             Transforms::of(Arc::clone(&config), &mut findings),
             Requirements::of(&config, &mut findings),
             Maps::default(),

@@ -21,7 +21,7 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     let mut findings = Vec::new();
     let maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
     let transforms = Transforms::of(Arc::clone(&config), &mut findings);
-    let rules = SubmitRules::new(transforms, Requirements::of(&config, &mut findings), maps);
+    let rules = SubmitRules::new(text, transforms, Requirements::of(&config, &mut findings), maps);
     remarks.extend(findings.iter().map(Remark::of_finding));
     sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);

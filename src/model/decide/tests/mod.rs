@@ -29,6 +29,7 @@ mod slow_kubelets;
 mod static_slots;
 mod stories;
 mod stuck;
+mod submit_rules;
 mod world;
 mod world_checks;
 mod world_pods;

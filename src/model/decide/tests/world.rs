@@ -224,6 +224,8 @@ impl World {
             first_start: None,
             completed_at: None,
             defaults: None,
+            accepted: false,
+            transformed: None,
             on_hold: BTreeMap::new(),
         };
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
@@ -314,6 +316,8 @@ impl World {
             {
                 facts.on_hold.clone_from(&cluster.on_hold);
                 facts.defaults = Some(Arc::clone(&cluster.defaults));
+                facts.accepted = facts.finalizer && cluster.problems.is_empty();
+                facts.transformed = Some(Arc::clone(&cluster.transformed));
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);

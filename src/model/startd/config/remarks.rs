@@ -59,7 +59,7 @@ impl Remark {
     pub fn of_finding(found: &Diagnostic) -> Self {
         let reason = match found.severity {
             Severity::Error => "InvalidConfiguration",
-            _ => "ConfigurationWarning",
+            Severity::Warning => "ConfigurationWarning",
         };
         Self::new(found.severity, reason, &found.position, found.message.clone())
     }
