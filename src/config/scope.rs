@@ -1,6 +1,6 @@
 //! The variables of a script that runs on an ad.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowance::Allowance;
 use super::condition;
@@ -11,7 +11,7 @@ use super::source::{Diagnostic, Severity};
 use super::table::Config;
 use super::text::{Place, Text};
 use super::value;
-use classad::{Ad, Env, Evaluation, Expr};
+use classad::{Ad, Env, Evaluation, Expr, Name};
 
 /// The most warnings of one run.
 const MAX_WARNINGS: usize = 100;
@@ -32,6 +32,7 @@ pub struct Scope<'c> {
     env: Env,
     allowance: Allowance,
     warnings: Vec<Diagnostic>,
+    written: BTreeSet<Name>,
 }
 
 impl<'c> Scope<'c> {
@@ -47,6 +48,7 @@ impl<'c> Scope<'c> {
             env,
             allowance: Allowance::of(work),
             warnings: Vec::new(),
+            written: BTreeSet::new(),
         }
     }
 
@@ -73,6 +75,17 @@ impl<'c> Scope<'c> {
     /// Returns the warnings of the runs so far.
     pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.warnings)
+    }
+
+    /// Writes an attribute of the ad, and notes that the attribute was written.
+    pub fn write(&mut self, name: &str, expr: Expr) {
+        self.written.insert(Name::from(name));
+        self.ad_mut().insert(name, expr);
+    }
+
+    /// Returns the attributes that were written so far, also those that were written as they were before.
+    pub fn take_written(&mut self) -> BTreeSet<Name> {
+        std::mem::take(&mut self.written)
     }
 
     /// Adds a warning about a place in a text. After the first hundred warnings, more are dropped.

@@ -220,7 +220,8 @@ impl<'s> World<'s> {
     /// apart.
     pub fn mark_status(&mut self, uid: &JobUid, pool: &Pool, now: Time) {
         let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs().get(uid)) else { return };
-        let same = (&queued.succeeded, &queued.failed) == (&job.facts.succeeded, &job.facts.failed);
+        let same = (&queued.succeeded, &queued.failed) == (&job.facts.succeeded, &job.facts.failed)
+            && (queued.transformed.is_empty() || job.facts.transformed.as_ref() == Some(&queued.transformed));
         if job.status_due || same {
             return;
         }
@@ -236,6 +237,7 @@ impl<'s> World<'s> {
         job.facts.succeeded.clone_from(&queued.succeeded);
         job.facts.failed.clone_from(&queued.failed);
         job.facts.cluster = Some(queued.cluster);
+        job.facts.transformed = Some(Arc::clone(&queued.transformed));
         // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.
         job.facts.removing |= queued.is_complete();
         pool.apply(Event::Job(job.facts.clone()), now);

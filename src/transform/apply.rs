@@ -131,7 +131,7 @@ fn insert(scope: &mut Scope<'_>, line: &Text, attribute: &str, expr: Expr) -> Do
     if scope.ad().len() >= MAX_ATTRIBUTES && !scope.ad().contains(attribute) {
         return Err(scope.error(line, 0, format!("the ad would have more than {MAX_ATTRIBUTES} attributes")));
     }
-    scope.ad_mut().insert(attribute, expr);
+    scope.write(attribute, expr);
     Ok(())
 }
 

@@ -90,7 +90,7 @@ impl RulesFile {
             self.rules.run(scope)?;
             names.push(self.rules.name.clone());
         }
-        let warnings = scope.take_warnings();
-        Ok(Applied { ad: scope.replace_ad(Ad::new()), names, warnings })
+        let (warnings, written) = (scope.take_warnings(), scope.take_written());
+        Ok(Applied { ad: scope.replace_ad(Ad::new()), names, written, warnings })
     }
 }

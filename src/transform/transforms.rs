@@ -1,8 +1,9 @@
 //! Job transforms: the transforms that a configuration names, in their order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use classad::{Ad, Env};
+use classad::{Ad, Env, Name};
 use condor_config::{Config, Diagnostic, Host, Reader as ConfigReader, Scope, Severity, Source};
 
 use crate::command::Reader;
@@ -48,6 +49,8 @@ pub struct Applied {
     pub ad: Ad,
     /// The transforms that were for the ad, in the order in which they were applied.
     pub names: Vec<String>,
+    /// The attributes that the transforms wrote, also those that were so before.
+    pub written: BTreeSet<Name>,
     /// What did not do what the text seems to say, such as a SET whose value is no expression.
     pub warnings: Vec<Diagnostic>,
 }
@@ -100,8 +103,8 @@ impl Transforms {
                 names.push(rules.name.clone());
             }
         }
-        let warnings = scope.take_warnings();
-        Ok(Applied { ad: scope.replace_ad(Ad::new()), names, warnings })
+        let (warnings, written) = (scope.take_warnings(), scope.take_written());
+        Ok(Applied { ad: scope.replace_ad(Ad::new()), names, written, warnings })
     }
 }
 

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, condition, eventually, job};
+use crate::harness::{Cluster, condition, eventually, job, story};
 
 fn policy(name: &str, config: &str) -> Value {
     json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": name},
@@ -61,10 +61,10 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
     assert_eq!(requested(&cluster, "plain").await, [(1000, 128, 1024)], "HTCondor's own defaults");
 
     let text = "JOB_DEFAULT_REQUESTCPUS = 2\nJOB_DEFAULT_REQUESTMEMORY = 300 * RequestCpus\n\
-                JOB_DEFAULT_REQUESTDISK = 64 * 1024\nSUBMIT_REQUIREMENT_NAMES = NotYet\n";
+                JOB_DEFAULT_REQUESTDISK = 64 * 1024\nSYSTEM_PERIODIC_HOLD = False\n";
     cluster.apply(policy("default", text)).await;
     says(&cluster, "default", "Accepted", "Accepted", "").await;
-    says(&cluster, "default", "FullyApplied", "KnobNotActedOn", "line 4, column 1: SUBMIT_REQUIREMENT_NAMES")
+    says(&cluster, "default", "FullyApplied", "KnobNotActedOn", "line 4, column 1: SYSTEM_PERIODIC_HOLD")
         .await;
     // Only two of the three procs fit, and the third waits.
     submit(&cluster, "wide", 3, "5s").await;
@@ -126,7 +126,7 @@ async fn jobs_are_charged_to_the_group_of_their_owner() {
     cluster
         .job_when("mapped", "wants", "is told whose group it may name", |job| {
             condition(job, "Accepted").is_some_and(|(status, reason, message)| {
-                status == "False" && reason == "AccountingGroupNotAllowed" && message.contains("physics")
+                status == "False" && reason == "SubmitRequirement" && message.contains("CheckRequestedGroup")
             })
         })
         .await;
@@ -148,7 +148,54 @@ async fn jobs_are_charged_to_the_group_of_their_owner() {
         .apply(job("mapped", "free", 1, "100ms", |o| o["spec"]["accountingGroup"] = json!("chemistry")))
         .await;
     cluster.completed("mapped", "free").await;
-    let refused = cluster.jobs("mapped").get("wants").await.unwrap();
-    assert_eq!(condition(&refused, "Accepted").unwrap().1, "AccountingGroupNotAllowed");
+    // Nothing refuses the other job any more.
+    cluster.completed("mapped", "wants").await;
+    cluster.stop().await;
+}
+
+/// The manual's transforms and requirements, from the policy to the pod.
+#[tokio::test(flavor = "multi_thread")]
+async fn transforms_change_jobs_and_requirements_keep_jobs_out() {
+    let mut cluster = Cluster::start(shapes::uniform(1, 4000, 8 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("silent").await;
+    let text = "JOB_TRANSFORM_NAMES = Sl6\nJOB_TRANSFORM_Sl6 @=end\n  REQUIREMENTS WantSL6\n  \
+                SET RequestMemory 1024\n  SET DockerImage \"registry.example/sl6:1\"\n@end\n\
+                SUBMIT_REQUIREMENT_NAMES = Memory, Gig\n\
+                SUBMIT_REQUIREMENT_Memory = RequestMemory > 128\n\
+                SUBMIT_REQUIREMENT_Memory_REASON = strcat(\"only \", RequestMemory, \" MiB\")\n\
+                SUBMIT_REQUIREMENT_Gig = RequestMemory > 1024\nSUBMIT_REQUIREMENT_Gig_IS_WARNING = True\n";
+    cluster.apply(policy("default", text)).await;
+    says(&cluster, "default", "FullyApplied", "AllHonored", "").await;
+
+    // A job that is refused waits; its spec is what its author wrote.
+    submit(&cluster, "little", 1, "100ms").await;
+    cluster
+        .job_when("silent", "little", "is refused with the requirement's reason", |job| {
+            condition(job, "Accepted").is_some_and(|(status, reason, message)| {
+                (status.as_str(), reason.as_str()) == ("False", "SubmitRequirement")
+                    && message.starts_with("only 128 MiB (Memory)")
+            })
+        })
+        .await;
+    let attributes = json!({"WantSL6": "true"});
+    cluster.apply(job("silent", "sl6", 1, "1s", |object| object["spec"]["attributes"] = attributes)).await;
+    let done = cluster.completed("silent", "sl6").await;
+    let record = done.status.and_then(|status| status.policy).expect("the status records what policy made");
+    assert_eq!(record.transforms, ["Sl6"]);
+    assert_eq!(record.attributes["RequestMemory"], "1024");
+    assert_eq!(requested(&cluster, "sl6").await, [(1000, 1024, 1024)]);
+    let pod = cluster.pods("silent").get("sl6-0").await.unwrap();
+    assert_eq!(pod.spec.unwrap().containers[0].image.as_deref(), Some("registry.example/sl6:1"));
+    let told = story(&cluster, "silent", "sl6").await;
+    assert_eq!(told["SubmitWarning"], "Submit requirement Gig not met. (Gig)");
+
+    // A restarted operator goes on from the record, and a changed policy lets the other job in.
+    cluster.kill_operator();
+    cluster.start_operator();
+    let policies: Api<SubmitPolicy> = Api::all(cluster.client.clone());
+    let edit = Patch::Merge(json!({"spec": {"config": "SUBMIT_REQUIREMENT_NAMES =\n"}}));
+    policies.patch("default", &PatchParams::default(), &edit).await.unwrap();
+    cluster.completed("silent", "little").await;
     cluster.stop().await;
 }

@@ -16,7 +16,8 @@ use clap::Args;
 use crate::ads::{Ads, Found};
 use crate::circumstances::Circumstances;
 use crate::stop::{DONE, NO, Stop, status, unusable};
-use classad::{Ad, Env};
+use classad::{Ad, Env, Maps};
+use condor_config::user_map;
 use condor_config::{Diagnostic, FileError, Host, Reader, Severity, Source};
 use transform::{Applied, Requirements, RulesFile, Transforms, Unmet};
 
@@ -67,13 +68,14 @@ fn with_policy(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let env = args.circumstances.env();
+    let mut env = args.circumstances.env();
     let sources: Vec<Source> =
         args.policy.iter().map(|path| source(path, stdin)).collect::<Result<_, Stop>>()?;
     let reading = Reader::new(host(&env)).subsystem("SCHEDD").read(&sources);
     let (config, mut findings) = (Arc::new(reading.config), reading.diagnostics);
     let transforms = Transforms::of(Arc::clone(&config), &mut findings);
     let requirements = Requirements::of(&config, &mut findings);
+    env.maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
     tell(&findings, stderr)?;
     let schedd = args.schedd.as_deref().map(|path| one_ad(path, stdin)).transpose()?.unwrap_or_default();
     let mut worst = DONE;

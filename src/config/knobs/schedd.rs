@@ -56,10 +56,10 @@ pub(super) const KNOBS: &[Knob] = &[
         "IMMUTABLE_JOB_ATTRS",
         Kind::List,
         SCHEDD,
-        Planned,
+        Honored,
         "Attributes that cannot be changed once they are set.",
     ),
-    Knob::new("PROTECTED_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that only admins change."),
+    Knob::new("PROTECTED_JOB_ATTRS", Kind::List, SCHEDD, Honored, "Attributes that only admins change."),
     Knob::new("SECURE_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that users may not set."),
     Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Honored, "Which maps userMap() knows.")
         .section("Policy Configuration: Job Transforms"),

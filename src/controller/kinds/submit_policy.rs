@@ -131,7 +131,7 @@ mod tests {
             "JOB_DEFAULT_REQUESTMEMORY = (",
             "JOB_DEFAULT_REQUESTMEMORY = 256",
             "JOB_DEFAULT_REQUESTMEMORY = 512 *",
-            "JOB_DEFAULT_REQUESTMEMORY = 1024\nSUBMIT_REQUIREMENT_NAMES = A",
+            "JOB_DEFAULT_REQUESTMEMORY = 1024\nSYSTEM_PERIODIC_HOLD = False",
         ]
         .map(|text| {
             pool.apply(

@@ -42,6 +42,7 @@ impl Pool {
             defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
             transformed: Arc::default(),
             refused_spec: None,
+            policy_recorded: false,
             submitted: facts.submitted,
             generation: 0,
             spec: None,
@@ -98,6 +99,7 @@ impl Pool {
         let (changed, new) = (cluster.generation != facts.generation, cluster.generation == 0);
         cluster.recorded = (facts.succeeded, facts.failed);
         cluster.recorded_holds = facts.on_hold.into_keys().collect();
+        let recorded = facts.transformed.clone();
         cluster.generation = facts.generation;
         cluster.finalizer = cluster.finalizer.seen(facts.finalizer);
         let going = facts.removing && !cluster.removing;
@@ -115,7 +117,18 @@ impl Pool {
         if going {
             self.remove_active(uid);
         }
+        self.note_policy_record(uid, recorded.as_deref());
         self.look_at_unrecorded(uid);
+    }
+
+    /// Takes note of what the job's status records of what policy made of the job. Procs start only once that is right: a new
+    /// leader would charge another group otherwise, or make other pods.
+    fn note_policy_record(&mut self, uid: &JobUid, recorded: Option<&Transformed>) {
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        let right = job.transformed.is_empty() || recorded == Some(&*job.transformed);
+        if !std::mem::replace(&mut job.policy_recorded, right) && right {
+            self.changed(Change::SpecInForce);
+        }
     }
 
     /// Marks the slots of procs whose end or hold is recorded now: their pods may lose their finalizer.
@@ -158,6 +171,12 @@ impl Pool {
             let said = Arc::clone(&spec);
             let own = Arc::make_mut(&mut spec);
             job.defaults.complete(own, job.submitted)?;
+            if let (Some(rules), Some(before), None) = (&rules, &job.spec, &accepted) {
+                let forbidden = rules.forbidden_edits(before, &job.transformed, own);
+                if !forbidden.is_empty() {
+                    return Err(forbidden);
+                }
+            }
             job.transformed = match (accepted, rules) {
                 (Some(accepted), _) => {
                     accepted.put_into(own, job.submitted)?;

@@ -320,6 +320,8 @@ pub struct Job {
     pub defaults: Arc<JobDefaults>,
     /// The present spec as its author wrote it, while policy refuses the spec: the spec is judged again when the policy changes.
     pub refused_spec: Option<Arc<JobSpec>>,
+    /// Whether the job's status records `transformed`.
+    pub policy_recorded: bool,
     /// What the transforms of the policy changed that was in force when the spec was accepted.
     pub transformed: Arc<Transformed>,
     /// What is wrong with the present spec. While anything is wrong, no proc is started.

@@ -14,7 +14,8 @@ use super::job::{JobSpec, Problem};
 use super::resources::classad_name;
 use super::time::Time;
 use classad::{Ad, Env, Expr, Maps, Value};
-use transform::{Requirements, Transforms, Unmet};
+use condor_config::{Config, Diagnostic};
+use transform::{Applied, Requirements, Transforms, Unmet};
 
 /// Attributes that say who submitted which job. No transform changes them.
 const IDENTITY: [&str; 8] =
@@ -35,6 +36,7 @@ pub struct SubmitRules {
     text: String,
     transforms: Transforms,
     requirements: Requirements,
+    immutable: Vec<String>,
     maps: Maps,
 }
 
@@ -50,7 +52,7 @@ impl PartialEq for SubmitRules {
 pub struct Transformed {
     /// The transforms that were for the job, in the order in which they were applied.
     pub names: Vec<String>,
-    /// Attributes with their new expressions.
+    /// Attributes that the transforms wrote, with their expressions.
     set: Vec<(String, Expr)>,
     /// Attributes that are no more there.
     removed: Vec<String>,
@@ -58,8 +60,40 @@ pub struct Transformed {
 
 impl SubmitRules {
     /// The rules of a configuration text, which is read for the schedd. `maps` are what `userMap()` reads.
-    pub fn new(text: &str, transforms: Transforms, requirements: Requirements, maps: Maps) -> Self {
-        Self { text: text.to_owned(), transforms, requirements, maps }
+    pub fn new(text: &str, config: &Arc<Config>, maps: Maps, findings: &mut Vec<Diagnostic>) -> Self {
+        let lists = ["IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS"];
+        Self {
+            text: text.to_owned(),
+            transforms: Transforms::of(Arc::clone(config), findings),
+            requirements: Requirements::of(config, findings),
+            immutable: lists.iter().flat_map(|list| config.list(list).unwrap_or_default()).collect(),
+            maps,
+        }
+    }
+
+    /// The attributes that an edit changes although the policy says that no edit changes them: `IMMUTABLE_JOB_ATTRS`, and
+    /// `PROTECTED_JOB_ATTRS`, since who edits an object is never the schedd's superuser. `before` is the spec that was accepted,
+    /// which policy made of what its author wrote as `transformed` says.
+    pub fn forbidden_edits(
+        &self,
+        before: &JobSpec,
+        transformed: &Transformed,
+        after: &JobSpec,
+    ) -> Vec<Problem> {
+        let text = |spec: &JobSpec, name: &str| spec.ad.get(name).map(ToString::to_string);
+        let own = self.immutable.iter().filter(|name| !transformed.changes(name));
+        let changed = own.filter(|name| {
+            let old = text(before, name);
+            old.is_some() && old != text(after, name)
+        });
+        changed
+            .map(|name| Problem {
+                reason: "ImmutableAttribute",
+                field: format!("spec.attributes[{name}]"),
+                message: "the SubmitPolicy lets nobody change this attribute once it is set; set it back, or submit another job"
+                    .to_owned(),
+            })
+            .collect()
     }
 
     /// Applies the transforms to a job that is submitted, and checks the requirements. Returns what the transforms changed, and
@@ -83,7 +117,7 @@ impl SubmitRules {
                 ),
             }]
         })?;
-        let (transformed, mut warnings) = Transformed::between(&before, &applied.ad, applied.names);
+        let (transformed, mut warnings) = Transformed::between(&before, &applied);
         transformed.put_into(spec, submitted)?;
         let schedd =
             Ad::new().with("MyType", "Scheduler").with("Name", before.eval_attr("JobNamespace", None, &env));
@@ -107,13 +141,14 @@ fn env_of(submitted: Time) -> Env {
 
 impl Transformed {
     /// The changes between two ads, with warnings about those that are left out.
-    fn between(before: &Ad, after: &Ad, names: Vec<String>) -> (Self, Vec<Problem>) {
+    fn between(before: &Ad, applied: &Applied) -> (Self, Vec<Problem>) {
+        let Applied { ad: after, names, written, .. } = applied;
         let is_identity = |name: &str| IDENTITY.iter().any(|own| own.eq_ignore_ascii_case(name));
         let other =
             |name: &str, expr: &Expr| before.get(name).is_none_or(|old| old.to_string() != expr.to_string());
         let set: Vec<(String, Expr)> = after
             .iter()
-            .filter(|(name, expr)| other(name.as_str(), expr))
+            .filter(|(name, expr)| other(name.as_str(), expr) || written.contains(*name))
             .map(|(name, expr)| (name.as_str().to_owned(), expr.clone()))
             .collect();
         let gone = before.iter().map(|(name, _)| name.as_str()).filter(|name| !after.contains(name));
@@ -130,7 +165,7 @@ impl Transformed {
             ),
         });
         let warnings = warnings.collect();
-        (Self { names, set, removed }, warnings)
+        (Self { names: names.clone(), set, removed }, warnings)
     }
 
     /// Whether the transforms changed nothing.
@@ -262,14 +297,7 @@ fn charge(spec: &mut JobSpec, env: &Env, problems: &mut Vec<Problem>) {
 /// The rules of a policy that has none.
 impl Default for SubmitRules {
     fn default() -> Self {
-        let config =
-            condor_config::Reader::new(condor_config::Host::none()).subsystem("SCHEDD").read(&[]).config;
-        let (config, mut findings) = (Arc::new(config), Vec::new());
-        Self::new(
-            "",
-            Transforms::of(Arc::clone(&config), &mut findings),
-            Requirements::of(&config, &mut findings),
-            Maps::default(),
-        )
+        let reading = condor_config::Reader::new(condor_config::Host::none()).subsystem("SCHEDD").read(&[]);
+        Self::new("", &Arc::new(reading.config), Maps::default(), &mut Vec::new())
     }
 }

@@ -124,6 +124,7 @@ pub fn may_start(pool: &Pool, cluster: &Job) -> bool {
     !cluster.removing
         && cluster.finalizer == JobFinalizer::Held
         && cluster.problems.is_empty()
+        && cluster.policy_recorded
         && super::group_problem(pool, cluster).is_none()
         && cluster.spec.is_some()
 }

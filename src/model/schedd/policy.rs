@@ -7,7 +7,6 @@ use crate::startd::config::{Remark, Severity, of_text, sort};
 use classad::Maps;
 use condor_config::knobs::Reader;
 use condor_config::user_map;
-use transform::{Requirements, Transforms};
 
 /// Reads a text for the subsystem `SCHEDD`. Returns the configuration, and the remarks in the order of the text. The configuration
 /// is none if one of the remarks is an error.
@@ -20,8 +19,7 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     let config = Arc::new(reading.config);
     let mut findings = Vec::new();
     let maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
-    let transforms = Transforms::of(Arc::clone(&config), &mut findings);
-    let rules = SubmitRules::new(text, transforms, Requirements::of(&config, &mut findings), maps);
+    let rules = SubmitRules::new(text, &config, maps, &mut findings);
     remarks.extend(findings.iter().map(Remark::of_finding));
     sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);

@@ -199,15 +199,7 @@ impl World {
     }
 
     pub(super) fn submit(&mut self, name: &str, owner: &str, count: i64, edit: impl FnOnce(&mut Submission)) {
-        let mut submission = Submission {
-            name: name.to_owned(),
-            namespace: "default".to_owned(),
-            owner: owner.to_owned(),
-            submitted: self.now,
-            count,
-            request: Request { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Request::default() },
-            ..Submission::default()
-        };
+        let mut submission = submission(name, owner, count, self.now);
         edit(&mut submission);
         let facts = JobFacts {
             key: JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() },
@@ -228,6 +220,18 @@ impl World {
             transformed: None,
             on_hold: BTreeMap::new(),
         };
+        self.jobs.insert(facts.key.uid.to_string(), facts.clone());
+        self.pool.apply(Event::Job(facts), self.now);
+    }
+
+    /// Edits a job's spec as its author would.
+    pub(super) fn edit(&mut self, name: &str, owner: &str, edit: impl FnOnce(&mut Submission)) {
+        let facts = self.jobs[&format!("uid-{name}")].clone();
+        let mut submission = submission(name, owner, 1, facts.submitted);
+        edit(&mut submission);
+        let spec = submit(&submission).map(Arc::new);
+        let facts =
+            JobFacts { generation: facts.generation + 1, spec, accepted: false, transformed: None, ..facts };
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
         self.pool.apply(Event::Job(facts), self.now);
     }
@@ -311,12 +315,13 @@ impl World {
             let Some(cluster) = self.pool.jobs().get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (cluster.succeeded.clone(), cluster.failed.clone());
+            let unrecorded = facts.transformed.as_ref() != Some(&cluster.transformed);
             if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
                 != (&succeeded, &failed, Some(cluster.cluster), &cluster.on_hold)
+                || unrecorded
             {
                 facts.on_hold.clone_from(&cluster.on_hold);
                 facts.defaults = Some(Arc::clone(&cluster.defaults));
-                facts.accepted = facts.finalizer && cluster.problems.is_empty();
                 facts.transformed = Some(Arc::clone(&cluster.transformed));
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
                 let facts = facts.clone();
@@ -434,7 +439,7 @@ impl World {
             Effect::UntrackPod { pod, delete } => self.untrack_pod(&pod, delete),
             Effect::AddJobFinalizer(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
-                facts.finalizer = true;
+                (facts.finalizer, facts.accepted) = (true, true);
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);
             }
@@ -485,5 +490,17 @@ impl World {
         for event in events {
             self.pool.apply(event, self.now);
         }
+    }
+}
+
+fn submission(name: &str, owner: &str, count: i64, submitted: Time) -> Submission {
+    Submission {
+        name: name.to_owned(),
+        namespace: "default".to_owned(),
+        owner: owner.to_owned(),
+        submitted,
+        count,
+        request: Request { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Request::default() },
+        ..Submission::default()
     }
 }
