@@ -75,16 +75,15 @@ impl<'a> Bars<'a> {
     }
 
     /// What keeps the procs of a job waiting.
-    pub(super) fn bar(&self, rejection: &Rejection, cluster: &Job) -> Option<Bar> {
+    pub(super) fn bar(&self, rejection: &Rejection, job: &Job) -> Option<Bar> {
         let submitter = self.cycle.submitters.get(rejection.submitter)?;
         Some(match rejection.reason {
-            RejectReason::ConcurrencyLimit => Bar::ConcurrencyLimit(self.limit(cluster)),
-            RejectReason::GroupQuota => submitter
-                .group
-                .and_then(|group| self.quota(group, cluster))
-                .map_or(Bar::NoGroup, Bar::GroupQuota),
+            RejectReason::ConcurrencyLimit => Bar::ConcurrencyLimit(self.limit(job)),
+            RejectReason::GroupQuota => {
+                submitter.group.and_then(|group| self.quota(group, job)).map_or(Bar::NoGroup, Bar::GroupQuota)
+            }
             RejectReason::Ceiling => {
-                self.ceiling(rejection.submitter, cluster).map_or(Bar::Other(rejection.reason), Bar::Ceiling)
+                self.ceiling(rejection.submitter, job).map_or(Bar::Other(rejection.reason), Bar::Ceiling)
             }
             RejectReason::NoMatch | RejectReason::NoSlots => {
                 Bar::Busy { first: self.first(submitter.group), withheld: self.withheld.clone() }
@@ -108,8 +107,8 @@ impl<'a> Bars<'a> {
     }
 
     /// The concurrency limit that keeps a job waiting; `None` if it depends on the machine which limit.
-    fn limit(&self, cluster: &Job) -> Option<Amount> {
-        let wants = Wants::on_any_slot(&cluster.spec.as_ref()?.ad, &Env::at(self.cycle.now))?;
+    fn limit(&self, job: &Job) -> Option<Amount> {
+        let wants = Wants::on_any_slot(&job.spec.as_ref()?.ad, &Env::at(self.cycle.now))?;
         let book = self.pool.holdings().book();
         let name = book.blocked(&wants)?;
         Some(Amount {
@@ -122,8 +121,8 @@ impl<'a> Bars<'a> {
     }
 
     /// The quota that keeps a job waiting: that of its group or of a group around it, whichever has less left.
-    fn quota(&self, group: usize, cluster: &Job) -> Option<Amount> {
-        let wants = self.by_cpus(cluster);
+    fn quota(&self, group: usize, job: &Job) -> Option<Amount> {
+        let wants = self.by_cpus(job);
         let amount = |place: usize, own: bool| {
             let input = self.cycle.groups.get(place)?;
             let limit = if own { input.quota } else { input.subtree_quota };
@@ -146,7 +145,7 @@ impl<'a> Bars<'a> {
             }
             next = self.cycle.groups.get(place).and_then(|input: &GroupInput| input.parent);
         }
-        Some(self.by_policy(least, cluster))
+        Some(self.by_policy(least, job))
     }
 
     /// What a group's own submitters use (`own`), or all submitters of the group and the groups inside it.
@@ -166,9 +165,9 @@ impl<'a> Bars<'a> {
     }
 
     /// The ceiling that keeps a submitter waiting: its own or its owner's, whichever has less left.
-    fn ceiling(&self, submitter: usize, cluster: &Job) -> Option<Amount> {
+    fn ceiling(&self, submitter: usize, job: &Job) -> Option<Amount> {
         let input = self.cycle.submitters.get(submitter)?;
-        let wants = self.by_cpus(cluster);
+        let wants = self.by_cpus(job);
         let amount =
             |of: &str, used: f64, limit: f64| Amount { of: of.into(), used, limit, wants, may_grow: false };
         let used = self.used.get(submitter).copied().unwrap_or_default();
@@ -185,17 +184,17 @@ impl<'a> Bars<'a> {
             (Some(own), Some(owner)) => Some(if left(&owner) <= left(&own) { owner } else { own }),
             (own, owner) => own.or(owner),
         };
-        least.map(|least| self.by_policy(least, cluster))
+        least.map(|least| self.by_policy(least, job))
     }
 
     /// Corrects what a proc takes of a limit if policies set the weight of slots. The amount is then the least that the
     /// proc may take on any machine, and is only reported if even that is more than the whole limit.
-    fn by_policy(&self, mut amount: Amount, cluster: &Job) -> Amount {
+    fn by_policy(&self, mut amount: Amount, job: &Job) -> Amount {
         if self.cycle.config.use_slot_weights && !self.weighing.is_empty() {
             // The policies are evaluated only if the proc's CPUs are already too many: many jobs may wait for one
             // quota.
             let known = amount.is_too_small() && self.weighing.len() <= MOST_WEIGHING;
-            amount.wants = if known { self.least_weight(cluster) } else { 0.0 };
+            amount.wants = if known { self.least_weight(job) } else { 0.0 };
             if !amount.is_too_small() {
                 amount.wants = 0.0;
             }
@@ -204,8 +203,8 @@ impl<'a> Bars<'a> {
     }
 
     /// The least weight that any slot has, by the policies, with the resources that a job requests.
-    fn least_weight(&self, cluster: &Job) -> f64 {
-        let Some(spec) = &cluster.spec else { return 0.0 };
+    fn least_weight(&self, job: &Job) -> f64 {
+        let Some(spec) = &job.spec else { return 0.0 };
         let Request { cpus, memory_mib, disk_kib, .. } = spec.request;
         let asked = Resources { cpus, memory_mib, disk_kib, ..Resources::default() };
         let weights = self.weighing.iter().map(|Weighing { machine, slot, config }| {
@@ -216,8 +215,8 @@ impl<'a> Bars<'a> {
     }
 
     /// The weight of a proc, if no policy sets the weight of slots.
-    fn by_cpus(&self, cluster: &Job) -> f64 {
-        let Some(spec) = &cluster.spec else { return 0.0 };
+    fn by_cpus(&self, job: &Job) -> f64 {
+        let Some(spec) = &job.spec else { return 0.0 };
         if !self.cycle.config.use_slot_weights {
             return 1.0;
         }

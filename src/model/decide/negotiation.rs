@@ -207,10 +207,10 @@ fn requests(
     let env = Env::at(now.secs());
     let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
-        let cluster = pool.jobs().get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
-        let count = if schedd::lacks_pods(pool, cluster, now) { 0 } else { cluster.unmatched(now) };
-        let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
-        Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
+        let job = pool.jobs().get(&key.job().uid).filter(|job| schedd::may_start(pool, job))?;
+        let count = if schedd::lacks_pods(pool, job, now) { 0 } else { job.unmatched(now) };
+        let spec = job.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
+        Some((Request { ad: spec.ad.clone(), count }, job.key.uid.clone()))
     });
     waiting.unzip()
 }
@@ -218,7 +218,7 @@ fn requests(
 /// The ad of a claimed slot; an empty ad if its machine is not known.
 pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
     let Some(machine) = pool.machines().get(&slot.name().machine) else { return Ad::new() };
-    let spec = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let spec = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
 }
 
@@ -327,16 +327,16 @@ fn keep_allocations(pool: &mut Pool, id: &NegotiatorId, cycle: &Cycle, outcome: 
 fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>, now: Time) {
     let by = pool.offers();
     for (uid, (procs, machines)) in claims {
-        let matched = pool.edit_job(uid, |cluster| {
-            if cluster.matchable != Matchable::Yes {
-                (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
+        let matched = pool.edit_job(uid, |job| {
+            if job.matchable != Matchable::Yes {
+                (job.matchable, job.clauses) = (Matchable::Yes, Arc::default());
             }
             // A match explains the job as well, until machines offer something else.
-            (cluster.explained, cluster.explained_by, cluster.explaining) = (now, by, None);
-            if cluster.idle.is_empty() {
-                cluster.waits = None;
+            (job.explained, job.explained_by, job.explaining) = (now, by, None);
+            if job.idle.is_empty() {
+                job.waits = None;
             }
-            cluster.key.clone()
+            job.key.clone()
         });
         let Some(key) = matched else { continue };
         let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
@@ -380,11 +380,11 @@ const SUBMITTERS: u64 = 4;
 const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 
 /// Whether a job has no explanation that still holds.
-fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
-    cluster.matchable == Matchable::Unknown
-        || cluster.explaining.is_some()
-        || cluster.explained_by != pool.offers()
-        || now.since(cluster.explained) >= EXPLAINED_FOR
+fn unexplained(pool: &Pool, job: &Job, now: Time) -> bool {
+    job.matchable == Matchable::Unknown
+        || job.explaining.is_some()
+        || job.explained_by != pool.offers()
+        || now.since(job.explained) >= EXPLAINED_FOR
 }
 
 /// Explains, for jobs that got no slot, whether any machine could run them. The jobs with the oldest explanations come
@@ -392,11 +392,11 @@ fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        let cluster = pool.jobs().get(uid)?;
-        unexplained(pool, cluster, now).then_some((rejection.submitter, cluster))
+        let job = pool.jobs().get(uid)?;
+        unexplained(pool, job, now).then_some((rejection.submitter, job))
     });
     let mut waiting: Vec<(usize, &Job)> = rejected.collect();
-    waiting.sort_by_key(|(_, cluster)| cluster.explained);
+    waiting.sort_by_key(|(_, job)| job.explained);
     waiting.truncate(EXPLAINED);
     if waiting.is_empty() {
         return;
@@ -404,14 +404,14 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
     let offers = schedd::Offers::of(pool);
     let mut left = EXPLAINING;
     let mut shares: BTreeMap<usize, u64> = BTreeMap::new();
-    let explain = |(submitter, cluster): (usize, &Job)| {
+    let explain = |(submitter, job): (usize, &Job)| {
         let share = shares.entry(submitter).or_insert(EXPLAINING / SUBMITTERS);
         let given = left.min(*share);
         let mut steps = given;
-        let explained = (given > 0).then(|| offers.explain(cluster, now, &mut steps))?;
+        let explained = (given > 0).then(|| offers.explain(job, now, &mut steps))?;
         *share -= given - steps;
         left -= given - steps;
-        Some((cluster.key.uid.clone(), explained))
+        Some((job.key.uid.clone(), explained))
     };
     let explained: Vec<_> = waiting.into_iter().filter_map(explain).collect();
     for (uid, explained) in explained {
@@ -425,16 +425,16 @@ fn keep_explanation(pool: &mut Pool, uid: &JobUid, explained: Explained, now: Ti
         Explained::Whole(matchable, clauses) => (matchable, clauses),
         Explained::Part(explaining) => {
             // Other jobs have their turns before this explanation goes on.
-            pool.edit_job(uid, |cluster| (cluster.explained, cluster.explaining) = (now, Some(explaining)));
+            pool.edit_job(uid, |job| (job.explained, job.explaining) = (now, Some(explaining)));
             return;
         }
     };
-    let news = pool.edit_job(uid, |cluster| {
-        (cluster.clauses, cluster.explaining) = (clauses, None);
-        (cluster.explained, cluster.explained_by) = (now, by);
-        let news = cluster.matchable != matchable;
-        cluster.matchable.clone_from(&matchable);
-        news.then(|| cluster.key.clone())
+    let news = pool.edit_job(uid, |job| {
+        (job.clauses, job.explaining) = (clauses, None);
+        (job.explained, job.explained_by) = (now, by);
+        let news = job.matchable != matchable;
+        job.matchable.clone_from(&matchable);
+        news.then(|| job.key.clone())
     });
     let Some(key) = news.flatten() else { return };
     if let Matchable::No(problem) = matchable {

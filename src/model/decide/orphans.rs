@@ -58,7 +58,7 @@ fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
     if facts.end.is_some() || facts.disrupted {
         return None;
     }
-    pool.jobs().get(&facts.job).filter(|cluster| !cluster.removing)?;
+    pool.jobs().get(&facts.job).filter(|job| !job.removing)?;
     let message = format!("its claim {} is not known any more: nothing runs without one", facts.claim);
     Some(Vacate { reason: VacateReason::ReconnectFailed, message: message.into() })
 }
@@ -68,25 +68,24 @@ fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
 /// If an orphan has no finalizer, whoever booked its end took the finalizer off. Since then anybody may have deleted
 /// the pod, so that its present status proves nothing.
 fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
-    let cluster = pool.jobs().get(&facts.job);
-    let counts =
-        facts.tracked && cluster.is_some_and(|cluster| cluster.owns(facts) && !cluster.is_done(facts.proc));
+    let job = pool.jobs().get(&facts.job);
+    let counts = facts.tracked && job.is_some_and(|job| job.owns(facts) && !job.is_done(facts.proc));
     let counts = counts && facts.remains != Remains::Ending;
     if let Some(end) = facts.end.as_ref().filter(|end| counts && end.is_final())
         && has_no_other_pod(pool, facts)
     {
         pool.proc_ended(facts, end.clone(), now);
     }
-    let cluster = pool.jobs().get(&facts.job).filter(|cluster| cluster.is_done(facts.proc));
-    cluster.is_none_or(|cluster| cluster.is_recorded(facts.proc))
+    let job = pool.jobs().get(&facts.job).filter(|job| job.is_done(facts.proc));
+    job.is_none_or(|job| job.is_recorded(facts.proc))
 }
 
 /// Takes the finalizer off a pod that is over.
 fn let_go(pool: &mut Pool, facts: &PodFacts, effects: &mut Vec<Effect>) {
-    let cluster = pool.jobs().get(&facts.job);
-    let genuine = cluster.is_some_and(|cluster| cluster.owns(facts));
-    let done = cluster.is_some_and(|cluster| cluster.is_done(facts.proc));
-    let delete = !facts.deleting && cluster.is_none_or(|cluster| goes(cluster, facts.proc));
+    let job = pool.jobs().get(&facts.job);
+    let genuine = job.is_some_and(|job| job.owns(facts));
+    let done = job.is_some_and(|job| job.is_done(facts.proc));
+    let delete = !facts.deleting && job.is_none_or(|job| goes(job, facts.proc));
     pool.orphan_settled(&facts.pod.uid, &facts.job);
     // A pod without the finalizer stays, unless it blocks the name of the proc's next pod.
     if facts.tracked || (genuine && delete && !done) {
@@ -96,10 +95,9 @@ fn let_go(pool: &mut Pool, facts: &PodFacts, effects: &mut Vec<Effect>) {
 
 /// Whether the proc has no other pod, though one may be about to be created. Then the end of this pod counts.
 fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
-    let Some(cluster) = pool.jobs().get(&facts.job) else { return false };
+    let Some(job) = pool.jobs().get(&facts.job) else { return false };
     // While a job's spec is not valid, or has fewer procs, a proc may be neither idle nor active.
-    cluster
-        .active
+    job.active
         .get(&facts.proc)
         .and_then(|name| pool.slots().get(name))
         .is_none_or(|slot| slot.is_assigned() || slot.is_requested())

@@ -27,11 +27,11 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
     let bars = Bars::of(pool, negotiation, outcome);
     for rejection in &outcome.rejections {
         let uid = negotiation.job(rejection.submitter, rejection.request);
-        let Some((uid, cluster)) = uid.and_then(|uid| Some((uid, pool.jobs().get(uid)?))) else { continue };
-        let possible = !matches!(cluster.matchable, Matchable::No(_));
-        let bar = possible.then(|| bars.bar(rejection, cluster)).flatten();
-        let (reason, of) = match (&cluster.matchable, &bar) {
-            (Matchable::No(problem), _) => (problem.reason, detail(cluster, problem)),
+        let Some((uid, job)) = uid.and_then(|uid| Some((uid, pool.jobs().get(uid)?))) else { continue };
+        let possible = !matches!(job.matchable, Matchable::No(_));
+        let bar = possible.then(|| bars.bar(rejection, job)).flatten();
+        let (reason, of) = match (&job.matchable, &bar) {
+            (Matchable::No(problem), _) => (problem.reason, detail(job, problem)),
             (_, Some(bar)) => (bar.word(), bar.of()),
             (_, None) => (rejection.reason.word(), None),
         };
@@ -40,19 +40,19 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
             of,
             jobs: 0,
             procs: 0,
-            example: cluster.key.clone(),
-            clauses: Arc::clone(&cluster.clauses),
+            example: job.key.clone(),
+            clauses: Arc::clone(&job.clauses),
         });
         entry.jobs += 1;
         entry.procs += rejection.left;
-        if cluster.waits.as_ref().map(|waits| &waits.bar) != bar.as_ref() {
-            changed.push((cluster.waits.as_ref().map(|waits| waits.since), uid.clone(), bar));
+        if job.waits.as_ref().map(|waits| &waits.bar) != bar.as_ref() {
+            changed.push((job.waits.as_ref().map(|waits| waits.since), uid.clone(), bar));
         }
     }
     // Jobs without a reason come first, then those whose reason is oldest.
     changed.sort_by_key(|(since, ..)| *since);
     for (_, uid, bar) in changed.into_iter().take(WRITTEN) {
-        let news = pool.edit_job(&uid, |cluster| say(cluster, bar, now));
+        let news = pool.edit_job(&uid, |job| say(job, bar, now));
         if let Some((key, bar)) = news.flatten() {
             tell(pool, &key, &bar);
         }
@@ -62,18 +62,18 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
 
 /// Stores what a job waits for. Returns it if it is of another kind than before: new numbers alone are not worth an
 /// event.
-fn say(cluster: &mut Job, bar: Option<Bar>, now: Time) -> Option<(JobKey, Bar)> {
+fn say(job: &mut Job, bar: Option<Bar>, now: Time) -> Option<(JobKey, Bar)> {
     let kind = |bar: &Bar| (bar.word(), bar.of());
-    let before = cluster.waits.as_ref().map(|waits| kind(&waits.bar));
-    cluster.waits = bar.clone().map(|bar| Waits { bar, since: now });
+    let before = job.waits.as_ref().map(|waits| kind(&waits.bar));
+    job.waits = bar.clone().map(|bar| Waits { bar, since: now });
     let news = bar.filter(|bar| before != Some(kind(bar)))?;
-    Some((cluster.key.clone(), news))
+    Some((job.key.clone(), news))
 }
 
 /// Tells the people who look at a job what it waits for, in the words of its conditions.
 fn tell(pool: &mut Pool, key: &JobKey, bar: &Bar) {
-    let Some(cluster) = pool.jobs().get(&key.uid) else { return };
-    let said = why::matchable(cluster);
+    let Some(job) = pool.jobs().get(&key.uid) else { return };
+    let said = why::matchable(job);
     if said.reason != bar.word() {
         return;
     }
@@ -85,8 +85,8 @@ fn tell(pool: &mut Pool, key: &JobKey, bar: &Bar) {
 }
 
 /// The detail by which jobs that no machine could run are told apart: the clause, or the field.
-fn detail(cluster: &Job, problem: &Problem) -> Option<Arc<str>> {
-    match cluster.clauses.first() {
+fn detail(job: &Job, problem: &Problem) -> Option<Arc<str>> {
+    match job.clauses.first() {
         Some(clause) => Some(Arc::clone(&clause.text)),
         None => problem.field.starts_with("spec.").then(|| problem.field.as_str().into()),
     }

@@ -99,11 +99,11 @@ fn with_view<T>(
 
 /// When a pod that cannot start is given up. That is at once if other procs of its job are held for the same reason, or
 /// if the job was edited since.
-fn starts_by(slot: &Slot, cluster: Option<&Job>) -> Option<Time> {
-    let (running, cluster) = (slot.running()?, cluster?);
+fn starts_by(slot: &Slot, job: Option<&Job>) -> Option<Time> {
+    let (running, job) = (slot.running()?, job?);
     let stuck = running.stuck.as_ref()?;
-    let edited = running.is_of_before(cluster.generation);
-    Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
+    let edited = running.is_of_before(job.generation);
+    Some(stuck.until(edited || job.is_held_for(stuck.obstacle.hold.code)))
 }
 
 /// Whether the agent has ended the slot's pod. The pod must have a lease, by which the agent acts, and must be known to
@@ -156,8 +156,8 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
     schedd::check_again(pool, slot.name(), slot.claim(), Place::Own(slot.claim()), &quotas).is_ok()
 }
 
-fn still_counted(cluster: &Job, proc: u32) -> bool {
-    cluster.spec.as_ref().is_some_and(|spec| proc < spec.count)
+fn still_counted(job: &Job, proc: u32) -> bool {
+    job.spec.as_ref().is_some_and(|spec| proc < spec.count)
 }
 
 fn take(
@@ -253,9 +253,8 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         return;
     };
     let config = pool.startd(machine);
-    let cluster = pool.jobs().get(&slot.claim().last.job.uid);
-    let (spec, generation) =
-        (cluster.and_then(|cluster| cluster.spec.as_ref()), cluster.map(|cluster| cluster.generation));
+    let job = pool.jobs().get(&slot.claim().last.job.uid);
+    let (spec, generation) = (job.and_then(|job| job.spec.as_ref()), job.map(|job| job.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
     let part = spec.and_then(|spec| part_of(machine, &config, slot, spec, now));
@@ -305,8 +304,8 @@ fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots().get(name) else { return };
     let Activation::Ended(running, _) = slot.activation() else { return };
     let (pod, deleting) = (running.pod.clone(), running.deleting);
-    let cluster = pool.jobs().get(&slot.claim().last.job.uid);
-    let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim().last.proc));
+    let job = pool.jobs().get(&slot.claim().last.job.uid);
+    let delete = !deleting && job.is_none_or(|job| goes(job, slot.claim().last.proc));
     pool.let_remains_go(name);
     if !pool.has_vanished(&pod.uid) {
         untrack(pool, pod, delete, effects);
@@ -321,13 +320,13 @@ pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut 
 
 /// Whether a pod is deleted when its finalizer is taken off. The pod of an evicted proc must be, since the proc's next
 /// pod has the same name.
-pub(super) fn goes(cluster: &Job, proc: u32) -> bool {
-    if cluster.removing || !cluster.is_done(proc) {
+pub(super) fn goes(job: &Job, proc: u32) -> bool {
+    if job.removing || !job.is_done(proc) {
         return true;
     }
-    match cluster.spec.as_ref().map(|spec| spec.retention).unwrap_or_default() {
+    match job.spec.as_ref().map(|spec| spec.retention).unwrap_or_default() {
         Retention::Keep => false,
-        Retention::KeepFailed => cluster.succeeded.contains(proc),
+        Retention::KeepFailed => job.succeeded.contains(proc),
         Retention::Delete => true,
     }
 }

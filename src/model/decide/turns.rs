@@ -50,5 +50,5 @@ fn due(turn: &Turn, one: &AtWork) -> Option<Time> {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.jobs().values().any(|cluster| cluster.unmatched(now) > 0 && schedd::may_start(pool, cluster))
+    pool.jobs().values().any(|job| job.unmatched(now) > 0 && schedd::may_start(pool, job))
 }

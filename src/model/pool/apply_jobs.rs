@@ -78,15 +78,15 @@ impl Pool {
 
     /// Gives numbers to the jobs that were submitted while no operator ran, older jobs first.
     pub(super) fn number_jobs(&mut self, now: Time) {
-        let mut new: Vec<_> = self.jobs.values().filter(|cluster| cluster.cluster == 0).collect();
-        new.sort_by_key(|cluster| (cluster.submitted, cluster.key.clone()));
-        let uids: Vec<JobUid> = new.into_iter().map(|cluster| cluster.key.uid.clone()).collect();
+        let mut new: Vec<_> = self.jobs.values().filter(|job| job.cluster == 0).collect();
+        new.sort_by_key(|job| (job.submitted, job.key.clone()));
+        let uids: Vec<JobUid> = new.into_iter().map(|job| job.key.uid.clone()).collect();
         for uid in uids {
             self.unqueue(&uid);
             self.last_cluster += 1;
-            if let Some(cluster) = self.jobs.get_mut(&uid) {
-                cluster.cluster = self.last_cluster;
-                if let Some(spec) = &mut cluster.spec {
+            if let Some(job) = self.jobs.get_mut(&uid) {
+                job.cluster = self.last_cluster;
+                if let Some(spec) = &mut job.spec {
                     Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster);
                 }
             }
@@ -95,16 +95,16 @@ impl Pool {
     }
 
     fn update_job(&mut self, uid: &JobUid, facts: JobFacts) {
-        let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        let (changed, new) = (cluster.generation != facts.generation, cluster.generation == 0);
-        cluster.recorded = (facts.succeeded, facts.failed);
-        cluster.recorded_holds = facts.on_hold.into_keys().collect();
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        let (changed, new) = (job.generation != facts.generation, job.generation == 0);
+        job.recorded = (facts.succeeded, facts.failed);
+        job.recorded_holds = facts.on_hold.into_keys().collect();
         let recorded = facts.transformed.clone();
-        cluster.generation = facts.generation;
-        cluster.finalizer = cluster.finalizer.seen(facts.finalizer);
-        let going = facts.removing && !cluster.removing;
+        job.generation = facts.generation;
+        job.finalizer = job.finalizer.seen(facts.finalizer);
+        let going = facts.removing && !job.removing;
         if going {
-            remove(cluster);
+            remove(job);
         }
         if changed {
             // An earlier operator accepted the spec: the job keeps what policy made of the spec then.
@@ -133,21 +133,21 @@ impl Pool {
 
     /// Marks the slots of procs whose end or hold is recorded now: their pods may lose their finalizer.
     fn look_at_unrecorded(&mut self, uid: &JobUid) {
-        let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        let waiting = std::mem::take(&mut cluster.unrecorded);
-        let (over, waiting) = waiting.into_iter().partition(|(proc, _)| cluster.is_settled(*proc));
-        cluster.unrecorded = waiting;
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        let waiting = std::mem::take(&mut job.unrecorded);
+        let (over, waiting) = waiting.into_iter().partition(|(proc, _)| job.is_settled(*proc));
+        job.unrecorded = waiting;
         let over: BTreeMap<u32, SlotName> = over;
         self.slots_changed(over.values());
     }
 
     /// Notes the parts of a new spec that have no effect. Warns the author of those that the old spec did not have.
     fn take_warnings(&mut self, uid: &JobUid, warnings: Vec<Problem>, new: bool) {
-        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        let Some(job) = self.jobs.get_mut(uid) else { return };
         // The author of a job that was accepted before was warned by an earlier operator.
-        let told = new && cluster.told.accepted;
-        let old = std::mem::replace(&mut cluster.warnings, warnings.clone());
-        let key = cluster.key.clone();
+        let told = new && job.told.accepted;
+        let old = std::mem::replace(&mut job.warnings, warnings.clone());
+        let key = job.key.clone();
         for warning in warnings.iter().filter(|warning| !told && !old.contains(warning)).take(TOLD_AT_ONCE) {
             self.warn(&key, warning.reason, "Accept", warning.to_string());
         }
@@ -223,21 +223,21 @@ impl Pool {
     /// for what runs.
     fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
         self.changed(Change::Spec(uid));
-        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        let Some(job) = self.jobs.get_mut(uid) else { return };
         match spec {
             Ok(spec) => {
-                cluster.problems.clear();
-                set_spec(cluster, &spec, new);
+                job.problems.clear();
+                set_spec(job, &spec, new);
                 // The operator waits no longer for pods of the old spec that cannot start.
-                (cluster.matchable, cluster.waits) = (Matchable::Unknown, None);
-                (cluster.resting, cluster.refused) = (None, None);
-                let active: Vec<SlotName> = cluster.active.values().cloned().collect();
+                (job.matchable, job.waits) = (Matchable::Unknown, None);
+                (job.resting, job.refused) = (None, None);
+                let active: Vec<SlotName> = job.active.values().cloned().collect();
                 self.slots_changed(&active);
                 self.changed(Change::SpecInForce);
             }
             Err(problems) => {
-                let key = cluster.key.clone();
-                cluster.problems.clone_from(&problems);
+                let key = job.key.clone();
+                job.problems.clone_from(&problems);
                 for problem in problems.iter().take(TOLD_AT_ONCE) {
                     self.warn(&key, problem.reason, "Accept", problem.to_string());
                 }
@@ -260,14 +260,14 @@ impl Pool {
 
     pub(super) fn job_gone(&mut self, uid: &JobUid) {
         self.unqueue(uid);
-        let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        remove(cluster);
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        remove(job);
         self.remove_active(uid);
         self.look_at_waiting(uid);
         // A slot whose job is missing from the pool knows that the job is gone.
-        if let Some(cluster) = self.jobs.remove(uid) {
+        if let Some(job) = self.jobs.remove(uid) {
             // Slots waited for the ends of these procs to be recorded, which will not happen any more.
-            self.slots_changed(cluster.unrecorded.values());
+            self.slots_changed(job.unrecorded.values());
         }
         self.changed(Change::JobGone(uid));
     }
@@ -279,48 +279,48 @@ impl Pool {
     }
 
     fn unqueue(&mut self, uid: &JobUid) {
-        let Some(cluster) = self.jobs.get(uid) else { return };
-        let Some(spec) = cluster.spec.clone() else { return };
+        let Some(job) = self.jobs.get(uid) else { return };
+        let Some(spec) = job.spec.clone() else { return };
         if let Some(submitter) = self.submitters.get_mut(&spec.submitter) {
-            submitter.queue.remove(&cluster.queue_key());
+            submitter.queue.remove(&job.queue_key());
         }
         self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 
     fn enqueue(&mut self, uid: &JobUid, now: Time) {
-        let Some(cluster) = self.jobs.get(uid) else { return };
-        let Some(spec) = cluster.spec.clone() else { return };
-        let key = cluster.queue_key();
+        let Some(job) = self.jobs.get(uid) else { return };
+        let Some(spec) = job.spec.clone() else { return };
+        let key = job.queue_key();
         self.submitter_mut(&spec.submitter, now).queue.insert(key);
         self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 }
 
-fn remove(cluster: &mut Job) {
-    cluster.removing = true;
-    cluster.idle = Ranges::default();
-    cluster.on_hold.clear();
-    cluster.cooling.clear();
+fn remove(job: &mut Job) {
+    job.removing = true;
+    job.idle = Ranges::default();
+    job.on_hold.clear();
+    job.cooling.clear();
 }
 
 /// Puts a spec in force. Procs that were held under another spec are released, new procs become idle, and procs that
 /// are no longer wanted and have not started are dropped. If the job was just found, its held procs stay held.
-fn set_spec(cluster: &mut Job, spec: &Arc<JobSpec>, new: bool) {
+fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
-    Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);
+    Arc::make_mut(&mut spec).ad.set("ClusterId", job.cluster);
     if !new {
-        cluster.on_hold.clear();
+        job.on_hold.clear();
     }
-    cluster.on_hold.retain(|proc, _| *proc < spec.count);
-    if !cluster.removing {
+    job.on_hold.retain(|proc, _| *proc < spec.count);
+    if !job.removing {
         let mut idle = Ranges::up_to(spec.count);
-        let done = cluster.succeeded.iter().chain(cluster.failed.iter());
-        let elsewhere = cluster.active.keys().chain(cluster.on_hold.keys()).copied();
+        let done = job.succeeded.iter().chain(job.failed.iter());
+        let elsewhere = job.active.keys().chain(job.on_hold.keys()).copied();
         for proc in done.chain(elsewhere) {
             idle.remove(proc);
         }
-        cluster.idle = idle;
-        cluster.cooling.retain(|proc, _| *proc < spec.count);
+        job.idle = idle;
+        job.cooling.retain(|proc, _| *proc < spec.count);
     }
-    cluster.spec = Some(spec);
+    job.spec = Some(spec);
 }

@@ -56,8 +56,8 @@ impl Pool {
                 self.backfill_refused(&slot, &why, certain, now);
             }
             Outcome::JobFinalizerSet(uid) => {
-                if let Some(cluster) = self.jobs.get_mut(&uid) {
-                    cluster.finalizer = cluster.finalizer.seen(true);
+                if let Some(job) = self.jobs.get_mut(&uid) {
+                    job.finalizer = job.finalizer.seen(true);
                     self.changed(Change::Job(&uid));
                 }
             }
@@ -106,8 +106,8 @@ impl Pool {
             },
             Retry::AgentLease(machine) => self.agent_lease_unread(&machine),
             Retry::Job(uid) => {
-                if let Some(cluster) = self.jobs.get_mut(&uid) {
-                    cluster.finalizer = cluster.finalizer.failed();
+                if let Some(job) = self.jobs.get_mut(&uid) {
+                    job.finalizer = job.finalizer.failed();
                 }
                 self.changed(Change::Job(&uid));
             }

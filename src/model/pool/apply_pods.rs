@@ -43,7 +43,7 @@ impl Pool {
     /// machine that names the proc of the pod. If the pod cannot be decoded either, its machine is unknown, and all
     /// machines are searched.
     fn claim_taken_off(&self, facts: &PodFacts) -> Option<ClaimId> {
-        self.jobs.get(&facts.job).filter(|cluster| facts.tracked && cluster.owns(facts))?;
+        self.jobs.get(&facts.job).filter(|job| facts.tracked && job.owns(facts))?;
         let own = |claim: &&Claim| claim.last.job.uid == facts.job && claim.last.proc == facts.proc;
         let claim = match &facts.machine {
             Some(machine) => {
@@ -78,12 +78,12 @@ impl Pool {
             return;
         }
         let name = slot.name().clone();
-        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        let Some(other) = cluster.active.get(&facts.proc).cloned() else { return };
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        let Some(other) = job.active.get(&facts.proc).cloned() else { return };
         if self.slots.get_mut(&other).and_then(Slot::withdraw).is_none() {
             return;
         }
-        cluster.active.insert(facts.proc, name.clone());
+        job.active.insert(facts.proc, name.clone());
         if let Some(slot) = self.slots.get_mut(&name) {
             slot.assign_again();
         }
@@ -94,8 +94,8 @@ impl Pool {
     /// in the slot of its claim. Anybody may write labels, so the pod must have the namespace and the name that the
     /// operator chose.
     fn adopt_remains(&mut self, facts: &PodFacts, now: Time) {
-        let booked = |cluster: &Job| cluster.is_done(facts.proc) || cluster.on_hold.contains_key(&facts.proc);
-        let ours = |cluster: &Job| cluster.owns(facts) && booked(cluster);
+        let booked = |job: &Job| job.is_done(facts.proc) || job.on_hold.contains_key(&facts.proc);
+        let ours = |job: &Job| job.owns(facts) && booked(job);
         let left = self.jobs.get(&facts.job).is_some_and(ours) && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
         let own = slot.claim().last.job.uid == facts.job && slot.claim().last.proc == facts.proc;
@@ -254,24 +254,24 @@ impl Pool {
 
     /// Whether the proc is still to run at some time.
     fn is_wanted(&self, facts: &PodFacts) -> bool {
-        self.jobs.get(&facts.job).is_some_and(|cluster| {
-            let counted = cluster.spec.as_ref().is_some_and(|spec| facts.proc < spec.count);
-            counted && !cluster.removing && !cluster.is_done(facts.proc)
+        self.jobs.get(&facts.job).is_some_and(|job| {
+            let counted = job.spec.as_ref().is_some_and(|spec| facts.proc < spec.count);
+            counted && !job.removing && !job.is_done(facts.proc)
         })
     }
 
     /// Holds a proc that was sent away (`WANT_HOLD`): it does not run again until its job is edited.
     fn hold_proc(&mut self, facts: &PodFacts, hold: HoldReason) {
         self.keep_earlier_pod(facts);
-        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        let mut slots: Vec<SlotName> = cluster.active.remove(&facts.proc).into_iter().collect();
-        let (key, proc) = (cluster.key.clone(), facts.proc);
-        if !cluster.is_held_for(hold.code) {
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        let mut slots: Vec<SlotName> = job.active.remove(&facts.proc).into_iter().collect();
+        let (key, proc) = (job.key.clone(), facts.proc);
+        if !job.is_held_for(hold.code) {
             // Other procs of the job may wait for what failed here.
-            slots.extend(cluster.active.values().cloned());
+            slots.extend(job.active.values().cloned());
         }
         let note = format!("proc {proc} is held: {hold}");
-        cluster.on_hold.insert(proc, hold);
+        job.on_hold.insert(proc, hold);
         self.slots_changed(&slots);
         self.changed(Change::Procs(&facts.job));
         self.warn(&key, "ProcHeld", "Hold", note);
@@ -283,12 +283,12 @@ impl Pool {
             return;
         }
         self.changed(Change::Procs(&facts.job));
-        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        if cluster.is_done(facts.proc) {
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        if job.is_done(facts.proc) {
             return;
         }
         // Another slot may be about to run the proc again.
-        let other = cluster.active.remove(&facts.proc);
+        let other = job.active.remove(&facts.proc);
         self.slots_changed(&other);
         let (proc, pod) = (facts.proc, &facts.pod.name);
         match end {
@@ -305,8 +305,8 @@ impl Pool {
             End::Evicted { why } => {
                 self.keep_earlier_pod(facts);
                 self.send_back(&facts.job, proc, now);
-                let going = self.jobs.get(&facts.job).filter(|cluster| !cluster.removing);
-                if let Some(key) = going.map(|cluster| cluster.key.clone()) {
+                let going = self.jobs.get(&facts.job).filter(|job| !job.removing);
+                if let Some(key) = going.map(|job| job.key.clone()) {
                     let note = format!("proc {proc} was evicted and is idle again: {why}");
                     self.warn(&key, "ProcEvicted", "Evict", note);
                 }
@@ -316,39 +316,39 @@ impl Pool {
 
     /// Notes that a pod exists which has the name of the proc's next pod.
     fn keep_earlier_pod(&mut self, facts: &PodFacts) {
-        if let Some(cluster) = self.jobs.get_mut(&facts.job)
-            && cluster.owns(facts)
-            && !cluster.is_done(facts.proc)
+        if let Some(job) = self.jobs.get_mut(&facts.job)
+            && job.owns(facts)
+            && !job.is_done(facts.proc)
         {
-            cluster.earlier_pods.insert(facts.proc, facts.pod.uid.clone());
+            job.earlier_pods.insert(facts.proc, facts.pod.uid.clone());
         }
     }
 
     /// Notes that a pod is gone: the proc's next pod may have the name.
     fn forget_earlier_pod(&mut self, facts: &PodFacts) {
-        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        if cluster.earlier_pods.get(&facts.proc) == Some(&facts.pod.uid) {
-            cluster.earlier_pods.remove(&facts.proc);
-            let waits = cluster.active.get(&facts.proc).cloned();
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        if job.earlier_pods.get(&facts.proc) == Some(&facts.pod.uid) {
+            job.earlier_pods.remove(&facts.proc);
+            let waits = job.active.get(&facts.proc).cloned();
             self.slots_changed(&waits);
         }
     }
 
     /// Books a proc as done with an exit code. If the code is not 0, warns people with `failure`.
     fn proc_done(&mut self, facts: &PodFacts, code: i32, failure: String, now: Time) {
-        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        cluster.first_start.get_or_insert(now);
-        cluster.idle.remove(facts.proc);
-        cluster.cooling.remove(&facts.proc);
-        cluster.on_hold.remove(&facts.proc);
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        job.first_start.get_or_insert(now);
+        job.idle.remove(facts.proc);
+        job.cooling.remove(&facts.proc);
+        job.on_hold.remove(&facts.proc);
         match code {
-            0 => cluster.succeeded.insert(facts.proc),
-            _ => cluster.failed.insert(facts.proc),
+            0 => job.succeeded.insert(facts.proc),
+            _ => job.failed.insert(facts.proc),
         };
-        let key = cluster.key.clone();
-        let complete = cluster.is_complete().then(|| (cluster.succeeded.len(), cluster.failed.len()));
+        let key = job.key.clone();
+        let complete = job.is_complete().then(|| (job.succeeded.len(), job.failed.len()));
         if complete.is_some() {
-            cluster.completed_at = Some(now);
+            job.completed_at = Some(now);
         }
         if code != 0 {
             self.warn(&key, "ProcFailed", "Run", failure);

@@ -65,14 +65,14 @@ impl Pool {
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.stand(&name, now);
         }
-        let removed = self.jobs.get(&claim.last.job.uid).is_none_or(|cluster| cluster.removing);
+        let removed = self.jobs.get(&claim.last.job.uid).is_none_or(|job| job.removing);
         // If the job is gone, its pod may still run in the slot.
-        let assigned = self.jobs.get_mut(&claim.last.job.uid).is_none_or(|cluster| {
-            let over = cluster.is_done(claim.last.proc) || cluster.on_hold.contains_key(&claim.last.proc);
-            let free = !over && !cluster.active.contains_key(&claim.last.proc);
+        let assigned = self.jobs.get_mut(&claim.last.job.uid).is_none_or(|job| {
+            let over = job.is_done(claim.last.proc) || job.on_hold.contains_key(&claim.last.proc);
+            let free = !over && !job.active.contains_key(&claim.last.proc);
             if free {
-                cluster.idle.remove(claim.last.proc);
-                cluster.active.insert(claim.last.proc, name.clone());
+                job.idle.remove(claim.last.proc);
+                job.active.insert(claim.last.proc, name.clone());
             }
             free
         });

@@ -118,8 +118,8 @@ impl Pool {
     pub fn wait_for(&mut self, name: &SlotName, next: Preemptor) {
         self.stop_waiting(name);
         let Some(slot) = self.slots.get_mut(name) else { return };
-        if let Some(cluster) = self.jobs.get_mut(&next.claim.last.job.uid) {
-            cluster.waits_for.entry(next.claim.id.clone()).or_default().insert(name.clone());
+        if let Some(job) = self.jobs.get_mut(&next.claim.last.job.uid) {
+            job.waits_for.entry(next.claim.id.clone()).or_default().insert(name.clone());
         }
         slot.is_awaited_by(next);
         self.count_limits(name);
@@ -132,8 +132,8 @@ impl Pool {
         let Some(waited) = waited else { return };
         if waited.part {
             self.end_gathering(&waited.claim.id);
-        } else if let Some(cluster) = self.jobs.get_mut(&waited.claim.last.job.uid) {
-            cluster.waits_for.remove(&waited.claim.id);
+        } else if let Some(job) = self.jobs.get_mut(&waited.claim.last.job.uid) {
+            job.waits_for.remove(&waited.claim.id);
             self.changed(Change::WaitsNoLonger);
         }
         self.count_limits(name);
@@ -152,8 +152,8 @@ impl Pool {
             self.charge(&after, now);
         }
         self.changed(Change::Replaced(before, &slot));
-        if let Some(cluster) = self.jobs.get_mut(&after.last.job.uid) {
-            cluster.waits_for.remove(&after.id);
+        if let Some(job) = self.jobs.get_mut(&after.last.job.uid) {
+            job.waits_for.remove(&after.id);
         }
     }
 

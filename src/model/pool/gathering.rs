@@ -58,8 +58,8 @@ impl Pool {
                 self.changed(Change::Waits(name));
             }
         }
-        if let Some(cluster) = self.jobs.get_mut(&gathering.claim.last.job.uid) {
-            cluster.waits_for.remove(id);
+        if let Some(job) = self.jobs.get_mut(&gathering.claim.last.job.uid) {
+            job.waits_for.remove(id);
         }
         self.count_gathered(&gathering.parent);
         self.changed(Change::GatheringOver);

@@ -392,7 +392,7 @@ impl Pool {
             && self.vanished.is_empty()
             && self.outside.is_empty()
             && self.strays.is_empty()
-            && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
+            && self.jobs.values().all(|job| job.unrecorded.is_empty());
         (!idle).then(|| {
             format!(
                 "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, outside slots {:?}, strays {:?}",

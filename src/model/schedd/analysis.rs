@@ -70,9 +70,9 @@ impl<'a> Offers<'a> {
     /// Requirements are the reason, these clauses are returned too. `steps` is what the explanation may cost, and becomes what is
     /// left of that; an explanation that costs more goes on where [`Job::explaining`] says, until the machines offer something
     /// else.
-    pub fn explain(&self, cluster: &Job, now: Time, steps: &mut u64) -> Explained {
+    pub fn explain(&self, job: &Job, now: Time, steps: &mut u64) -> Explained {
         let found = |matchable| Explained::Whole(matchable, Arc::default());
-        let Some(spec) = &cluster.spec else { return found(Matchable::Unknown) };
+        let Some(spec) = &job.spec else { return found(Matchable::Unknown) };
         if self.offered == 0 {
             return found(no("NoMachines", "", self.none_offered()));
         }
@@ -80,7 +80,7 @@ impl<'a> Offers<'a> {
             return found(Matchable::No(problem));
         }
         let (env, by) = (Env::at(now.secs()), self.pool.offers());
-        let begun = cluster.explaining.clone().filter(|begun| begun.by == by);
+        let begun = job.explaining.clone().filter(|begun| begun.by == by);
         let mut so_far = begun.unwrap_or_else(|| Explaining {
             by,
             slots: 0,

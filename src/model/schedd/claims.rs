@@ -120,13 +120,13 @@ pub fn waits(pool: &Pool, job: &JobUid, now: Time) -> bool {
 }
 
 /// Whether a job may start procs at all.
-pub fn may_start(pool: &Pool, cluster: &Job) -> bool {
-    !cluster.removing
-        && cluster.finalizer == JobFinalizer::Held
-        && cluster.problems.is_empty()
-        && cluster.policy_recorded
-        && super::group_problem(pool, cluster).is_none()
-        && cluster.spec.is_some()
+pub fn may_start(pool: &Pool, job: &Job) -> bool {
+    !job.removing
+        && job.finalizer == JobFinalizer::Held
+        && job.problems.is_empty()
+        && job.policy_recorded
+        && super::group_problem(pool, job).is_none()
+        && job.spec.is_some()
 }
 
 /// How long the API server may take to create a pod before the pod's job gets no more claims.
@@ -135,9 +135,9 @@ const SLOW_POD: Duration = Duration::from_secs(30);
 /// Whether the API server has not created a pod of the job for 30 s, for example because a webhook of the job's
 /// namespace hangs. A claim holds its machine meanwhile. So the job gets no more claims, and others can use the
 /// machines.
-pub fn lacks_pods(pool: &Pool, cluster: &Job, now: Time) -> bool {
+pub fn lacks_pods(pool: &Pool, job: &Job, now: Time) -> bool {
     let late = |slot: &Slot| slot.is_requested() && now.since(slot.phase().entered_activity()) >= SLOW_POD;
-    cluster.active.values().filter_map(|name| pool.slots().get(name)).any(late)
+    job.active.values().filter_map(|name| pool.slots().get(name)).any(late)
 }
 
 /// Assigns a proc to a claim, with the units of concurrency limits that it takes. From now on the slot compares other
@@ -170,12 +170,12 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let queue = &pool.submitters().get(&slot.claim().submitter)?.queue;
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     let waiting = queue.iter().filter_map(|key| {
-        let cluster = pool.jobs().get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
-        Some((cluster, cluster.next_idle(now)?))
+        let job = pool.jobs().get(&key.job().uid).filter(|job| may_start(pool, job))?;
+        Some((job, job.next_idle(now)?))
     });
     let mut left = STEPS;
-    for (cluster, proc) in waiting.take(LOOKED_AT) {
-        let Some(spec) = cluster.spec.as_ref().filter(|_| left > 0) else { continue };
+    for (job, proc) in waiting.take(LOOKED_AT) {
+        let Some(spec) = job.spec.as_ref().filter(|_| left > 0) else { continue };
         let (matches, rest) = symmetric_match_within(&spec.ad, &ad, &env, left);
         left = rest;
         if !matches || part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env).is_none() {
@@ -183,7 +183,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
         }
         let limits = Wants::on_slot(&spec.ad, &ad, &env);
         if pool.holdings().blocked_in(name, &limits).is_none() {
-            return Some((cluster.key.uid.clone(), proc, limits));
+            return Some((job.key.uid.clone(), proc, limits));
         }
     }
     None

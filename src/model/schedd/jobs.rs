@@ -4,32 +4,32 @@ use crate::pool::{Effect, Job, JobFinalizer, JobUid, Pool, Problem};
 
 /// Reviews a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
-    if pool.jobs().get(uid).is_some_and(|cluster| !cluster.removing) {
+    if pool.jobs().get(uid).is_some_and(|job| !job.removing) {
         tell_group(pool, uid);
     }
-    let Some(cluster) = pool.jobs().get(uid) else { return };
-    if cluster.removing {
-        let clear = cluster.active.is_empty()
-            && cluster.unrecorded.is_empty()
+    let Some(job) = pool.jobs().get(uid) else { return };
+    if job.removing {
+        let clear = job.active.is_empty()
+            && job.unrecorded.is_empty()
             && !pool.has_remains(uid)
-            && !pool.orphans().values().any(|pod| pod.job == *uid && cluster.owns(pod));
-        if clear && cluster.finalizer == JobFinalizer::Held {
-            effects.push(Effect::RemoveJobFinalizer(cluster.key.clone()));
-            pool.edit_job(uid, |cluster| cluster.finalizer = JobFinalizer::Releasing);
+            && !pool.orphans().values().any(|pod| pod.job == *uid && job.owns(pod));
+        if clear && job.finalizer == JobFinalizer::Held {
+            effects.push(Effect::RemoveJobFinalizer(job.key.clone()));
+            pool.edit_job(uid, |job| job.finalizer = JobFinalizer::Releasing);
         }
         return;
     }
-    let fresh = cluster.finalizer == JobFinalizer::Free && cluster.problems.is_empty();
-    if let Some(spec) = cluster.spec.clone().filter(|_| fresh) {
-        let key = cluster.key.clone();
+    let fresh = job.finalizer == JobFinalizer::Free && job.problems.is_empty();
+    if let Some(spec) = job.spec.clone().filter(|_| fresh) {
+        let key = job.key.clone();
         let note = format!(
             "accepted as cluster {}: {} procs of submitter {}",
-            cluster.cluster, spec.count, spec.submitter
+            job.cluster, spec.count, spec.submitter
         );
         effects.push(Effect::AddJobFinalizer(key.clone()));
-        let told = pool.edit_job(uid, |cluster| {
-            cluster.finalizer = JobFinalizer::Asked;
-            std::mem::replace(&mut cluster.told.accepted, true)
+        let told = pool.edit_job(uid, |job| {
+            job.finalizer = JobFinalizer::Asked;
+            std::mem::replace(&mut job.told.accepted, true)
         });
         if told == Some(false) {
             pool.tell(&key, "Submitted", "Accept", note);
@@ -40,10 +40,10 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
 /// Warns the job's author once that the group is missing or not allowed. Warns again only if the group was usable in
 /// between.
 fn tell_group(pool: &mut Pool, uid: &JobUid) {
-    let Some(problem) = pool.jobs().get(uid).map(|cluster| group_problem(pool, cluster)) else { return };
-    let told = pool.edit_job(uid, |cluster| {
-        let known = std::mem::replace(&mut cluster.told.group_missing, problem.is_some());
-        (!known).then(|| cluster.key.clone())
+    let Some(problem) = pool.jobs().get(uid).map(|job| group_problem(pool, job)) else { return };
+    let told = pool.edit_job(uid, |job| {
+        let known = std::mem::replace(&mut job.told.group_missing, problem.is_some());
+        (!known).then(|| job.key.clone())
     });
     if let (Some(problem), Some(key)) = (problem, told.flatten()) {
         pool.warn(&key, problem.reason, "Accept", problem.to_string());
@@ -51,14 +51,14 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
 }
 
 /// What is wrong with a job's accounting group: nobody declared the group, or the job's owner may not charge it.
-pub fn group_problem(pool: &Pool, cluster: &Job) -> Option<Problem> {
-    unknown_group(pool, cluster).or_else(|| group_not_allowed(pool, cluster))
+pub fn group_problem(pool: &Pool, job: &Job) -> Option<Problem> {
+    unknown_group(pool, job).or_else(|| group_not_allowed(pool, job))
 }
 
 /// Whether the job's owner may not charge the job's group. The SubmitPolicy's map may have given the owner the group; else the
 /// group, or a group around it, has to name the owner.
-fn group_not_allowed(pool: &Pool, cluster: &Job) -> Option<Problem> {
-    let spec = cluster.spec.as_ref()?;
+fn group_not_allowed(pool: &Pool, job: &Job) -> Option<Problem> {
+    let spec = job.spec.as_ref()?;
     let group = spec.group.as_ref()?;
     if spec.group_by_policy {
         return None;
@@ -100,8 +100,8 @@ pub fn is_like(text: &str, pattern: &str) -> bool {
 const NAMED_GROUPS: usize = 10;
 
 /// The problem that nobody declared a job's accounting group, if so.
-fn unknown_group(pool: &Pool, cluster: &Job) -> Option<Problem> {
-    let group = cluster.spec.as_ref()?.group.as_ref()?;
+fn unknown_group(pool: &Pool, job: &Job) -> Option<Problem> {
+    let group = job.spec.as_ref()?.group.as_ref()?;
     // A group whose parent is missing is not accepted either: without the parent its cap is not known.
     let group = group.ancestry().find(|name| pool.group(name).is_none())?;
     let known: Vec<&str> = pool.groups().values().map(|group| group.name.as_str()).collect();

@@ -18,25 +18,24 @@ pub struct Said {
 }
 
 /// Why procs of a job do not run, in one text; `None` if no proc waits and none is held.
-pub fn why(cluster: &Job, problems: &[Problem]) -> Option<String> {
-    if cluster.removing {
+pub fn why(job: &Job, problems: &[Problem]) -> Option<String> {
+    if job.removing {
         return None;
     }
     if !problems.is_empty() {
         return Some(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
     }
-    let waits =
-        (!cluster.idle.is_empty()).then(|| refused(cluster).unwrap_or_else(|| matchable(cluster)).text);
-    let all: Vec<String> = waits.into_iter().chain(held(cluster).map(|held| held.text)).collect();
+    let waits = (!job.idle.is_empty()).then(|| refused(job).unwrap_or_else(|| matchable(job)).text);
+    let all: Vec<String> = waits.into_iter().chain(held(job).map(|held| held.text)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Whether some machine could run the job's procs, and what keeps waiting procs from a slot.
-pub fn matchable(cluster: &Job) -> Said {
+pub fn matchable(job: &Job) -> Said {
     let said = |status, reason, text: &str| Said { status, reason, text: text.to_owned() };
-    match (&cluster.matchable, &cluster.waits) {
+    match (&job.matchable, &job.waits) {
         // Nothing searches for a node any more, and what an earlier operator found is not known.
-        _ if cluster.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
+        _ if job.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
         (Matchable::No(problem), _) => said(Some(false), problem.reason, &problem.to_string()),
         // As long as no cycle has found out whether any slot could match, busy slots say nothing about the job.
         (Matchable::Unknown, None | Some(Waits { bar: Bar::Busy { .. }, .. })) => {
@@ -54,8 +53,8 @@ pub fn matchable(cluster: &Job) -> Said {
 }
 
 /// What the conditions say while procs wait because the API server refused a pod.
-pub fn refused(cluster: &Job) -> Option<Said> {
-    let why = cluster.refused.as_deref().filter(|_| !cluster.idle.is_empty())?;
+pub fn refused(job: &Job) -> Option<Said> {
+    let why = job.refused.as_deref().filter(|_| !job.idle.is_empty())?;
     let text = format!(
         "the API server refused the pod of a proc: {why}; a pod is tried again after 10 s at first, after five minutes at the \
          most"
@@ -64,10 +63,10 @@ pub fn refused(cluster: &Job) -> Option<Said> {
 }
 
 /// What the conditions say while procs are held.
-pub fn held(cluster: &Job) -> Option<Said> {
-    let (first, hold) = cluster.on_hold.first_key_value()?;
-    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
-    let others = cluster.on_hold.len() - alike;
+pub fn held(job: &Job) -> Option<Said> {
+    let (first, hold) = job.on_hold.first_key_value()?;
+    let alike = job.on_hold.values().filter(|other| *other == hold).count();
+    let others = job.on_hold.len() - alike;
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let which = if alike == 1 {
         format!("proc {first} is held")

@@ -72,34 +72,34 @@ pub fn key(job: &JobKey) -> ObjectKey {
     ObjectKey { kind: HTCJob::KIND, namespace: Some(job.namespace.clone()), name: job.name.to_string() }
 }
 
-fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobStatus {
-    let mut problems = cluster.problems.clone();
-    problems.extend(group_problem(pool, cluster));
-    let complete = cluster.is_complete() && problems.is_empty() && !cluster.removing;
-    let mut conditions = vec![accepted(old, &problems, cluster.generation, now)];
-    if problems.is_empty() && !cluster.removing {
-        conditions.extend(applied(cluster, old, now));
-        conditions.extend(waiting::conditions(cluster, old, now));
-        conditions.push(completion(cluster, complete, old, now));
+fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus {
+    let mut problems = job.problems.clone();
+    problems.extend(group_problem(pool, job));
+    let complete = job.is_complete() && problems.is_empty() && !job.removing;
+    let mut conditions = vec![accepted(old, &problems, job.generation, now)];
+    if problems.is_empty() && !job.removing {
+        conditions.extend(applied(job, old, now));
+        conditions.extend(waiting::conditions(job, old, now));
+        conditions.push(completion(job, complete, old, now));
     }
     HTCJobStatus {
-        observed_generation: Some(cluster.generation),
-        cluster_id: Some(cluster.cluster),
-        submitter: cluster.spec.as_ref().map(|spec| spec.submitter.to_string()),
-        summary: Some(summary(cluster, complete, &problems).to_owned()),
-        why: why(cluster, &problems).map(|why| why.chars().take(4096).collect()),
-        idle: size(cluster.idle.len()),
-        running: count(cluster.active.len()),
-        completed: size(cluster.succeeded.len()),
-        failed: size(cluster.failed.len()),
-        held: count(cluster.on_hold.len()),
-        completed_procs: cluster.succeeded.to_string(),
-        failed_procs: cluster.failed.to_string(),
-        defaults: cluster.defaults.record(),
-        policy: policy(&cluster.transformed),
-        held_procs: held_procs(&cluster.on_hold),
-        start_time: cluster.first_start.map(kube_time),
-        completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
+        observed_generation: Some(job.generation),
+        cluster_id: Some(job.cluster),
+        submitter: job.spec.as_ref().map(|spec| spec.submitter.to_string()),
+        summary: Some(summary(job, complete, &problems).to_owned()),
+        why: why(job, &problems).map(|why| why.chars().take(4096).collect()),
+        idle: size(job.idle.len()),
+        running: count(job.active.len()),
+        completed: size(job.succeeded.len()),
+        failed: size(job.failed.len()),
+        held: count(job.on_hold.len()),
+        completed_procs: job.succeeded.to_string(),
+        failed_procs: job.failed.to_string(),
+        defaults: job.defaults.record(),
+        policy: policy(&job.transformed),
+        held_procs: held_procs(&job.on_hold),
+        start_time: job.first_start.map(kube_time),
+        completion_time: job.completed_at.filter(|_| complete).map(kube_time),
         conditions,
     }
 }
@@ -114,56 +114,56 @@ fn policy(transformed: &Transformed) -> Option<JobPolicy> {
 }
 
 /// `FullyApplied` is False while the job says something in vain. Most jobs do not, and have no such condition.
-fn applied(cluster: &Job, old: &[Condition], now: Time) -> Option<Condition> {
-    let first = cluster.warnings.first()?;
-    let text: Vec<String> = cluster.warnings.iter().map(ToString::to_string).collect();
+fn applied(job: &Job, old: &[Condition], now: Time) -> Option<Condition> {
+    let first = job.warnings.first()?;
+    let text: Vec<String> = job.warnings.iter().map(ToString::to_string).collect();
     let says = Says {
         type_: types::FULLY_APPLIED,
         status: Some(false),
         reason: first.reason,
         message: text.join("; "),
     };
-    Some(condition(old, says, cluster.generation, now))
+    Some(condition(old, says, job.generation, now))
 }
 
-fn summary(cluster: &Job, complete: bool, problems: &[Problem]) -> &'static str {
-    if cluster.removing {
+fn summary(job: &Job, complete: bool, problems: &[Problem]) -> &'static str {
+    if job.removing {
         "Removing"
-    } else if complete && cluster.failed.is_empty() {
+    } else if complete && job.failed.is_empty() {
         "Completed"
     } else if complete {
         "Failed"
-    } else if !cluster.active.is_empty() {
+    } else if !job.active.is_empty() {
         "Running"
-    } else if problems.is_empty() && (cluster.on_hold.is_empty() || !cluster.idle.is_empty()) {
+    } else if problems.is_empty() && (job.on_hold.is_empty() || !job.idle.is_empty()) {
         "Idle"
     } else {
         "Held"
     }
 }
 
-fn completion(cluster: &Job, complete: bool, old: &[Condition], now: Time) -> Condition {
-    let (reason, message) = match (complete, cluster.failed.len()) {
-        (false, _) => ("ProcsLeft", left(cluster)),
+fn completion(job: &Job, complete: bool, old: &[Condition], now: Time) -> Condition {
+    let (reason, message) = match (complete, job.failed.len()) {
+        (false, _) => ("ProcsLeft", left(job)),
         (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
         (true, failed) => (
             "SomeFailed",
-            format!("{} ended with another exit code than 0: {}", counted(failed, "proc"), cluster.failed),
+            format!("{} ended with another exit code than 0: {}", counted(failed, "proc"), job.failed),
         ),
     };
     condition(
         old,
         Says { type_: types::COMPLETE, status: Some(complete), reason, message },
-        cluster.generation,
+        job.generation,
         now,
     )
 }
 
 /// Which procs have not ended.
-fn left(cluster: &Job) -> String {
-    let active = u64::try_from(cluster.active.len()).unwrap_or(u64::MAX);
-    let held = u64::try_from(cluster.on_hold.len()).unwrap_or(u64::MAX);
-    let parts = [(cluster.idle.len(), "idle"), (active, "running"), (held, "held")];
+fn left(job: &Job) -> String {
+    let active = u64::try_from(job.active.len()).unwrap_or(u64::MAX);
+    let held = u64::try_from(job.on_hold.len()).unwrap_or(u64::MAX);
+    let parts = [(job.idle.len(), "idle"), (active, "running"), (held, "held")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let text: Vec<String> = parts.map(|(count, state)| format!("{count} {state}")).collect();
     if text.is_empty() { "procs are left".to_owned() } else { format!("procs left: {}", text.join(", ")) }

@@ -8,14 +8,14 @@ use model::pool::{Job, Time};
 use model::schedd::why::{self, Said};
 
 /// The conditions of a job whose spec is in force: `Matchable` always, the others while they are so.
-pub(super) fn conditions(cluster: &Job, old: &[Condition], now: Time) -> Vec<Condition> {
+pub(super) fn conditions(job: &Job, old: &[Condition], now: Time) -> Vec<Condition> {
     let said = [
-        (types::MATCHABLE, Some(why::matchable(cluster))),
-        (types::HELD, why::held(cluster)),
-        (types::POD_REFUSED, why::refused(cluster)),
+        (types::MATCHABLE, Some(why::matchable(job))),
+        (types::HELD, why::held(job)),
+        (types::POD_REFUSED, why::refused(job)),
     ];
     let shown = |(type_, Said { status, reason, text })| {
-        condition(old, Says { type_, status, reason, message: text }, cluster.generation, now)
+        condition(old, Says { type_, status, reason, message: text }, job.generation, now)
     };
     said.into_iter().filter_map(|(type_, said)| Some((type_, said?))).map(shown).collect()
 }

@@ -4,7 +4,7 @@ use super::world::World;
 
 /// How many claims a job has.
 fn claims(world: &World, name: &str) -> usize {
-    world.pool.jobs().values().find(|cluster| &*cluster.key.name == name).unwrap().active.len()
+    world.pool.jobs().values().find(|job| &*job.key.name == name).unwrap().active.len()
 }
 
 /// The job keeps what it holds. Machines that are added go to other jobs.

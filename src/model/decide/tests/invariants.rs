@@ -69,31 +69,31 @@ fn accounts(pool: &Pool) {
 
 fn procs(pool: &Pool) {
     let mut numbers = BTreeSet::new();
-    for cluster in pool.jobs().values() {
-        let name = &cluster.key.name;
-        assert!(numbers.insert(cluster.cluster), "{name}: two jobs are cluster {}", cluster.cluster);
-        for (proc, slot) in &cluster.active {
-            assert!(!cluster.idle.contains(*proc) && !cluster.is_done(*proc), "{name}-{proc} is two things");
+    for job in pool.jobs().values() {
+        let name = &job.key.name;
+        assert!(numbers.insert(job.cluster), "{name}: two jobs are cluster {}", job.cluster);
+        for (proc, slot) in &job.active {
+            assert!(!job.idle.contains(*proc) && !job.is_done(*proc), "{name}-{proc} is two things");
             let holder = pool.slots().get(slot).filter(|slot| {
-                slot.claim().last.job.uid == cluster.key.uid
+                slot.claim().last.job.uid == job.key.uid
                     && slot.claim().last.proc == *proc
                     && !slot.is_vacant()
             });
             assert!(holder.is_some(), "{name}-{proc} is active in {slot}, which does not have it");
         }
-        for proc in cluster.succeeded.iter().chain(cluster.failed.iter()) {
-            assert!(!cluster.idle.contains(proc), "{name}-{proc} is done and idle");
-            assert!(!(cluster.succeeded.contains(proc) && cluster.failed.contains(proc)), "{name}-{proc}");
+        for proc in job.succeeded.iter().chain(job.failed.iter()) {
+            assert!(!job.idle.contains(proc), "{name}-{proc} is done and idle");
+            assert!(!(job.succeeded.contains(proc) && job.failed.contains(proc)), "{name}-{proc}");
         }
-        if let Some(spec) = cluster.spec.as_ref().filter(|_| !cluster.removing) {
+        if let Some(spec) = job.spec.as_ref().filter(|_| !job.removing) {
             for proc in 0..spec.count {
-                let known = cluster.idle.contains(proc)
-                    || cluster.active.contains_key(&proc)
-                    || cluster.on_hold.contains_key(&proc)
-                    || cluster.is_done(proc);
+                let known = job.idle.contains(proc)
+                    || job.active.contains_key(&proc)
+                    || job.on_hold.contains_key(&proc)
+                    || job.is_done(proc);
                 assert!(known, "{name}-{proc} is lost");
             }
-            assert!(cluster.idle.iter().all(|proc| proc < spec.count), "{name}: {:?}", cluster.idle);
+            assert!(job.idle.iter().all(|proc| proc < spec.count), "{name}: {:?}", job.idle);
         }
     }
 }
@@ -147,8 +147,8 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
 pub fn gatherings(pool: &Pool) {
     let mut parts = BTreeSet::new();
     for (id, gathering) in pool.gatherings() {
-        let cluster = pool.jobs().get(&gathering.claim.last.job.uid);
-        assert!(cluster.is_none_or(|cluster| cluster.waits_for.get(id) == Some(&gathering.slots)));
+        let job = pool.jobs().get(&gathering.claim.last.job.uid);
+        assert!(job.is_none_or(|job| job.waits_for.get(id) == Some(&gathering.slots)));
         for name in &gathering.slots {
             let next = pool.slots()[name].preemptor().unwrap();
             assert!(next.part && next.claim.id == *id && parts.insert(name), "{name}: {next:?}");
@@ -158,11 +158,11 @@ pub fn gatherings(pool: &Pool) {
         let part = slot.preemptor().is_some_and(|next| next.part);
         assert_eq!(part, parts.contains(slot.name()), "{}", slot.name());
     }
-    for (uid, cluster) in pool.jobs() {
-        let known = cluster.waits_for.iter().all(|(id, slots)| {
+    for (uid, job) in pool.jobs() {
+        let known = job.waits_for.iter().all(|(id, slots)| {
             pool.gatherings().contains_key(id) || slots.iter().all(|name| pool.slots().contains_key(name))
         });
-        assert!(known, "{uid:?}: {:?}", cluster.waits_for);
+        assert!(known, "{uid:?}: {:?}", job.waits_for);
     }
     for standing in pool.machines().values().flat_map(|machine| machine.standing.values()) {
         let Some(kept) = &standing.kept else { continue };

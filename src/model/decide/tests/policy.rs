@@ -153,10 +153,10 @@ fn want_hold_holds_the_proc_until_its_job_is_edited() {
     world.pass(6);
     report(&mut world, false);
     world.pass(600);
-    let cluster = world.pool.jobs().values().next().unwrap();
-    let hold = cluster.on_hold.values().next().expect("it is held");
+    let job = world.pool.jobs().values().next().unwrap();
+    let hold = job.on_hold.values().next().expect("it is held");
     assert_eq!((hold.code, hold.subcode, &*hold.reason), (21, 3, "used by its owner: n1"));
-    assert_eq!((cluster.idle.len(), cluster.active.len(), world.pods.len()), (0, 0, 0));
+    assert_eq!((job.idle.len(), job.active.len(), world.pods.len()), (0, 0, 0));
     world.restart();
     world.pass(60);
     assert!(world.pods.is_empty(), "a new leader knows that it is held");
@@ -221,7 +221,7 @@ fn a_claim_does_not_wait_for_a_slot_that_nobody_will_have() {
         world.set_node(world.machines["n1"].clone());
         world.pass(2);
         assert!(world.pool.slots().values().all(|slot| slot.preemptor().is_none()));
-        let urgent = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
+        let urgent = world.pool.jobs().values().find(|job| &*job.key.name == "urgent").unwrap();
         assert_eq!(urgent.unmatched(world.now), 1, "it may be matched elsewhere");
     }
 }

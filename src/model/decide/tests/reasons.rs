@@ -77,9 +77,9 @@ type Story = fn() -> World;
 type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
 
 /// What the job says, with the name as text.
-fn said(cluster: &Job) -> (Option<bool>, &'static str, Option<String>) {
-    let of = cluster.waits.as_ref().and_then(|waits| waits.bar.of());
-    let said = why::matchable(cluster);
+fn said(job: &Job) -> (Option<bool>, &'static str, Option<String>) {
+    let of = job.waits.as_ref().and_then(|waits| waits.bar.of());
+    let said = why::matchable(job);
     (said.status, said.reason, of.map(|of| of.to_string()))
 }
 

@@ -20,8 +20,8 @@ fn a_job_that_runs_too_long_is_held_and_keeps_its_retirement_until_then() {
     let left = of_slot(&world, "RetirementTimeRemaining").as_number().unwrap();
     assert!(left > 6.9 * 24.0 * 3600.0, "{left}");
     world.pass(700);
-    let cluster = world.pool.jobs().values().next().unwrap();
-    let hold = cluster.on_hold.values().next().expect("it is held");
+    let job = world.pool.jobs().values().next().unwrap();
+    let hold = job.on_hold.values().next().expect("it is held");
     assert_eq!((hold.code, hold.subcode), (21, 103));
     assert_eq!(&*hold.reason, "runtime exceeded maximum (3600 seconds)");
     assert!(world.pods.is_empty());

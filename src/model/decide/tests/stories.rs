@@ -294,8 +294,8 @@ fn a_job_that_no_machine_can_hold_is_told_so() {
         .pool
         .jobs()
         .values()
-        .map(|cluster| match &cluster.matchable {
-            Matchable::No(problem) => (&*cluster.key.name, problem.to_string()),
+        .map(|job| match &job.matchable {
+            Matchable::No(problem) => (&*job.key.name, problem.to_string()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -400,12 +400,9 @@ fn failed_procs_are_done_and_counted() {
     world.fate = |name| (3, i32::from(name.ends_with('1')));
     world.submit("sweep", "alice", 4, |_| {});
     world.pass(10);
-    let cluster = world.pool.jobs().values().next().unwrap();
-    assert_eq!(
-        (cluster.succeeded.to_string(), cluster.failed.to_string()),
-        ("0,2-3".to_owned(), "1".to_owned())
-    );
-    assert!(cluster.completed_at.is_some());
+    let job = world.pool.jobs().values().next().unwrap();
+    assert_eq!((job.succeeded.to_string(), job.failed.to_string()), ("0,2-3".to_owned(), "1".to_owned()));
+    assert!(job.completed_at.is_some());
 }
 
 #[test]

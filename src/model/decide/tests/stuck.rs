@@ -21,7 +21,7 @@ fn world() -> World {
 }
 
 fn held(world: &World) -> Vec<HoldReason> {
-    let train = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "train").unwrap();
+    let train = world.pool.jobs().values().find(|job| &*job.key.name == "train").unwrap();
     train.on_hold.values().cloned().collect()
 }
 

@@ -312,18 +312,18 @@ impl World {
                 wrote |= self.write_accounts(name);
             }
             let Document::Job(uid) = document else { continue };
-            let Some(cluster) = self.pool.jobs().get(&uid) else { continue };
+            let Some(job) = self.pool.jobs().get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
-            let (succeeded, failed) = (cluster.succeeded.clone(), cluster.failed.clone());
-            let unrecorded = facts.transformed.as_ref() != Some(&cluster.transformed);
+            let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
+            let unrecorded = facts.transformed.as_ref() != Some(&job.transformed);
             if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
-                != (&succeeded, &failed, Some(cluster.cluster), &cluster.on_hold)
+                != (&succeeded, &failed, Some(job.cluster), &job.on_hold)
                 || unrecorded
             {
-                facts.on_hold.clone_from(&cluster.on_hold);
-                facts.defaults = Some(Arc::clone(&cluster.defaults));
-                facts.transformed = Some(Arc::clone(&cluster.transformed));
-                (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
+                facts.on_hold.clone_from(&job.on_hold);
+                facts.defaults = Some(Arc::clone(&job.defaults));
+                facts.transformed = Some(Arc::clone(&job.transformed));
+                (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(job.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);
                 wrote = true;

@@ -63,14 +63,14 @@ impl World {
                 assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
             }
         }
-        for (uid, cluster) in self.pool.jobs() {
-            let Some(spec) = &cluster.spec else { continue };
-            let sum = cluster.idle.len()
-                + cluster.active.len() as u64
-                + cluster.succeeded.len()
-                + cluster.failed.len()
-                + cluster.on_hold.len() as u64;
-            assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
+        for (uid, job) in self.pool.jobs() {
+            let Some(spec) = &job.spec else { continue };
+            let sum = job.idle.len()
+                + job.active.len() as u64
+                + job.succeeded.len()
+                + job.failed.len()
+                + job.on_hold.len() as u64;
+            assert!(job.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
         }
         for slot in self.pool.slots().values() {
             assert!(
