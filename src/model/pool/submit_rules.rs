@@ -106,6 +106,9 @@ impl SubmitRules {
         spec: &mut JobSpec,
         submitted: Time,
     ) -> Result<(Transformed, Vec<Problem>), Vec<Problem>> {
+        if self.transforms.is_empty() && self.requirements.is_empty() {
+            return Ok(<(Transformed, Vec<Problem>)>::default());
+        }
         let env = Env { maps: self.maps.clone(), ..env_of(submitted) };
         let before = spec.ad.clone();
         let applied = self.transforms.apply(before.clone(), &env).map_err(|error| {

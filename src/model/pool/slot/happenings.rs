@@ -5,7 +5,7 @@ use super::claim::{Assignment, Claim};
 use super::record::{Record, Shown};
 use super::state::LastTransition;
 use super::{Latched, Removal, Slot, State};
-use crate::pool::event::{PodFacts, Remains};
+use crate::pool::event::PodFacts;
 use crate::pool::ids::PodRef;
 use crate::pool::job::End;
 use crate::pool::leaving::{Cause, Eviction, HoldReason, Preemptor, Retirement};
@@ -389,16 +389,6 @@ impl Slot {
     /// Sets whether the submitter is not charged for the claim at present.
     pub(in crate::pool) const fn set_discounted(&mut self, discounted: bool) {
         self.discounted = discounted;
-    }
-}
-
-impl Slot {
-    /// What is left of the pod, if its proc has ended; `None` if the slot has no such pod.
-    pub fn remains(&self) -> Option<Remains> {
-        match self.activation {
-            Activation::Ended(_, remains) => Some(remains),
-            _ => None,
-        }
     }
 }
 

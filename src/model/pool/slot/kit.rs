@@ -40,6 +40,14 @@ impl Slot {
         }
     }
 
+    /// What is left of a pod whose proc has ended.
+    pub fn remains(&self) -> Option<Remains> {
+        match self.activation {
+            Activation::Ended(_, remains) => Some(remains),
+            _ => None,
+        }
+    }
+
     /// Ends the proc, and leaves nothing of its pod.
     pub fn end(&mut self, pod: &PodRef) {
         let running = Running { deleting: true, ..*self.activation.take_pod(pod) };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::pool::event::Forced;
+use crate::pool::event::{Forced, Remains};
 use crate::pool::ids::{ClaimId, JobKey, SlotName};
 use crate::pool::negotiators::NegotiatorId;
 use crate::pool::resources::Resources;
