@@ -76,15 +76,16 @@ impl Hanging {
 async fn a_hanging_webhook_holds_up_its_own_namespace_alone() {
     let (mut cluster, tenant) = pool_of(20).await;
     let hanging = Hanging::install(&cluster).await;
-    cluster.start_operator();
     for n in 0..8 {
         submit(&tenant, job("tenant", &format!("hangs-{n}"), 50, "1h", |_| {})).await;
     }
+    // Before the operator starts: otherwise the tenant may have claimed every machine by the time of this job's first cycle.
+    cluster.apply(job("others", "plain", 40, "100ms", |_| {})).await;
+    cluster.start_operator();
     eventually("the tenant has claims", || async {
         cluster.slots().list(&ListParams::default()).await.unwrap().items.len() >= 10
     })
     .await;
-    cluster.apply(job("others", "plain", 40, "100ms", |_| {})).await;
     cluster.completed("others", "plain").await;
     assert_eq!(running(&cluster, "tenant", "hangs-0").await, 0, "the webhook does not hang");
     row(
