@@ -20,6 +20,6 @@ COPY --from=build /out/slotwright /usr/local/bin/
 COPY LICENSE /LICENSE
 # By number: Kubernetes can only then tell that it is not root.
 USER 65532:65532
-EXPOSE 8080 8081
+EXPOSE 8080 8081 9443
 ENTRYPOINT ["/usr/local/bin/slotwright"]
 CMD ["operator"]

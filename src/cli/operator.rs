@@ -1,6 +1,6 @@
 //! `slotwright operator`: runs the operator on the cluster that the kubeconfig names, or that its pod runs in.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -25,6 +25,21 @@ pub struct OperatorArgs {
     /// Lead at once, without an election. Use this only where no other operator can run.
     #[arg(long)]
     no_leader_elect: bool,
+    /// The port of the admission webhook, at all addresses. Without this option there is no webhook.
+    #[arg(long, value_name = "PORT")]
+    webhook_port: Option<u16>,
+    /// The namespace of the webhook's Service and Secret [default: that of the Lease].
+    #[arg(long, value_name = "NAMESPACE", requires = "webhook_port")]
+    webhook_namespace: Option<String>,
+    /// The Service by which the API server reaches the webhook: the certificate is for its name.
+    #[arg(long, value_name = "NAME", default_value = "slotwright-webhook", requires = "webhook_port")]
+    webhook_service: String,
+    /// The Secret that keeps the webhook's certificate for all replicas.
+    #[arg(long, value_name = "NAME", default_value = "slotwright-webhook-cert", requires = "webhook_port")]
+    webhook_secret: String,
+    /// The ValidatingWebhookConfiguration into which the certificate's authority is written.
+    #[arg(long, value_name = "NAME", default_value = "slotwright", requires = "webhook_port")]
+    webhook_configuration: String,
     /// This operator's name in the Lease and in events [default: made of host, process and time].
     #[arg(long, env = "POD_NAME")]
     identity: Option<String>,
@@ -42,6 +57,9 @@ pub enum Error {
     /// The operator ended by itself.
     #[error(transparent)]
     Operator(#[from] controller::Error),
+    /// The admission webhook ended.
+    #[error("the admission webhook cannot be served: {0}")]
+    Webhook(#[source] std::io::Error),
 }
 
 /// A name that no other operator has. Processes in containers often have the same id, so the name contains the host
@@ -59,6 +77,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let mut config = Config::infer().await.map_err(Box::new)?;
     let variable = |name: &str| std::env::var(name).ok();
     controller::proxy::choose(&mut config, Kubeconfig::read().ok().as_ref(), None, variable);
+    let webhook = webhook_options(&args);
     let identity = args.identity.unwrap_or_else(own_name);
     let options = controller::Options {
         health_addr: Some(args.health_addr),
@@ -77,6 +96,41 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         tracing::info!(target: "slotwright", "stopping: writes under way are finished and the lease is released");
         asked.cancel();
     });
-    controller::run(config, options, stop).await?;
+    let webhook = serve_webhook(&config, webhook)?;
+    tokio::select! {
+        biased;
+        ended = controller::run(config, options, stop) => ended?,
+        ended = webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the webhook runs, if a port was given.
+fn webhook_options(args: &OperatorArgs) -> Option<webhook::Options> {
+    let namespace = args.webhook_namespace.as_ref().unwrap_or(&args.leader_elect_namespace);
+    Some(webhook::Options {
+        addr: (Ipv6Addr::UNSPECIFIED, args.webhook_port?).into(),
+        namespace: namespace.clone(),
+        service: args.webhook_service.clone(),
+        secret: args.webhook_secret.clone(),
+        configuration: args.webhook_configuration.clone(),
+    })
+}
+
+/// The webhook at work, which does not wait for leadership; without options, a future that never ends.
+fn serve_webhook(
+    config: &Config,
+    options: Option<webhook::Options>,
+) -> Result<impl Future<Output = std::io::Result<()>> + use<>, Error> {
+    let webhook = options.map(|options| {
+        let client = controller::client(config.clone())?;
+        Ok::<_, Error>(webhook::run(client, controller::Clock::start(), options))
+    });
+    let webhook = webhook.transpose()?;
+    Ok(async move {
+        match webhook {
+            Some(webhook) => webhook.await,
+            None => std::future::pending().await,
+        }
+    })
 }

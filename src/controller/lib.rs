@@ -16,7 +16,7 @@ mod progress;
 pub mod proxy;
 mod publisher;
 pub mod render;
-mod serving;
+pub mod serving;
 mod surroundings;
 mod watch;
 mod wire;
@@ -185,7 +185,11 @@ fn health_ended(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> R
     }
 }
 
-fn client(mut config: Config) -> Result<Client, Error> {
+/// A client for the operator, which does not retry by itself.
+///
+/// # Errors
+/// When no client can be made of the configuration.
+pub fn client(mut config: Config) -> Result<Client, Error> {
     // The writer retries, with a bound and a log.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(4));

@@ -1,4 +1,4 @@
-//! HTTP for probes and Prometheus, on ports that any pod of the cluster can reach.
+//! HTTP for probes, Prometheus and the admission webhook, on ports that any pod of the cluster can reach.
 //!
 //! A client that opens connections and sends nothing must not keep a probe waiting. Each connection has one request, a
 //! short time for its head, and a longer time for all of it. If there are too many connections, the oldest is closed. A
@@ -12,6 +12,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -19,7 +20,7 @@ use tokio::time::{sleep, timeout};
 /// How many connections are open at most.
 const MOST: usize = 256;
 /// How long the head of a request may take.
-const HEAD_WITHIN: Duration = Duration::from_secs(5);
+pub const HEAD_WITHIN: Duration = Duration::from_secs(5);
 /// How long a connection may be open.
 const ALL_WITHIN: Duration = Duration::from_secs(30);
 /// How many bytes of a request are kept. hyper takes no less than 8 KiB.
@@ -28,7 +29,10 @@ const MOST_BYTES: usize = 16 << 10;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Binds an address. If that is every address (`[::]`) and this machine has no IPv6, every address of IPv4 is bound.
-async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
+///
+/// # Errors
+/// When the address cannot be bound.
+pub async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
     match TcpListener::bind(addr).await {
         Err(_) if addr.ip() == Ipv6Addr::UNSPECIFIED => {
             TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, addr.port()))).await
@@ -43,18 +47,22 @@ async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
 /// When the address cannot be bound.
 pub async fn serve_at(addr: SocketAddr, router: Router) -> std::io::Result<()> {
     let listener = bind(addr).await.map_err(|error| std::io::Error::other(format!("{addr}: {error}")))?;
-    serve(listener, router).await;
+    serve(listener, move |stream| answer_one(stream, router.clone())).await;
     Ok(())
 }
 
-/// Serves without end.
-async fn serve(listener: TcpListener, router: Router) {
+/// Serves without end. All connections are closed when the future is dropped. `answer` says all that happens on a
+/// connection, for which it has [`ALL_WITHIN`].
+pub async fn serve<A: Future<Output = ()> + Send + 'static>(
+    listener: TcpListener,
+    answer: impl Fn(TcpStream) -> A,
+) {
     let mut connections = Connections::default();
     loop {
         tokio::select! {
             Some(_) = connections.tasks.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connections.take(stream, router.clone()),
+                Ok((stream, _)) => connections.take(answer(stream)),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "a connection was not accepted");
                     sleep(PAUSE).await;
@@ -73,8 +81,8 @@ struct Connections {
 }
 
 impl Connections {
-    /// Answers one request on a new connection, in a task. Closes the oldest connection if there are too many.
-    fn take(&mut self, stream: TcpStream, router: Router) {
+    /// Answers on a new connection, in a task. Closes the oldest connection if there are too many.
+    fn take(&mut self, answer: impl Future<Output = ()> + Send + 'static) {
         self.by_age.retain(|connection| !connection.is_finished());
         if self.by_age.len() >= MOST
             && let Some(oldest) = self.by_age.pop_front()
@@ -82,16 +90,22 @@ impl Connections {
             oldest.abort();
         }
         self.by_age.push_back(self.tasks.spawn(async move {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN)
-                .max_buf_size(MOST_BYTES)
-                .keep_alive(false)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-            // Whatever went wrong with a connection is its client's to deal with.
-            let _ = timeout(ALL_WITHIN, connection).await;
+            // A client that takes longer asks again.
+            let _ = timeout(ALL_WITHIN, answer).await;
         }));
     }
+}
+
+/// Answers one request on a connection.
+pub async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .max_buf_size(MOST_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // Whatever went wrong with a connection is its client's to deal with.
+    let _ = connection.await;
 }
 
 #[cfg(test)]
@@ -118,7 +132,9 @@ mod tests {
         let listener = bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Router::new().route("/", get(|| async { "ok" }))));
+        serving.spawn(serve(listener, |stream| {
+            answer_one(stream, Router::new().route("/", get(|| async { "ok" })))
+        }));
         let mut half_open = Vec::new();
         for number in 0..1100 {
             let mut stream = Client::connect(addr).unwrap();

@@ -12,10 +12,10 @@ use std::process::{Command, Output};
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Secret, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
@@ -114,10 +114,12 @@ fn check_types(objects: &[Value]) -> usize {
             "PriorityClass" => drop(typed::<PriorityClass>(object)),
             "Role" => drop(typed::<Role>(object)),
             "RoleBinding" => drop(typed::<RoleBinding>(object)),
+            "Secret" => drop(typed::<Secret>(object)),
             "Service" => drop(typed::<Service>(object)),
             "ServiceAccount" => drop(typed::<ServiceAccount>(object)),
             "ValidatingAdmissionPolicy" => drop(typed::<ValidatingAdmissionPolicy>(object)),
             "ValidatingAdmissionPolicyBinding" => drop(typed::<ValidatingAdmissionPolicyBinding>(object)),
+            "ValidatingWebhookConfiguration" => drop(typed::<ValidatingWebhookConfiguration>(object)),
             other => panic!("the chart has a {other}: add the kind to this test"),
         }
     }
@@ -139,7 +141,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 20);
+    assert_eq!(check_types(&objects(&text)), 27);
 }
 
 #[test]
@@ -162,6 +164,8 @@ fn wrong_values_are_refused_by_name() {
         ("image.digest=latest", "/image/digest"),
         ("healthPort=80", "/healthPort"),
         ("metrics.port=80", "/metrics/port"),
+        ("webhook.port=443", "/webhook/port"),
+        ("webhook.failurePolicy=Fail", "failurePolicy"),
         ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
         ("log=", "/log"),
@@ -265,6 +269,12 @@ const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create"
 const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "list", "watch", "create"]);
 const MARK: (&str, &[&str]) = ("coordination.k8s.io/leases/pool.slotwright.dev", &["update"]);
 
+/// With the webhook, and by name: the Secret of its certificate, in the operator's namespace, which the chart makes, so that
+/// the operator creates none; and the configuration into which the certificate's authority is written.
+const CERTIFICATE: (&str, &[&str]) = ("/secrets/slotwright-webhook-cert", &["get", "update"]);
+const AUTHORITY: (&str, &[&str]) =
+    ("admissionregistration.k8s.io/validatingwebhookconfigurations/slotwright", &["get", "patch"]);
+
 const READ: &[&str] = &["get", "list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const WRITE_STATUS: &[&str] = &["patch"];
@@ -310,6 +320,64 @@ fn the_operator_may_do_what_is_listed_and_nothing_else() {
     assert_eq!(heartbeats.metadata.namespace.as_deref(), Some("kube-node-lease"));
     assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS, MARK]));
     assert!(MARK.0.ends_with(api::labels::POOL_LEASE));
+}
+
+#[test]
+fn with_the_webhook_the_operator_may_keep_its_certificate_and_nothing_else_more() {
+    let (Some(without), Some(with)) = (render(&[]), render(&["--set", "webhook.enabled=true"])) else {
+        return;
+    };
+    let (without, with) = (objects(&without), objects(&with));
+    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', "");
+    let before: BTreeSet<String> = without.iter().map(name).collect();
+    let more: BTreeSet<String> = with.iter().map(name).filter(|name| !before.contains(name)).collect();
+    let expected = [
+        "ClusterRole slotwright-webhook",
+        "ClusterRoleBinding slotwright-webhook",
+        "Role slotwright-webhook",
+        "RoleBinding slotwright-webhook",
+        "Secret slotwright-webhook-cert",
+        "Service slotwright-webhook",
+        "ValidatingWebhookConfiguration slotwright",
+    ];
+    assert_eq!(more, expected.map(str::to_owned).into());
+    let role: Role = find(&with, "slotwright-webhook");
+    assert_eq!(role.metadata.namespace.as_deref(), Some("slotwright-system"));
+    assert_eq!(granted(role.rules), listed([CERTIFICATE]));
+    let cluster: ClusterRole = find(&with, "slotwright-webhook");
+    assert_eq!(granted(cluster.rules), listed([AUTHORITY]));
+}
+
+#[test]
+fn the_webhook_is_asked_about_our_own_kinds_only_and_stops_nobody_while_the_operator_is_down() {
+    let Some(text) = render(&["--set", "webhook.enabled=true"]) else { return };
+    let objects = objects(&text);
+    let configuration: ValidatingWebhookConfiguration = find(&objects, "slotwright");
+    for webhook in configuration.webhooks.unwrap() {
+        assert_eq!(webhook.failure_policy.as_deref(), Some("Ignore"));
+        assert_eq!((webhook.side_effects.as_str(), webhook.timeout_seconds), ("None", Some(5)));
+        assert!(webhook.client_config.ca_bundle.is_none(), "the operator's to write");
+        let service = webhook.client_config.service.unwrap();
+        assert_eq!(
+            (service.name.as_str(), service.path.as_deref()),
+            ("slotwright-webhook", Some("/validate"))
+        );
+        for rule in webhook.rules.unwrap() {
+            assert_eq!(rule.api_groups.unwrap(), [api::GROUP]);
+            assert_eq!(rule.api_versions.unwrap(), [api::VERSION]);
+            let kinds: BTreeSet<String> =
+                api::definitions().into_iter().map(|crd| crd.spec.names.plural).collect();
+            assert!(rule.resources.unwrap().iter().all(|resource| kinds.contains(resource)));
+        }
+    }
+    let policy: NetworkPolicy = find(&objects, "slotwright");
+    let rules = policy.spec.unwrap().ingress.unwrap();
+    assert!(
+        rules
+            .iter()
+            .flat_map(|rule| rule.ports.iter().flatten())
+            .any(|port| { port.port == Some(IntOrString::String("webhook".to_owned())) })
+    );
 }
 
 /// Whether the chart's admission policy lets somebody who may not mark pods write a pod over what it was before.

@@ -115,7 +115,7 @@ fn of_set(pool: &Pool, limit: &LimitObject) -> Vec<LimitInUse> {
 }
 
 /// The problem that another object sets the same limit. The smaller of the two counts, and the status of both says so.
-fn shared(pool: &Pool, limit: &LimitObject) -> Option<Problem> {
+pub fn shared(pool: &Pool, limit: &LimitObject) -> Option<Problem> {
     let other = pool.limits().values().find(|other| {
         other.object != limit.object
             && other.name == limit.name

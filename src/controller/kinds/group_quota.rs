@@ -109,12 +109,19 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
     }
 }
 
+/// The warning that a group's spec gives two quotas, of which one has no effect.
+pub fn unused_share(group: &Group) -> Option<Problem> {
+    group.share_unused.then(|| Problem {
+        reason: "QuotaUnused",
+        field: "spec.dynamicQuota".to_owned(),
+        message: "has no effect: where both quotas are given, the static one counts".to_owned(),
+    })
+}
+
 /// The condition Accepted, which also says what of an accepted spec has no effect.
 fn in_force(mut accepted: Condition, group: &Group) -> Condition {
-    if group.share_unused && accepted.status == "True" {
-        accepted.message.push_str(
-            "; spec.dynamicQuota has no effect: where both quotas are given, the static one counts",
-        );
+    if let Some(unused) = unused_share(group).filter(|_| accepted.status == "True") {
+        accepted.message = format!("{}; {} {}", accepted.message, unused.field, unused.message);
     }
     accepted
 }

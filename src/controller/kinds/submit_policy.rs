@@ -88,7 +88,7 @@ fn status(
 }
 
 /// The problem that another SubmitPolicy is in force. If there are several, the first by name is.
-fn another(all: &BTreeMap<Arc<str>, Governing<SubmitConfig>>, name: &Arc<str>) -> Option<Problem> {
+pub fn another(all: &BTreeMap<Arc<str>, Governing<SubmitConfig>>, name: &Arc<str>) -> Option<Problem> {
     let first = all.keys().next().filter(|first| *first != name)?;
     let message = format!("the SubmitPolicy {first} is in force, the first by name; delete one of the two");
     Some(Problem { reason: "AnotherSubmitPolicy", field: "metadata.name".to_owned(), message })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::sharing;
 use crate::negotiator::Config;
-use crate::negotiator::groups::{Allotments, GroupSpec, Quota as GroupQuota, Tree};
+use crate::negotiator::groups::{Allotments, GroupError, GroupSpec, Quota as GroupQuota, Tree};
 use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Submitter, Time};
 use crate::schedd::Quotas;
 use classad::Env;
@@ -24,17 +24,24 @@ pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
     let all = pool.at_work();
     let config = &pool.negotiator().cycle;
     let tree = whole(pool, config);
-    let objects: Vec<_> = pool.groups().keys().cloned().collect();
-    let refused = tree
-        .refused()
-        .iter()
-        .filter_map(|(index, error)| Some((objects.get(*index)?.clone(), error.to_string())))
-        .collect();
+    let refused =
+        refused(pool, &tree).into_iter().map(|(object, error)| (object, error.to_string())).collect();
     let given = pool.given();
     let oversubscription = config.allow_quota_oversubscription;
     let quotas =
         Quotas::new(pool.first_negotiator(), &tree, weight_of(pool, &all, now), oversubscription, &given);
     (quotas, refused)
+}
+
+/// For each GroupQuota object that is not accepted, the reason.
+pub fn refused_groups(pool: &Pool) -> BTreeMap<Arc<str>, GroupError> {
+    refused(pool, &whole(pool, &pool.negotiator().cycle))
+}
+
+fn refused(pool: &Pool, tree: &Tree) -> BTreeMap<Arc<str>, GroupError> {
+    let objects: Vec<_> = pool.groups().keys().cloned().collect();
+    let of = |(index, error): &(usize, GroupError)| Some((objects.get(*index)?.clone(), error.clone()));
+    tree.refused().iter().filter_map(of).collect()
 }
 
 /// The quotas that claims made by a negotiator must keep.

@@ -1,0 +1,72 @@
+//! The admission webhook: what is wrong with an object is said before the object is stored.
+//!
+//! | part | does |
+//! | --- | --- |
+//! | `review` | decides on one request of the API server: pure |
+//! | `verdict` | finds what is wrong with an object, by the functions that the operator's conditions are made by: pure |
+//! | `known` | the other objects, against which an object is checked |
+//! | `watches` | keeps `known` up to date, on each replica |
+//! | `certificate` | makes certificates, and says when one has to be renewed |
+//! | `keeper` | keeps the certificate in a Secret, and its authority in the webhook's configuration |
+//! | `server` | HTTPS |
+//!
+//! Both replicas serve, whichever leads: an answer follows from the object and `known` alone, and nothing is written.
+
+mod certificate;
+mod keeper;
+mod known;
+mod review;
+mod server;
+mod verdict;
+mod watches;
+
+use std::net::SocketAddr;
+
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use controller::Clock;
+
+pub use self::certificate::{Certificate, Unusable, make};
+pub use self::known::Known;
+pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
+pub use self::server::{Serving, serve};
+
+/// How the webhook runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where reviews are served.
+    pub addr: SocketAddr,
+    /// The namespace of the Service and of the Secret.
+    pub namespace: String,
+    /// The Service by which the API server reaches the webhook: the certificate is for its name.
+    pub service: String,
+    /// The Secret that holds the certificate.
+    pub secret: String,
+    /// The ValidatingWebhookConfiguration into which the authority of the certificate is written.
+    pub configuration: String,
+}
+
+/// Serves reviews without end. If the future is dropped, everything ends. A client that retries by itself is not of use
+/// here: the keeper of the certificate tries again.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub async fn run(client: Client, clock: Clock, options: Options) -> std::io::Result<()> {
+    let listener = controller::serving::bind(options.addr)
+        .await
+        .map_err(|error| std::io::Error::other(format!("{}: {error}", options.addr)))?;
+    let (known, now_known) = watch::channel(Known::nothing().into());
+    let (certificate, in_use) = watch::channel(None);
+    let mut aside = JoinSet::new();
+    aside.spawn(watches::follow(client.clone(), known));
+    aside.spawn(keeper::keep(client, clock, options, certificate));
+    tokio::select! {
+        () = serve(listener, Serving { known: now_known, certificate: in_use }) => Ok(()),
+        Some(ended) = aside.join_next() => Err(std::io::Error::other(match ended {
+            Ok(()) => "a task of the webhook ended".to_owned(),
+            Err(fault) => fault.to_string(),
+        })),
+    }
+}

@@ -1,0 +1,131 @@
+//! Decides on one request of the API server.
+
+use kube::api::DynamicObject;
+use kube::core::admission::{
+    AdmissionRequest, AdmissionResponse, AdmissionReview, META_API_VERSION_V1, META_KIND, Operation,
+};
+use thiserror::Error;
+
+use api::GROUP;
+use model::pool::Problem;
+
+use crate::known::Known;
+use crate::verdict::verdict;
+
+/// A request of the API server, or the answer.
+pub type Review = AdmissionReview<DynamicObject>;
+
+/// The largest body of a request, in bytes. etcd keeps objects of up to 1.5 MiB, and an update has the object before, too.
+pub const MOST_BYTES: usize = 3 << 20;
+/// The longest warning, in characters: the API server may cut longer warnings off.
+const WARNING: usize = 256;
+/// The most warnings. The API server may drop more.
+const WARNINGS: usize = 16;
+/// The longest message of a refusal, in characters: that of the longest condition.
+const MESSAGE: usize = 4096;
+
+/// Why a body is not a request that can be answered.
+#[derive(Debug, Error)]
+pub enum Malformed {
+    /// The body is not a review.
+    #[error("the body is not an AdmissionReview: {0}")]
+    NotAReview(#[from] serde_json::Error),
+    /// The review is of another version.
+    #[error(
+        "{api_version} {kind} is not {META_API_VERSION_V1} {META_KIND}, the only kind of request that is answered"
+    )]
+    OtherVersion {
+        /// The version that the body gives.
+        api_version: String,
+        /// The kind that the body gives.
+        kind: String,
+    },
+    /// The review asks nothing.
+    #[error("the AdmissionReview has no request")]
+    NoRequest,
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// When the body is not a review with a request.
+pub fn read(body: &[u8]) -> Result<Review, Malformed> {
+    let review: Review = serde_json::from_slice(body)?;
+    if review.types.api_version != META_API_VERSION_V1 || review.types.kind != META_KIND {
+        let types = review.types;
+        return Err(Malformed::OtherVersion { api_version: types.api_version, kind: types.kind });
+    }
+    if review.request.is_none() { Err(Malformed::NoRequest) } else { Ok(review) }
+}
+
+/// Answers a request. Refuses an object with every problem that the operator would find, in one message; an accepted
+/// object gets warnings. Has no side effects, so that a dry run is answered alike.
+///
+/// Requests that cannot make anything worse are always allowed: deletions, updates of the status, and updates that leave
+/// the spec as it is. An object that was accepted under former rules can thus be finished and deleted.
+pub fn review(review: &Review, known: &Known) -> Review {
+    let Some(request) = &review.request else {
+        return answer(AdmissionResponse::invalid(Malformed::NoRequest));
+    };
+    let allowed = AdmissionResponse::from(request);
+    let Some(object) = to_judge(request) else { return answer(allowed) };
+    let of = (request.uid.as_str(), request.namespace.as_deref());
+    let verdict = verdict(&request.kind.kind, object, of, known);
+    if !verdict.problems.is_empty() {
+        let mut refused = allowed.deny(message(&verdict.problems));
+        refused.result.code = 422;
+        "Invalid".clone_into(&mut refused.result.reason);
+        return answer(refused);
+    }
+    let mut allowed = allowed;
+    allowed.warnings = warnings(&verdict.warnings);
+    answer(allowed)
+}
+
+/// The object that a request would store, if it has to be judged.
+fn to_judge(request: &AdmissionRequest<DynamicObject>) -> Option<&DynamicObject> {
+    let writes = matches!(request.operation, Operation::Create | Operation::Update);
+    if !writes || request.sub_resource.is_some() || request.kind.group != GROUP {
+        return None;
+    }
+    let object = request.object.as_ref()?;
+    let spec = |object: &DynamicObject| object.data.get("spec").cloned();
+    let same = request.old_object.as_ref().is_some_and(|old| spec(old) == spec(object));
+    (!same && object.metadata.deletion_timestamp.is_none()).then_some(object)
+}
+
+fn message(problems: &[Problem]) -> String {
+    let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    cut(&text.join("; "), MESSAGE)
+}
+
+fn warnings(found: &[Problem]) -> Option<Vec<String>> {
+    let mut told: Vec<String> = found.iter().take(WARNINGS).map(|one| line(&one.to_string())).collect();
+    if let (Some(last), true) = (told.last_mut(), found.len() > WARNINGS) {
+        *last = format!("{} more warnings are in the object's conditions", found.len() - WARNINGS + 1);
+    }
+    (!told.is_empty()).then_some(told)
+}
+
+/// A text on one line: a warning becomes a header of HTTP.
+fn line(text: &str) -> String {
+    cut(&text.replace(char::is_control, " "), WARNING)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(3)).chain("...".chars()).collect()
+}
+
+fn answer(response: AdmissionResponse) -> Review {
+    let mut review = response.into_review();
+    META_API_VERSION_V1.clone_into(&mut review.types.api_version);
+    META_KIND.clone_into(&mut review.types.kind);
+    review
+}
+
+#[cfg(test)]
+#[path = "tests/review.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! HTTPS: reads a review, answers it, and bounds what a client can take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use rustls::server::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use controller::serving::{self, HEAD_WITHIN};
+
+use crate::known::Known;
+use crate::review::{MOST_BYTES, read, review};
+
+/// How long a review may take. The API server waits for 5 s.
+const REVIEW_WITHIN: Duration = Duration::from_secs(4);
+/// How many reviews are under way at most. Others wait for one of these, within their own time.
+const MOST_REVIEWS: usize = 8;
+
+/// What the server needs, as it is at present.
+#[derive(Clone)]
+pub struct Serving {
+    /// The other objects.
+    pub known: watch::Receiver<Arc<Known>>,
+    /// The certificate. As long as there is none, connections are closed at once.
+    pub certificate: watch::Receiver<Option<Arc<ServerConfig>>>,
+}
+
+/// Serves `/validate` without end. If the future is dropped, all connections are closed.
+pub async fn serve(listener: TcpListener, Serving { known, certificate }: Serving) {
+    let router = Router::new()
+        .route("/validate", post(validate))
+        .layer(DefaultBodyLimit::max(MOST_BYTES))
+        .with_state((known, Arc::new(Semaphore::new(MOST_REVIEWS))));
+    serving::serve(listener, move |stream| {
+        let config = certificate.borrow().clone();
+        answer(stream, config, router.clone())
+    })
+    .await;
+}
+
+async fn answer(stream: TcpStream, config: Option<Arc<ServerConfig>>, router: Router) {
+    let Some(config) = config else { return };
+    if let Ok(Ok(secure)) = timeout(HEAD_WITHIN, TlsAcceptor::from(config).accept(stream)).await {
+        serving::answer_one(secure, router).await;
+    }
+}
+
+/// Answers a review on a thread for work that blocks: a large object takes long to read.
+async fn validate(
+    State((known, room)): State<(watch::Receiver<Arc<Known>>, Arc<Semaphore>)>,
+    body: Bytes,
+) -> Response {
+    let known = known.borrow().clone();
+    let reviewed = async move {
+        let room = room.acquire_owned().await;
+        tokio::task::spawn_blocking(move || {
+            // Given back when the work is done, and not when nobody waits for it any more.
+            let _room = room;
+            let asked = read(&body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+            serde_json::to_vec(&review(&asked, &known))
+                .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+        })
+        .await
+    };
+    match timeout(REVIEW_WITHIN, reviewed).await {
+        Ok(Ok(Ok(answer))) => ([(CONTENT_TYPE, "application/json")], answer).into_response(),
+        Ok(Ok(Err(wrong))) => wrong.into_response(),
+        Ok(Err(fault)) => {
+            tracing::error!(
+                error = &fault as &dyn std::error::Error,
+                "a review ended in a fault of the operator's own"
+            );
+            (StatusCode::INTERNAL_SERVER_ERROR, "a fault of the operator's own".to_owned()).into_response()
+        }
+        Err(_) => {
+            let text = format!("the review took longer than {REVIEW_WITHIN:?}");
+            (StatusCode::GATEWAY_TIMEOUT, text).into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/server.rs"]
+mod tests;

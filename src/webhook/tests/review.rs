@@ -1,0 +1,328 @@
+//! Tables of what is allowed, refused and warned of.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn object(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "alice"}, "spec": spec})
+}
+
+fn of<K: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: Value) -> K {
+    serde_json::from_value(object(kind, name, spec)).unwrap()
+}
+
+fn asked(operation: &str, kind: &str, new: Value, old: Value) -> Value {
+    let plural = format!("{}s", kind.to_lowercase());
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "705ab4f5", "kind": {"group": "slotwright.dev", "version": "v1alpha1", "kind": kind},
+        "resource": {"group": "slotwright.dev", "version": "v1alpha1", "resource": plural},
+        "name": "x", "namespace": "alice", "operation": operation, "userInfo": {"username": "alice"},
+        "object": new, "oldObject": old, "dryRun": false}})
+}
+
+/// What a person sees: nothing, a refusal, and warnings.
+fn said(asked: &Value, known: &Known) -> (Option<String>, Vec<String>) {
+    let read = read(&serde_json::to_vec(asked).unwrap()).unwrap();
+    let answer = review(&read, known);
+    assert_eq!(
+        (answer.types.api_version.as_str(), answer.types.kind.as_str()),
+        ("admission.k8s.io/v1", "AdmissionReview")
+    );
+    let response = answer.response.unwrap();
+    assert_eq!(response.uid, "705ab4f5");
+    assert_eq!(response.allowed, response.result.message.is_empty(), "{response:?}");
+    let refusal = (!response.allowed).then_some(response.result.message);
+    assert_eq!(refusal.is_some(), response.result.code == 422);
+    (refusal, response.warnings.unwrap_or_default())
+}
+
+fn created(kind: &str, spec: Value, known: &Known) -> (Option<String>, Vec<String>) {
+    said(&asked("CREATE", kind, object(kind, "x", spec), Value::Null), known)
+}
+
+fn job(more: Value) -> Value {
+    let mut spec = json!({"template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec
+}
+
+#[test]
+fn each_kind_is_accepted_and_refused_with_every_problem_and_its_field() {
+    for (kind, good, bad, fields) in [
+        (
+            "HTCJob",
+            job(json!({})),
+            job(json!({"requirements": "1 +", "rank": ")", "attributes": {"ProcId": "1"}})),
+            &["spec.requirements: ", "spec.rank: ", "spec.attributes[ProcId]: "][..],
+        ),
+        (
+            "SubmitPolicy",
+            json!({"config": "JOB_DEFAULT_REQUESTMEMORY = 512"}),
+            json!({"config": "JOB_DEFAULT_REQUESTMEMORY = (\n"}),
+            &["spec.config: "],
+        ),
+        (
+            "NodePolicy",
+            json!({"start": "true"}),
+            json!({"start": "(", "slotWeight": "*"}),
+            &["spec.start: ", "spec.slotWeight: "],
+        ),
+        (
+            "Negotiator",
+            json!({"intervalSeconds": 60}),
+            json!({"slotConstraint": "a b", "preJobRank": "="}),
+            &["spec.slotConstraint: ", "spec.preJobRank: "],
+        ),
+        ("GroupQuota", json!({"quota": 3}), json!({"group": "a b", "quota": 3}), &["spec.group: "]),
+        ("ConcurrencyLimit", json!({"limit": 3}), json!({"name": "a.b.c"}), &["spec.name: ", "spec.limit: "]),
+        (
+            "Submitter",
+            json!({"priorityFactor": 10}),
+            json!({"priorityFactor": "x"}),
+            &["the object cannot be read: "],
+        ),
+        (
+            "DrainRequest",
+            json!({"node": "n1"}),
+            json!({"node": "n1", "check": "(", "start": ")"}),
+            &["spec.check: ", "spec.start: "],
+        ),
+    ] {
+        for known in [Known::nothing(), Known::all(&[], &[], &[], &[])] {
+            assert_eq!(created(kind, good.clone(), &known), (None, Vec::new()), "{kind}");
+            let (refusal, warnings) = created(kind, bad.clone(), &known);
+            let refusal = refusal.unwrap_or_else(|| panic!("{kind} was accepted"));
+            for field in fields {
+                assert!(refusal.contains(field), "{kind}: {field:?} is not in {refusal}");
+            }
+            assert_eq!(warnings, Vec::<String>::new(), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn an_object_that_is_wrong_can_be_finished_and_deleted() {
+    let known = Known::nothing();
+    let bad = |labels: Value| {
+        let mut bad = object("HTCJob", "x", job(json!({"rank": ")"})));
+        bad["metadata"].as_object_mut().unwrap().extend(labels.as_object().unwrap().clone());
+        bad
+    };
+    let (old, good) = (bad(json!({})), object("HTCJob", "x", job(json!({}))));
+    let leaving = bad(json!({"deletionTimestamp": "2026-11-25T00:00:00Z", "finalizers": []}));
+    let mut status = asked("UPDATE", "HTCJob", old.clone(), good.clone());
+    status["request"]["subResource"] = json!("status");
+    let mut foreign = asked("CREATE", "HTCJob", old.clone(), Value::Null);
+    foreign["request"]["kind"]["group"] = json!("example.com");
+    for (what, asked, allowed) in [
+        ("as it was", asked("UPDATE", "HTCJob", old.clone(), old.clone()), true),
+        ("a label", asked("UPDATE", "HTCJob", bad(json!({"labels": {"a": "b"}})), old.clone()), true),
+        ("a finalizer", asked("UPDATE", "HTCJob", bad(json!({"finalizers": ["a/b"]})), old.clone()), true),
+        ("its end", asked("UPDATE", "HTCJob", leaving, good.clone()), true),
+        ("its status", status, true),
+        ("a deletion", asked("DELETE", "HTCJob", Value::Null, old.clone()), true),
+        ("a connection", asked("CONNECT", "HTCJob", old.clone(), Value::Null), true),
+        ("another group's", foreign, true),
+        ("a correction", asked("UPDATE", "HTCJob", good.clone(), old.clone()), true),
+        ("a mistake", asked("UPDATE", "HTCJob", old.clone(), good.clone()), false),
+        (
+            "another mistake",
+            asked("UPDATE", "HTCJob", object("HTCJob", "x", job(json!({"rank": "("}))), old),
+            false,
+        ),
+    ] {
+        assert_eq!(said(&asked, &known).0.is_none(), allowed, "{what}");
+    }
+}
+
+#[test]
+fn what_a_job_says_in_vain_is_a_short_warning() {
+    let spec = job(json!({"requirements": "TARGET.Memroy > 100", "attributes": {"periodicRemove": "true"}}));
+    let (refusal, told) = created("HTCJob", spec, &Known::nothing());
+    assert_eq!((refusal, told.len()), (None, 2), "{told:?}");
+    assert!(told.iter().any(|warning| warning.contains("did you mean Memory?")), "{told:?}");
+    let long = "x\n".repeat(200);
+    assert_eq!(line(&long).chars().count(), WARNING);
+    assert!(!line(&long).contains('\n') && line(&long).ends_with("..."));
+    let many = vec![Problem { reason: "R", field: "f".to_owned(), message: "m".to_owned() }; 20];
+    let told = warnings(&many).unwrap();
+    assert_eq!((told.len(), told[15].as_str()), (16, "5 more warnings are in the object's conditions"));
+}
+
+#[test]
+fn a_job_may_charge_a_group_that_is_open_to_its_namespace() {
+    let groups = [
+        of("GroupQuota", "physics", json!({"quota": 3, "owners": ["alice"]})),
+        of("GroupQuota", "chemistry", json!({"quota": 3, "owners": ["bob"]})),
+    ];
+    let known = Known::all(&groups, &[], &[], &[]);
+    let charge =
+        |group: &str, known: &Known| created("HTCJob", job(json!({"accountingGroup": group})), known);
+    assert_eq!(charge("physics", &known), (None, Vec::new()));
+    let refusal = charge("chemistry", &known).0.unwrap();
+    assert!(
+        refusal.starts_with("spec.accountingGroup: alice may not charge the group chemistry"),
+        "{refusal}"
+    );
+    // The group may be created next, or is just not known here yet.
+    let (refusal, warnings) = charge("biology", &known);
+    assert!(refusal.is_none() && warnings.len() == 1 && warnings[0].contains("biology"), "{warnings:?}");
+    assert_eq!(charge("biology", &Known::nothing()), (None, Vec::new()));
+}
+
+#[test]
+fn the_tree_of_groups_is_judged_as_it_would_be() {
+    let groups = [
+        of("GroupQuota", "physics", json!({"quota": 3})),
+        of("GroupQuota", "physics.higgs", json!({"quota": 1})),
+        of("GroupQuota", "lost.child", json!({"quota": 1})),
+    ];
+    let known = Known::all(&groups, &[], &[], &[]);
+    let named = |name: &str, group: &str| {
+        said(
+            &asked(
+                "CREATE",
+                "GroupQuota",
+                object("GroupQuota", name, json!({"group": group, "quota": 1})),
+                Value::Null,
+            ),
+            &known,
+        )
+    };
+    assert_eq!(named("new", "physics.atlas"), (None, Vec::new()));
+    // What was refused before is not this object's doing.
+    assert_eq!(named("lost", "lost"), (None, Vec::new()));
+    assert!(named("zz", "Physics").0.unwrap().contains("there is already a group"));
+    // The object that is the first by name wins the name: the other would not count.
+    assert!(named("aa", "physics").0.unwrap().contains("the GroupQuota physics would not count"));
+    let (refusal, warnings) = named("new", "geo.core");
+    assert!(refusal.is_none() && warnings[0].contains("its parent \"geo\""), "{warnings:?}");
+    // A group that is renamed leaves its children without a parent.
+    let renamed = asked(
+        "UPDATE",
+        "GroupQuota",
+        object("GroupQuota", "physics", json!({"group": "physik", "quota": 3})),
+        object("GroupQuota", "physics", json!({"quota": 3})),
+    );
+    let (refusal, warnings) = said(&renamed, &known);
+    assert!(
+        refusal.is_none() && warnings[0].contains("the GroupQuota physics.higgs would not count"),
+        "{warnings:?}"
+    );
+    let both = created("GroupQuota", json!({"quota": 1, "dynamicQuota": 0.5}), &known);
+    assert!(both.0.is_none() && both.1[0].starts_with("spec.dynamicQuota: has no effect"), "{both:?}");
+}
+
+#[test]
+fn objects_of_which_one_counts_are_accepted_with_a_warning() {
+    let limits = [of("ConcurrencyLimit", "a", json!({"name": "xsw", "limit": 3}))];
+    let policies = [of("SubmitPolicy", "y", json!({}))];
+    let negotiators = [of("Negotiator", "cpu", json!({}))];
+    let known = Known::all(&[], &limits, &policies, &negotiators);
+    let only = |kind: &str, name: &str, spec: Value| {
+        let (refusal, mut warnings) =
+            said(&asked("CREATE", kind, object(kind, name, spec), Value::Null), &known);
+        assert_eq!(refusal, None, "{kind} {name}");
+        assert!(warnings.len() < 2, "{warnings:?}");
+        warnings.pop().unwrap_or_default()
+    };
+    assert!(only("ConcurrencyLimit", "b", json!({"name": "XSW", "limit": 5})).contains("the smaller counts"));
+    assert_eq!(only("ConcurrencyLimit", "b", json!({"limit": 5})), "");
+    assert!(only("SubmitPolicy", "z", json!({})).contains("the SubmitPolicy y is in force"));
+    assert!(only("SubmitPolicy", "x", json!({})).contains("SubmitPolicy y is no longer in force"));
+    assert_eq!(only("SubmitPolicy", "y", json!({})), "");
+    let correction = |with: &str| json!({"correction": {"id": "1", "negotiator": with, "realPriority": 1.0}});
+    assert!(only("Submitter", "alice", correction("gpu")).contains("there is no Negotiator gpu"));
+    assert_eq!(only("Submitter", "alice", correction("cpu")), "");
+}
+
+#[test]
+fn a_body_that_is_no_review_is_an_error_that_says_why() {
+    for (body, why) in [
+        (&b""[..], "not an AdmissionReview"),
+        (b"null", "not an AdmissionReview"),
+        (b"[]", "not an AdmissionReview"),
+        (b"\xff\xfe", "not an AdmissionReview"),
+        (br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#, "no request"),
+        (br#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}"#, "v1beta1"),
+        (br#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#, "v1 Pod"),
+        (
+            br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":1}}"#,
+            "not an AdmissionReview",
+        ),
+    ] {
+        let error = read(body).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(read("[".repeat(100_000).as_bytes()).is_err(), "nested deeper than any object");
+}
+
+/// JSON such as a hostile client could send as a spec.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,20}".prop_map(Value::from),
+    ];
+    let key = prop_oneof![
+        Just("spec"),
+        Just("requirements"),
+        Just("config"),
+        Just("template"),
+        Just("containers"),
+        Just("attributes"),
+        Just("requests"),
+        Just("memory"),
+        Just("group"),
+        Just("quota"),
+        Just("name"),
+        Just("count"),
+        Just("metadata"),
+    ];
+    leaf.prop_recursive(4, 32, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((key.clone(), inner), 0..6)
+                .prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+const KINDS: [&str; 8] = [
+    "HTCJob",
+    "SubmitPolicy",
+    "NodePolicy",
+    "Negotiator",
+    "GroupQuota",
+    "ConcurrencyLimit",
+    "Submitter",
+    "DrainRequest",
+];
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(asked) = read(&body) {
+            review(&asked, &Known::nothing());
+        }
+    }
+
+    #[test]
+    fn no_object_panics_and_every_request_is_answered(kind in 0..KINDS.len(), new in any_json(), old in any_json(), whole in any::<bool>()) {
+        let kind = KINDS[kind];
+        let new = if whole { new } else { object(kind, "x", new) };
+        let body = serde_json::to_vec(&asked("UPDATE", kind, new, old)).unwrap();
+        if let Ok(asked) = read(&body) {
+            for known in [Known::nothing(), Known::all(&[], &[], &[], &[])] {
+                let response = review(&asked, &known).response.unwrap();
+                prop_assert_eq!(&response.uid, "705ab4f5");
+                prop_assert!(response.allowed || !response.result.message.is_empty());
+                prop_assert!(response.warnings.iter().flatten().all(|warning| warning.chars().count() <= WARNING));
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Reviews over real TLS on the loopback, by a client that knows the authority alone.
+
+use std::io::{Read, Write};
+use std::net::Ipv4Addr;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::certificate::{Certificate, make, names, provider};
+
+fn fresh() -> Certificate {
+    let now = Duration::from_secs(controller::Clock::start().now().secs().cast_unsigned());
+    make(&names("slotwright-webhook", "slotwright-system"), UnixTime::since_unix_epoch(now), None).unwrap()
+}
+
+struct Server {
+    port: u16,
+    certificate: watch::Sender<Option<Arc<ServerConfig>>>,
+    _known: watch::Sender<Arc<Known>>,
+    _serving: JoinSet<()>,
+}
+
+async fn start() -> Server {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (known, now_known) = watch::channel(Arc::new(Known::nothing()));
+    let (certificate, in_use) = watch::channel(None);
+    let mut serving = JoinSet::new();
+    serving.spawn(serve(listener, Serving { known: now_known, certificate: in_use }));
+    Server { port, certificate, _known: known, _serving: serving }
+}
+
+/// Posts a body as the API server does. The answer is the status and the body; an error is that of TLS.
+async fn post_to(
+    server: &Server,
+    authorities: &str,
+    path: &str,
+    body: &[u8],
+) -> std::io::Result<(String, String)> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authorities.as_bytes()).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("slotwright-webhook.slotwright-system.svc").unwrap();
+    let client = ClientConnection::new(Arc::new(config), name).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let (port, body) = (server.port, body.to_vec());
+    tokio::task::spawn_blocking(move || {
+        let mut stream = StreamOwned::new(client, std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port))?);
+        stream.write_all(head.as_bytes())?;
+        // A server that refuses a body for its size does not read all of it.
+        let _ = stream.write_all(&body);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))
+    })
+    .await
+    .unwrap()
+}
+
+fn job(requirements: &str) -> Vec<u8> {
+    let spec = json!({"requirements": requirements, "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}});
+    let asked = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "705ab4f5", "kind": {"group": "slotwright.dev", "version": "v1alpha1", "kind": "HTCJob"},
+        "resource": {"group": "slotwright.dev", "version": "v1alpha1", "resource": "htcjobs"},
+        "name": "x", "namespace": "alice", "operation": "CREATE", "userInfo": {"username": "alice"}, "dryRun": true,
+        "object": {"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "x"}, "spec": spec}}});
+    serde_json::to_vec(&asked).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_that_trusts_the_authority_alone_is_answered() {
+    let (server, certificate) = (start().await, fresh());
+    server.certificate.send_replace(Some(certificate.server().unwrap()));
+    let ask = |body: Vec<u8>| {
+        let (server, authorities) = (&server, &certificate.authorities);
+        async move {
+            let (status, body) = post_to(server, authorities, "/validate", &body).await.unwrap();
+            assert_eq!(status, "HTTP/1.1 200 OK", "{body}");
+            serde_json::from_str::<Value>(&body).unwrap()["response"].clone()
+        }
+    };
+    let refused = ask(job("1 +")).await;
+    assert_eq!(
+        (&refused["uid"], &refused["allowed"], &refused["status"]["code"]),
+        (&json!("705ab4f5"), &json!(false), &json!(422))
+    );
+    assert!(refused["status"]["message"].as_str().unwrap().starts_with("spec.requirements: "), "{refused}");
+    let warned = ask(job("Memroy > 1")).await;
+    assert_eq!((&warned["allowed"], warned["warnings"].as_array().map(Vec::len)), (&json!(true), Some(1)));
+    assert_eq!(ask(job("Memory > 1")).await["warnings"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_an_error_of_http() {
+    let (server, certificate) = (start().await, fresh());
+    server.certificate.send_replace(Some(certificate.server().unwrap()));
+    for (path, body, status) in [
+        ("/validate", b"{}".to_vec(), "400"),
+        ("/validate", Vec::new(), "400"),
+        ("/validate", vec![b' '; MOST_BYTES + 1], "413"),
+        ("/other", job("true"), "404"),
+    ] {
+        let (answer, _) = post_to(&server, &certificate.authorities, path, &body).await.unwrap();
+        assert!(answer.contains(status), "{path} with {} bytes: {answer}", body.len());
+    }
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_served_at_once_and_none_is_served_before_there_is_one() {
+    let (server, first, second) = (start().await, fresh(), fresh());
+    assert!(post_to(&server, &first.authorities, "/validate", b"{}").await.is_err());
+    server.certificate.send_replace(Some(first.server().unwrap()));
+    assert!(post_to(&server, &first.authorities, "/validate", b"{}").await.is_ok());
+    assert!(post_to(&server, &second.authorities, "/validate", b"{}").await.is_err(), "another's authority");
+    server.certificate.send_replace(Some(second.server().unwrap()));
+    assert!(post_to(&server, &second.authorities, "/validate", b"{}").await.is_ok());
+}
