@@ -470,7 +470,7 @@ fn bindings_name_the_account_that_runs() {
         assert_eq!((&subject["name"], &subject["namespace"]), (&"pool-operator".into(), &"hpc".into()));
         count += 1;
     }
-    assert_eq!(count, 3);
+    assert_eq!(count, 5);
 }
 
 // --- the pod -------------------------------------------------------------------------------------------------------
