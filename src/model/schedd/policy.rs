@@ -47,14 +47,14 @@ mod tests {
 
     #[test]
     fn what_is_not_acted_on_is_said_so() {
-        let text = "START = TARGET.x\nSUBMIT_REQUIREMENT_NAMES = A\nJOB_DEFAULT_REQUESTMEMRY = 1\n";
+        let text = "START = TARGET.x\nSYSTEM_PERIODIC_HOLD = False\nJOB_DEFAULT_REQUESTMEMRY = 1\n";
         assert_eq!(
             told(text),
             (
                 true,
                 vec![
                     "line 1, column 1: START has no effect here; say it in spec.config of a NodePolicy".to_owned(),
-                    "line 2, column 1: SUBMIT_REQUIREMENT_NAMES is understood, but nothing acts on it yet".to_owned(),
+                    "line 2, column 1: SYSTEM_PERIODIC_HOLD is understood, but nothing acts on it yet".to_owned(),
                     "line 3, column 1: nothing reads JOB_DEFAULT_REQUESTMEMRY: did you mean JOB_DEFAULT_REQUESTMEMORY?"
                         .to_owned(),
                 ]
