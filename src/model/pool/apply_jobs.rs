@@ -125,7 +125,8 @@ impl Pool {
     /// leader would charge another group otherwise, or make other pods.
     fn note_policy_record(&mut self, uid: &JobUid, recorded: Option<&Transformed>) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
-        let right = job.transformed.is_empty() || recorded == Some(&*job.transformed);
+        let right = job.transformed.is_empty()
+            || recorded.is_some_and(|recorded| job.transformed.is_recorded_as(recorded));
         if !std::mem::replace(&mut job.policy_recorded, right) && right {
             self.changed(Change::SpecInForce);
         }

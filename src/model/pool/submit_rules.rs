@@ -251,6 +251,13 @@ impl Transformed {
         &self.removed
     }
 
+    /// Whether a record that was read is the record of these changes. The texts are compared: the order of attributes, and how an
+    /// expression was put together, are not in a record.
+    pub fn is_recorded_as(&self, record: &Self) -> bool {
+        (&self.names, &self.removed) == (&record.names, &record.removed)
+            && self.attributes() == record.attributes()
+    }
+
     /// Reads a record. `None` if one of the attributes is no expression.
     pub fn recall(
         names: Vec<String>,
@@ -302,5 +309,23 @@ impl Default for SubmitRules {
     fn default() -> Self {
         let reading = condor_config::Reader::new(condor_config::Host::none()).subsystem("SCHEDD").read(&[]);
         Self::new("", &Arc::new(reading.config), Maps::default(), &mut Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job whose record is not recognized would never start.
+    #[test]
+    fn a_record_is_recognized_whatever_the_case_and_shape_of_what_was_set() {
+        let set =
+            [("beta", "(1 + (2))"), ("Alpha", "1.5E3 =?= TARGET.x"), ("zeta", "{ 1,\"a\" }"), ("Eta", "-1")];
+        let set = set.map(|(name, text)| (name.to_owned(), Expr::parse(text).unwrap())).to_vec();
+        let made = Transformed { names: vec!["T".into()], set, removed: vec!["Gone".into()] };
+        let read = Transformed::recall(made.names.clone(), &made.attributes(), made.removed.clone()).unwrap();
+        assert!(made.is_recorded_as(&read));
+        let other = Transformed { removed: Vec::new(), ..read };
+        assert!(!made.is_recorded_as(&other));
     }
 }
