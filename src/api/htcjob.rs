@@ -228,6 +228,10 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 16))]
     pub defaults: BTreeMap<String, String>,
+    /// Whose the job is, if the SubmitPolicy asked who created the job when the operator first saw the job; else unset, and the
+    /// job is its namespace's. This is the record: it stays, whatever happens to the SubmitPolicy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// What the SubmitPolicy's transforms made of the spec when the operator accepted it. This is the record: it stays,
     /// whatever happens to the SubmitPolicy, until the spec is edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]

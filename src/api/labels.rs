@@ -19,6 +19,9 @@ pub const BACKFILL_TEMPLATE: &str = "slotwright.dev/backfill-template";
 pub const BACKFILL_PRIORITY: &str = "slotwright-backfill";
 /// On a Slot and a `PartitionableSlot`: the node that it was carved from.
 pub const NODE: &str = "slotwright.dev/node";
+/// On an HTCJob, as annotation: who created it, sealed by the admission webhook. Nobody else can write a value that the operator
+/// believes.
+pub const SUBMITTED_BY: &str = "slotwright.dev/submitted-by";
 /// On a pod, as annotation: the id of the claim under which it was activated.
 pub const CLAIM: &str = "slotwright.dev/claim";
 /// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.

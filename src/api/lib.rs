@@ -38,7 +38,7 @@ pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeRep
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use rejections::{FailedClauseStatus, RejectionStatus, RequirementsOf};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};
-pub use submit_policy::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
+pub use submit_policy::{JobOwner, OwnerSource, SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
 pub use submitter::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

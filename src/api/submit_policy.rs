@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
@@ -51,6 +52,42 @@ pub struct SubmitPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub config: Option<String>,
+    /// Whose a job is: whom its usage is charged to, and who must be named in a GroupQuota's owners. Unset means the job's
+    /// namespace. A job's owner is decided when the operator first sees the job, and stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<JobOwner>,
+}
+
+/// How the owner of a job is found. User and Group need the admission webhook, which seals into each new job who created it. A
+/// job whose owner cannot be found is charged to its namespace, by the owner namespace:NAME, and its condition FullyApplied
+/// says why.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobOwner {
+    /// What the owner is made of: the job's Namespace, the User who created the job, or a Group of this user.
+    pub from: OwnerSource,
+    /// With from: Group, a pattern for the name of a group, such as owner:*. The first group that is like the pattern counts, and
+    /// the part that the * stands for is the owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub group: Option<String>,
+    /// A user map of the config text (SCHEDD_CLASSAD_USER_MAP_NAMES), which gives the owner of the user or of the group's part; the
+    /// first if the map gives several. Without a map the name itself is the owner, which may have letters, digits, _, - and @.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub map: Option<String>,
+}
+
+/// What the owner of a job is made of.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub enum OwnerSource {
+    /// The job's namespace.
+    #[default]
+    Namespace,
+    /// The user who created the job.
+    User,
+    /// A group of the user who created the job.
+    Group,
 }
 
 /// Whether the policy is in force.

@@ -8,6 +8,9 @@ pub trait UserMaps: Debug + Send + Sync {
     /// What a map has for a user: one item, or several that are separated by commas. `None` if there is no such map, or the
     /// user is not in the map. The name of a map ignores case.
     fn look_up(&self, map: &str, user: &str) -> Option<String>;
+
+    /// Whether there is a map of this name, in upper or lower case.
+    fn has(&self, map: &str) -> bool;
 }
 
 /// The maps of an [`Env`](super::Env). Without maps no user is in one.
@@ -20,8 +23,14 @@ impl Maps {
         Self(Some(maps))
     }
 
-    pub(crate) fn look_up(&self, map: &str, user: &str) -> Option<String> {
+    /// What a map has for a user, as [`UserMaps::look_up`] says.
+    pub fn look_up(&self, map: &str, user: &str) -> Option<String> {
         self.0.as_ref()?.look_up(map, user)
+    }
+
+    /// Whether there is a map of this name, in upper or lower case.
+    pub fn has(&self, map: &str) -> bool {
+        self.0.as_ref().is_some_and(|maps| maps.has(map))
     }
 }
 

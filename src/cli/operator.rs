@@ -8,7 +8,10 @@ use kube::Config;
 use kube::config::Kubeconfig;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+use controller::seal::{Key, Seals};
 
 /// Run the operator on the cluster that the kubeconfig names, or that its pod runs in.
 #[derive(Args, Debug)]
@@ -34,10 +37,11 @@ pub struct OperatorArgs {
     /// The Service by which the API server reaches the webhook: the certificate is for its name.
     #[arg(long, value_name = "NAME", default_value = "slotwright-webhook", requires = "webhook_port")]
     webhook_service: String,
-    /// The Secret that keeps the webhook's certificate for all replicas.
+    /// The Secret that keeps the webhook's certificate, and the key of its seals, for all replicas.
     #[arg(long, value_name = "NAME", default_value = "slotwright-webhook-cert", requires = "webhook_port")]
     webhook_secret: String,
-    /// The ValidatingWebhookConfiguration into which the certificate's authority is written.
+    /// The name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration into which the certificate's
+    /// authority is written.
     #[arg(long, value_name = "NAME", default_value = "slotwright", requires = "webhook_port")]
     webhook_configuration: String,
     /// This operator's name in the Lease and in events [default: made of host, process and time].
@@ -96,10 +100,12 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         tracing::info!(target: "slotwright", "stopping: writes under way are finished and the lease is released");
         asked.cancel();
     });
-    let webhook = serve_webhook(&config, webhook)?;
+    let (key, sealed_by) = watch::channel(None);
+    let seals = if webhook.is_some() { Seals::by(sealed_by) } else { Seals::default() };
+    let webhook = serve_webhook(&config, webhook, key)?;
     tokio::select! {
         biased;
-        ended = controller::run(config, options, stop) => ended?,
+        ended = controller::run(config, options, seals, stop) => ended?,
         ended = webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
     }
     Ok(ExitCode::SUCCESS)
@@ -121,10 +127,11 @@ fn webhook_options(args: &OperatorArgs) -> Option<webhook::Options> {
 fn serve_webhook(
     config: &Config,
     options: Option<webhook::Options>,
+    key: watch::Sender<Option<Key>>,
 ) -> Result<impl Future<Output = std::io::Result<()>> + use<>, Error> {
     let webhook = options.map(|options| {
         let client = controller::client(config.clone())?;
-        Ok::<_, Error>(webhook::run(client, controller::Clock::start(), options))
+        Ok::<_, Error>(webhook::run(client, controller::Clock::start(), options, key))
     });
     let webhook = webhook.transpose()?;
     Ok(async move {

@@ -68,6 +68,10 @@ impl UserMaps for Maps {
     fn look_up(&self, map: &str, user: &str) -> Option<String> {
         self.get(map)?.of(user)
     }
+
+    fn has(&self, map: &str) -> bool {
+        self.get(map).is_some()
+    }
 }
 
 fn map_of(config: &Config, name: &str, findings: &mut Vec<Diagnostic>) -> Option<UserMap> {

@@ -15,6 +15,7 @@ use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
 use super::leader::HighestCluster;
 use super::publisher::Publisher;
+use super::seal::Seals;
 use super::writer::{Reply, Task, Writer};
 use super::{Clock, Cycles};
 use model::decide::{self, Negotiation};
@@ -44,6 +45,7 @@ pub struct Engine {
     /// When the deciders want to look again.
     next: Option<Time>,
     cycles: Cycles,
+    seals: Seals,
     /// The cycle that is under way: it ends with the engine.
     thinking: JoinSet<(Arc<Negotiation>, Matches)>,
 }
@@ -54,7 +56,7 @@ impl Engine {
         writer: Writer,
         (health, highest): (Arc<Health>, HighestCluster),
         clock: Clock,
-        cycles: Cycles,
+        (cycles, seals): (Cycles, Seals),
     ) -> Self {
         let mut pool = Pool::default();
         pool.apply(Event::ClustersGiven(highest.get()), clock.now());
@@ -75,6 +77,7 @@ impl Engine {
             awaited: kinds::ALL.iter().filter(|kind| kind.awaited).map(|kind| kind.kind).collect(),
             next: None,
             cycles,
+            seals,
             thinking: JoinSet::new(),
         }
     }
@@ -138,6 +141,10 @@ impl Engine {
         for news in sighting.news {
             match news {
                 News::Event(event) => self.event(sighting.stage, *event),
+                News::Job(mut job, seal) => {
+                    job.requester = seal.and_then(|seal| self.seals.opened(&seal, &job));
+                    self.event(sighting.stage, Event::Job(*job));
+                }
                 News::PodSeen(pod, claim) => self.writer.pod_seen(&pod, &claim),
                 News::Template(job, template) => self.cache.keep_template(job, template),
                 News::Stale(document) => self.publisher.mark([document]),

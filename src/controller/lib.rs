@@ -16,6 +16,7 @@ mod progress;
 pub mod proxy;
 mod publisher;
 pub mod render;
+pub mod seal;
 pub mod serving;
 mod surroundings;
 mod watch;
@@ -37,6 +38,7 @@ use self::engine::Engine;
 use self::health::Health;
 use self::leader::{Election, HighestCluster};
 use self::mark::Taken;
+use self::seal::Seals;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
 use self::watch::Watching;
 use self::writer::{Context, Writer};
@@ -85,13 +87,19 @@ const LEASE: &str = "slotwright-operator";
 /// The most changes that wait for the engine. A watch that has one more waits itself.
 const AHEAD: usize = 4096;
 
-/// Runs the operator until `stop`, on the cluster that `config` names.
+/// Runs the operator until `stop`, on the cluster that `config` names. Who created a job is believed if one of `seals` says so.
 ///
 /// # Errors
 /// When there is no client, an address cannot be bound, the leadership was lost, or the pool is
 /// another operator's.
-pub async fn run(config: Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
-    run_in(Surroundings::of_a_process(client(config)?), options, stop).await
+pub async fn run(
+    config: Config,
+    options: Options,
+    seals: Seals,
+    stop: CancellationToken,
+) -> Result<(), Error> {
+    let surroundings = Surroundings { seals, ..Surroundings::of_a_process(client(config)?) };
+    run_in(surroundings, options, stop).await
 }
 
 /// Runs the operator until `stop`, in these surroundings. If the future is dropped, all tasks of the operator end.
@@ -205,7 +213,9 @@ async fn lead(
     (health, highest): (Arc<Health>, HighestCluster),
     stop: CancellationToken,
 ) {
-    let Surroundings { client, clock, cycles, chance } = surroundings;
+    let Surroundings { client, clock, cycles, chance, seals } = surroundings;
+    // Jobs are told the pool with their creators: the key has to be there before the first of them.
+    seals.wait().await;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
@@ -220,7 +230,7 @@ async fn lead(
     let writer = Writer::new(Context::new(client, clock, &options.identity));
     tokio::select! {
         biased;
-        () = Engine::new(writer, (health, highest), clock, cycles).run(seen, stop) => {}
+        () = Engine::new(writer, (health, highest), clock, (cycles, seals)).run(seen, stop) => {}
         Some(Err(fault)) = watches.join_next() => {
             // A fault of the operator's own ends the operator: without the watch it would be blind for that kind.
             if let Ok(panic) = fault.try_into_panic() {

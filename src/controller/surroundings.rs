@@ -11,6 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::time::Instant;
 
+use super::seal::Seals;
+
 use model::decide::Negotiation;
 use model::negotiator::{self, Outcome, Ready, Stopwatch};
 use model::pool::{NegotiatorId, Time};
@@ -26,6 +28,8 @@ pub struct Surroundings {
     pub cycles: Cycles,
     /// The seed of the random part of pauses, so that operators do not call the API server in step.
     pub chance: u64,
+    /// The key by which the admission webhook seals into a job who created the job.
+    pub seals: Seals,
 }
 
 impl Surroundings {
@@ -33,7 +37,13 @@ impl Surroundings {
     /// random seed.
     pub fn of_a_process(client: Client) -> Self {
         let chance = RandomState::new().hash_one(0_u8);
-        Self { client, clock: Clock::start(), cycles: Cycles::on_other_threads(), chance }
+        Self {
+            client,
+            clock: Clock::start(),
+            cycles: Cycles::on_other_threads(),
+            chance,
+            seals: Seals::default(),
+        }
     }
 }
 

@@ -238,6 +238,8 @@ impl<'s> World<'s> {
         job.facts.failed.clone_from(&queued.failed);
         job.facts.cluster = Some(queued.cluster);
         job.facts.transformed = Some(Arc::clone(&queued.transformed));
+        job.facts.owner.clone_from(&queued.owner);
+        job.facts.seen_before = true;
         // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.
         job.facts.removing |= queued.is_complete();
         pool.apply(Event::Job(job.facts.clone()), now);
@@ -262,7 +264,6 @@ impl<'s> World<'s> {
             Err(problems) => return self.books.refused(&submission.name, &problems),
         };
         self.submitted += 1;
-        let owner = submission.owner.as_str().into();
         let uid: JobUid = format!("job-{}", self.submitted).into();
         let key =
             JobKey { uid: uid.clone(), namespace: submission.namespace.into(), name: submission.name.into() };
@@ -271,7 +272,9 @@ impl<'s> World<'s> {
             key,
             generation: 1,
             submitted: now,
-            owner,
+            owner: None,
+            requester: None,
+            seen_before: false,
             spec: Ok(Arc::new(said)),
             warnings: Vec::new(),
             removing: false,

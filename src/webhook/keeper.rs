@@ -1,26 +1,32 @@
-//! Keeps the certificate in a Secret, so that all replicas serve the same, and its authority in the webhook's
-//! configuration, so that the API server believes the replicas.
+//! Keeps the certificate and the key of seals in a Secret, so that all replicas have the same, and the certificate's authority in the
+//! webhook's configurations, so that the API server believes the replicas.
 //!
 //! Each replica does the same, and needs no leader: whoever writes the Secret first wins, and the others take what was
 //! written. A certificate is served only after its authority is in the configuration.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
+use ring::rand::{SecureRandom, SystemRandom};
 use rustls::pki_types::UnixTime;
 use rustls::server::ServerConfig;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use controller::Clock;
+use controller::seal::{KEY_BYTES, Key};
 
 use crate::Options;
 use crate::certificate::{Certificate, Unusable, make, names};
@@ -32,10 +38,11 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// How long a call may take.
 const CALL_WITHIN: Duration = Duration::from_secs(10);
 
-/// The keys of the Secret: those of a Secret of the type `kubernetes.io/tls`, and the authorities.
+/// The keys of the Secret: those of a Secret of the type `kubernetes.io/tls`, the authorities, and the key of seals.
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const AUTHORITIES: &str = "ca.crt";
+const SEAL: &str = "seal.key";
 
 /// Why there is no certificate to serve at present.
 #[derive(Debug, Error)]
@@ -46,19 +53,26 @@ enum Failed {
     Late(String),
     #[error(transparent)]
     Certificate(#[from] Unusable),
+    #[error(
+        "there is neither a ValidatingWebhookConfiguration nor a MutatingWebhookConfiguration {0}; apply the chart's"
+    )]
+    NoConfiguration(String),
+    #[error("the machine has no randomness for a key")]
+    NoRandomness,
 }
 
-/// Keeps a certificate in use, without end. Whatever fails is logged and tried again; the certificate that is in use stays
-/// in use.
+/// Keeps a certificate and a key in use, without end. Whatever fails is logged and tried again; what is in use stays in use.
 pub(crate) async fn keep(
     client: Client,
     clock: Clock,
     options: Options,
-    out: watch::Sender<Option<Arc<ServerConfig>>>,
+    (out, key): (watch::Sender<Option<Arc<ServerConfig>>>, watch::Sender<Option<Key>>),
 ) {
     let keeper = Keeper {
         secrets: Api::namespaced(client.clone(), &options.namespace),
-        configurations: Api::all(client),
+        validating: Api::all(client.clone()),
+        mutating: Api::all(client),
+        key,
         names: names(&options.service, &options.namespace),
         options,
     };
@@ -90,7 +104,9 @@ pub(crate) async fn keep(
 
 struct Keeper {
     secrets: Api<Secret>,
-    configurations: Api<ValidatingWebhookConfiguration>,
+    validating: Api<ValidatingWebhookConfiguration>,
+    mutating: Api<MutatingWebhookConfiguration>,
+    key: watch::Sender<Option<Key>>,
     names: Vec<String>,
     options: Options,
 }
@@ -108,18 +124,26 @@ impl Keeper {
         ));
         let name = &self.options.secret;
         let found = call(format!("Secret {name}"), self.secrets.get_opt(name)).await?;
-        let stored = found.as_ref().and_then(|secret| stored(secret.data.as_ref()?));
+        let data = found.as_ref().and_then(|secret| secret.data.as_ref());
+        let stored = data.and_then(stored);
         let why = stored.as_ref().map(|stored| stored.due(&self.names, now));
+        let (old_key, new_key) = (data.and_then(seal_key), new_key()?);
         let certificate = match (stored, why) {
-            (Some(stored), Some(None)) => stored,
+            (Some(stored), Some(None)) if old_key.is_some() => stored,
+            (Some(stored), Some(None)) => {
+                tracing::info!(secret = name, "a key for seals is made");
+                self.store(found, &stored, &new_key).await?;
+                stored
+            }
             (before, why) => {
                 let why = why.flatten().map_or_else(|| "there is none".to_owned(), |why| why.to_string());
                 tracing::info!(secret = name, why, "a certificate for the admission webhook is made");
                 let made = make(&self.names, now, before.as_ref())?;
-                self.store(found, &made).await?;
+                self.store(found, &made, old_key.as_ref().unwrap_or(&new_key)).await?;
                 made
             }
         };
+        self.publish(&old_key.unwrap_or(new_key));
         self.announce(&certificate.authorities).await?;
         if served == Some(&certificate) {
             return Ok(None);
@@ -128,14 +152,25 @@ impl Keeper {
         Ok(Some((certificate, config)))
     }
 
+    /// Hands the key to those who seal and open, unless they have it.
+    fn publish(&self, bytes: &ByteString) {
+        let made = Key::new(&bytes.0);
+        self.key.send_if_modified(|key| {
+            let other = *key != made;
+            *key = made;
+            other
+        });
+    }
+
     /// Writes the Secret. Fails if another replica has written it since; the next turn then takes what is there.
-    async fn store(&self, found: Option<Secret>, made: &Certificate) -> Result<(), Failed> {
+    async fn store(&self, found: Option<Secret>, made: &Certificate, key: &ByteString) -> Result<(), Failed> {
         let name = &self.options.secret;
         let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
         let data = BTreeMap::from([
             (CERTIFICATE.to_owned(), bytes(&made.certificate)),
             (KEY.to_owned(), bytes(&made.key)),
             (AUTHORITIES.to_owned(), bytes(&made.authorities)),
+            (SEAL.to_owned(), key.clone()),
         ]);
         let what = format!("Secret {name}");
         if let Some(mut secret) = found {
@@ -150,28 +185,69 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes the authorities into the configuration, unless they are there. Nothing else in the configuration changes.
+    /// Writes the authorities into the configurations, unless they are there. Nothing else in a configuration changes. One of the two
+    /// configurations may be missing.
     async fn announce(&self, authorities: &str) -> Result<(), Failed> {
-        let name = &self.options.configuration;
-        let what = format!("ValidatingWebhookConfiguration {name}");
-        let found = call(what.clone(), self.configurations.get(name)).await?;
-        if let Some(patch) = bundle_patch(&found, authorities) {
-            call(what, self.configurations.patch(name, &PatchParams::default(), &Patch::Strategic(patch)))
-                .await?;
+        let validating = |found: &ValidatingWebhookConfiguration| {
+            let webhooks = found.webhooks.iter().flatten();
+            bundle_patch(webhooks.map(|webhook| (webhook.name.as_str(), &webhook.client_config)), authorities)
+        };
+        let mutating = |found: &MutatingWebhookConfiguration| {
+            let webhooks = found.webhooks.iter().flatten();
+            bundle_patch(webhooks.map(|webhook| (webhook.name.as_str(), &webhook.client_config)), authorities)
+        };
+        let found = [
+            self.announce_in(&self.validating, validating).await?,
+            self.announce_in(&self.mutating, mutating).await?,
+        ];
+        if found == [false, false] {
+            return Err(Failed::NoConfiguration(self.options.configuration.clone()));
         }
         Ok(())
     }
+
+    /// Writes what `patch` says into one configuration. Returns whether there is such a configuration.
+    async fn announce_in<K>(
+        &self,
+        configurations: &Api<K>,
+        patch: impl Fn(&K) -> Option<Value>,
+    ) -> Result<bool, Failed>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let name = &self.options.configuration;
+        let what = format!("{} {name}", K::kind(&()));
+        let Some(found) = call(what.clone(), configurations.get_opt(name)).await? else { return Ok(false) };
+        if let Some(patch) = patch(&found) {
+            call(what, configurations.patch(name, &PatchParams::default(), &Patch::Strategic(patch))).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// A new key of seals.
+fn new_key() -> Result<ByteString, Failed> {
+    let mut bytes = vec![0; KEY_BYTES];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| Failed::NoRandomness)?;
+    Ok(ByteString(bytes))
+}
+
+/// The key of seals in a Secret's data, if it can be used.
+fn seal_key(data: &BTreeMap<String, ByteString>) -> Option<ByteString> {
+    data.get(SEAL).filter(|bytes| Key::new(&bytes.0).is_some()).cloned()
 }
 
 /// A strategic merge patch that writes the authorities into each webhook of a configuration, and nothing else. `None` if
 /// they are there.
-fn bundle_patch(found: &ValidatingWebhookConfiguration, authorities: &str) -> Option<Value> {
+fn bundle_patch<'a>(
+    webhooks: impl Iterator<Item = (&'a str, &'a WebhookClientConfig)>,
+    authorities: &str,
+) -> Option<Value> {
     let bundle = ByteString(authorities.as_bytes().to_vec());
-    let webhooks = found.webhooks.iter().flatten();
-    let stale = webhooks.filter(|webhook| webhook.client_config.ca_bundle.as_ref() != Some(&bundle));
+    let stale = webhooks.filter(|(_, config)| config.ca_bundle.as_ref() != Some(&bundle));
     // The API server merges the list by the webhooks' names.
     let stale: Vec<Value> =
-        stale.map(|webhook| json!({"name": webhook.name, "clientConfig": {"caBundle": bundle}})).collect();
+        stale.map(|(name, _)| json!({"name": name, "clientConfig": {"caBundle": bundle}})).collect();
     (!stale.is_empty()).then(|| json!({"webhooks": stale}))
 }
 

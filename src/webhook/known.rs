@@ -1,7 +1,7 @@
 //! The other objects, against which an object is checked.
 
 use controller::kinds;
-use model::pool::{Event, Pool, Time};
+use model::pool::{Event, OwnerRule, Pool, Time};
 
 /// What is known of other objects: GroupQuotas, SubmitPolicies, ConcurrencyLimits and Negotiators.
 #[derive(Clone, Debug)]
@@ -9,12 +9,14 @@ pub struct Known {
     /// The pool as the operator would know it if the cluster had these objects alone.
     pool: Pool,
     complete: bool,
+    /// The rule where no policy gives one.
+    by_namespace: OwnerRule,
 }
 
 impl Known {
     /// Nothing is known of other objects: each object is checked by itself only.
     pub fn nothing() -> Self {
-        Self { pool: Pool::default(), complete: false }
+        Self { pool: Pool::default(), complete: false, by_namespace: OwnerRule::default() }
     }
 
     /// Knows these objects, and that there are no others of their kinds.
@@ -34,7 +36,7 @@ impl Known {
         for event in events.chain([Event::Synced]) {
             pool.apply(event, Time::default());
         }
-        Self { pool, complete: true }
+        Self { pool, complete: true, by_namespace: OwnerRule::default() }
     }
 
     /// Whether an object that is not known does not exist.
@@ -42,15 +44,22 @@ impl Known {
         self.complete
     }
 
+    /// How the policy in force finds the owner of a job.
+    pub(crate) fn owner_rule(&self) -> &OwnerRule {
+        self.pool.submit_config().map_or(&self.by_namespace, |config| &config.owner)
+    }
+
     /// The pool without the object under review, or with the object as it was before.
     pub(crate) fn before(&self) -> &Pool {
         &self.pool
     }
 
-    /// The pool as it would be if the object were accepted.
-    pub(crate) fn after(&self, event: Event) -> Pool {
+    /// The pool as it would be after these events.
+    pub(crate) fn after(&self, events: impl IntoIterator<Item = Event>) -> Pool {
         let mut pool = self.pool.clone();
-        pool.apply(event, Time::default());
+        for event in events {
+            pool.apply(event, Time::default());
+        }
         pool
     }
 }

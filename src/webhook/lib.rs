@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `review` | decides on one request of the API server: pure |
 //! | `verdict` | finds what is wrong with an object, by the functions that the operator's conditions are made by: pure |
+//! | `stamp` | seals into a new job who created the job: pure |
 //! | `known` | the other objects, against which an object is checked |
 //! | `watches` | keeps `known` up to date, on each replica |
 //! | `certificate` | makes certificates, and says when one has to be renewed |
@@ -17,6 +18,7 @@ mod keeper;
 mod known;
 mod review;
 mod server;
+mod stamp;
 mod verdict;
 mod watches;
 
@@ -27,11 +29,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use controller::Clock;
+use controller::seal::Key;
 
 pub use self::certificate::{Certificate, Unusable, make};
 pub use self::known::Known;
 pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
 pub use self::server::{Serving, serve};
+pub use self::stamp::stamp;
 
 /// How the webhook runs.
 #[derive(Clone, Debug)]
@@ -42,28 +46,35 @@ pub struct Options {
     pub namespace: String,
     /// The Service by which the API server reaches the webhook: the certificate is for its name.
     pub service: String,
-    /// The Secret that holds the certificate.
+    /// The Secret that holds the certificate and the key of seals.
     pub secret: String,
-    /// The ValidatingWebhookConfiguration into which the authority of the certificate is written.
+    /// The name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration into which the authority of the
+    /// certificate is written.
     pub configuration: String,
 }
 
-/// Serves reviews without end. If the future is dropped, everything ends. A client that retries by itself is not of use
+/// Serves reviews without end, and sends the key of seals once it is there. If the future is dropped, everything ends. A client that retries by itself is not of use
 /// here: the keeper of the certificate tries again.
 ///
 /// # Errors
 /// When the address cannot be bound.
-pub async fn run(client: Client, clock: Clock, options: Options) -> std::io::Result<()> {
+pub async fn run(
+    client: Client,
+    clock: Clock,
+    options: Options,
+    key: watch::Sender<Option<Key>>,
+) -> std::io::Result<()> {
     let listener = controller::serving::bind(options.addr)
         .await
         .map_err(|error| std::io::Error::other(format!("{}: {error}", options.addr)))?;
     let (known, now_known) = watch::channel(Known::nothing().into());
     let (certificate, in_use) = watch::channel(None);
+    let serving = Serving { known: now_known, certificate: in_use, key: key.subscribe(), clock };
     let mut aside = JoinSet::new();
     aside.spawn(watches::follow(client.clone(), known));
-    aside.spawn(keeper::keep(client, clock, options, certificate));
+    aside.spawn(keeper::keep(client, clock, options, (certificate, key)));
     tokio::select! {
-        () = serve(listener, Serving { known: now_known, certificate: in_use }) => Ok(()),
+        () = serve(listener, serving) => Ok(()),
         Some(ended) = aside.join_next() => Err(std::io::Error::other(match ended {
             Ok(()) => "a task of the webhook ended".to_owned(),
             Err(fault) => fault.to_string(),

@@ -69,8 +69,7 @@ pub fn review(review: &Review, known: &Known) -> Review {
     };
     let allowed = AdmissionResponse::from(request);
     let Some(object) = to_judge(request) else { return answer(allowed) };
-    let of = (request.uid.as_str(), request.namespace.as_deref());
-    let verdict = verdict(&request.kind.kind, object, of, known);
+    let verdict = verdict(request, object, known);
     if !verdict.problems.is_empty() {
         let mut refused = allowed.deny(message(&verdict.problems));
         refused.result.code = 422;
@@ -80,6 +79,11 @@ pub fn review(review: &Review, known: &Known) -> Review {
     let mut allowed = allowed;
     allowed.warnings = warnings(&verdict.warnings);
     answer(allowed)
+}
+
+/// Whether a request writes an HTCJob itself, and not its status.
+pub(crate) fn is_job(request: &AdmissionRequest<DynamicObject>) -> bool {
+    request.sub_resource.is_none() && request.kind.group == GROUP && request.kind.kind == "HTCJob"
 }
 
 /// The object that a request would store, if it has to be judged.
@@ -119,7 +123,7 @@ fn cut(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(3)).chain("...".chars()).collect()
 }
 
-fn answer(response: AdmissionResponse) -> Review {
+pub(crate) fn answer(response: AdmissionResponse) -> Review {
     let mut review = response.into_review();
     META_API_VERSION_V1.clone_into(&mut review.types.api_version);
     META_KIND.clone_into(&mut review.types.kind);

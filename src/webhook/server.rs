@@ -16,10 +16,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use controller::Clock;
+use controller::seal::Key;
 use controller::serving::{self, HEAD_WITHIN};
 
 use crate::known::Known;
-use crate::review::{MOST_BYTES, read, review};
+use crate::review::{MOST_BYTES, Review, read, review};
+use crate::stamp::stamp;
 
 /// How long a review may take. The API server waits for 5 s.
 const REVIEW_WITHIN: Duration = Duration::from_secs(4);
@@ -33,14 +36,20 @@ pub struct Serving {
     pub known: watch::Receiver<Arc<Known>>,
     /// The certificate. As long as there is none, connections are closed at once.
     pub certificate: watch::Receiver<Option<Arc<ServerConfig>>>,
+    /// The key of seals.
+    pub key: watch::Receiver<Option<Key>>,
+    /// The time, for seals.
+    pub clock: Clock,
 }
 
-/// Serves `/validate` without end. If the future is dropped, all connections are closed.
-pub async fn serve(listener: TcpListener, Serving { known, certificate }: Serving) {
+/// Serves `/validate` and `/mutate` without end. If the future is dropped, all connections are closed.
+pub async fn serve(listener: TcpListener, serving: Serving) {
+    let certificate = serving.certificate.clone();
     let router = Router::new()
         .route("/validate", post(validate))
+        .route("/mutate", post(mutate))
         .layer(DefaultBodyLimit::max(MOST_BYTES))
-        .with_state((known, Arc::new(Semaphore::new(MOST_REVIEWS))));
+        .with_state((serving, Arc::new(Semaphore::new(MOST_REVIEWS))));
     serving::serve(listener, move |stream| {
         let config = certificate.borrow().clone();
         answer(stream, config, router.clone())
@@ -55,19 +64,31 @@ async fn answer(stream: TcpStream, config: Option<Arc<ServerConfig>>, router: Ro
     }
 }
 
+type Asked = State<(Serving, Arc<Semaphore>)>;
+
+async fn validate(State((serving, room)): Asked, body: Bytes) -> Response {
+    let known = serving.known.borrow().clone();
+    reviewed(room, body, move |asked| review(asked, &known)).await
+}
+
+async fn mutate(State((serving, room)): Asked, body: Bytes) -> Response {
+    let (known, key) = (serving.known.borrow().clone(), serving.key.borrow().clone());
+    reviewed(room, body, move |asked| stamp(asked, &known, key.as_ref(), serving.clock.now())).await
+}
+
 /// Answers a review on a thread for work that blocks: a large object takes long to read.
-async fn validate(
-    State((known, room)): State<(watch::Receiver<Arc<Known>>, Arc<Semaphore>)>,
+async fn reviewed(
+    room: Arc<Semaphore>,
     body: Bytes,
+    judge: impl FnOnce(&Review) -> Review + Send + 'static,
 ) -> Response {
-    let known = known.borrow().clone();
     let reviewed = async move {
         let room = room.acquire_owned().await;
         tokio::task::spawn_blocking(move || {
             // Given back when the work is done, and not when nobody waits for it any more.
             let _room = room;
             let asked = read(&body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-            serde_json::to_vec(&review(&asked, &known))
+            serde_json::to_vec(&judge(&asked))
                 .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
         })
         .await

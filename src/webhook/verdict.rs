@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::Resource;
 use kube::api::DynamicObject;
+use kube::core::admission::AdmissionRequest;
 use serde::de::DeserializeOwned;
 
 use api::{
@@ -13,10 +14,11 @@ use api::{
 use controller::kinds;
 use model::decide::refused_groups;
 use model::negotiator::groups::GroupError;
-use model::pool::{Event, GoverningFacts, Pool, Problem};
+use model::pool::{Event, GoverningFacts, Pool, Problem, Requester};
 use model::schedd::group_problem;
 
 use crate::known::Known;
+use crate::stamp::requester;
 
 /// What is to be said of an object.
 #[derive(Debug, Default, PartialEq)]
@@ -43,16 +45,14 @@ impl Verdict {
     }
 }
 
-/// Says what is wrong with an object of one of the kinds that people write. `uid` and `namespace` are those of the
-/// request: an object that is being created may have none.
+/// Says what is wrong with the object of a request, if the object is of one of the kinds that people write.
 pub(crate) fn verdict(
-    kind: &str,
+    request: &AdmissionRequest<DynamicObject>,
     object: &DynamicObject,
-    (uid, namespace): (&str, Option<&str>),
     known: &Known,
 ) -> Verdict {
-    let judged = match kind {
-        "HTCJob" => typed(object).map(|job| of_job(job, uid, namespace, known)),
+    let judged = match request.kind.kind.as_str() {
+        "HTCJob" => typed(object).map(|job| of_job(job, request, known)),
         "SubmitPolicy" => typed(object).map(|policy| of_submit_policy(&policy, known)),
         "NodePolicy" => typed::<NodePolicy>(object).map(|policy| {
             let facts = kinds::node_policy::facts(&policy);
@@ -80,24 +80,59 @@ fn typed<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, Problem> {
     })
 }
 
-fn of_job(mut job: HTCJob, uid: &str, namespace: Option<&str>, known: &Known) -> Verdict {
+/// Judges a job as the operator would, with the policy in force: transforms, requirements and warnings act on what the job would be.
+fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Known) -> Verdict {
     let metadata = job.meta_mut();
-    metadata.uid.get_or_insert_with(|| uid.to_owned());
+    // An object that is being created may have none yet.
+    metadata.uid.get_or_insert_with(|| request.uid.clone());
     if metadata.namespace.is_none() {
-        metadata.namespace = namespace.map(str::to_owned);
+        metadata.namespace.clone_from(&request.namespace);
     }
-    let Some(facts) = kinds::job::facts(&job) else { return Verdict::default() };
-    let uid = facts.key.uid.clone();
-    let pool = known.after(Event::Job(facts));
+    let requester = requester(request, known.owner_rule());
+    let before = request.old_object.as_ref().and_then(|old| kinds::job::facts(&typed(old).ok()?));
+    if let Some(before) = &before {
+        // The API server counts an edit, but not yet here in all versions.
+        job.metadata.generation = Some(before.generation + 1);
+    }
+    let Some(mut facts) = kinds::job::facts(&job) else { return Verdict::default() };
+    if before.is_none() {
+        facts.requester = Some(requester.clone());
+    }
+    let (uid, namespace) = (facts.key.uid.clone(), facts.key.namespace.clone());
+    let owner = before.as_ref().and_then(|before| before.owner.clone());
+    let pool = known.after(before.map(Event::Job).into_iter().chain([Event::Job(facts)]));
     let Some(job) = pool.jobs().get(&uid) else { return Verdict::default() };
     let group = group_problem(&pool, job).filter(|_| known.is_complete());
-    Verdict::of(job.problems.iter().cloned().chain(group), job.warnings.iter().cloned())
+    let edit = owner.and_then(|owner| edit_of_another(&owner, &requester, (&*namespace, request), known));
+    let policy = job.told.policy.iter();
+    Verdict::of(
+        job.problems.iter().cloned().chain(group).chain(edit),
+        job.warnings.iter().chain(policy).cloned(),
+    )
+}
+
+/// The problem that somebody edits the spec of a job that is another's. Administrators of the cluster may, and the schedd's
+/// QUEUE_SUPER_USERS.
+fn edit_of_another(
+    owner: &str,
+    requester: &Requester,
+    (namespace, request): (&str, &AdmissionRequest<DynamicObject>),
+    known: &Known,
+) -> Option<Problem> {
+    let is_admin = request.user_info.groups.iter().flatten().any(|group| group == "system:masters");
+    let editor = known.owner_rule().decide(Some(requester), namespace)?;
+    let is_super = known.before().submit_config().is_some_and(|config| config.rules.is_superuser(&editor));
+    (*editor != *owner && !is_admin && !is_super).then(|| Problem {
+        reason: "NotTheOwner",
+        field: "spec".to_owned(),
+        message: format!("the job is {owner}'s, and {editor} may not edit its spec; ask {owner}, or submit a job of your own"),
+    })
 }
 
 fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {
     let facts = kinds::submit_policy::facts(policy);
     let name: Arc<str> = facts.name.clone();
-    let pool = known.after(Event::SubmitPolicy(facts.clone()));
+    let pool = known.after([Event::SubmitPolicy(facts.clone())]);
     let another = |pool: &Pool, name| kinds::submit_policy::another(pool.submit_policies(), name);
     let displaced = known.before().submit_policies().keys().filter(|other| **other != name);
     let displaced = displaced.filter(|other| another(known.before(), other).is_none());
@@ -118,7 +153,8 @@ fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
     let facts = kinds::group_quota::facts(quota);
     let own = facts.object.clone();
     let unused = kinds::group_quota::unused_share(&facts);
-    let (before, after) = (refused_groups(known.before()), refused_groups(&known.after(Event::Group(facts))));
+    let (before, after) =
+        (refused_groups(known.before()), refused_groups(&known.after([Event::Group(facts)])));
     let mut verdict = Verdict::of([], unused);
     for (object, error) in after {
         if object != own && before.get(&object) == Some(&error) {
@@ -151,6 +187,6 @@ fn of_submitter(submitter: &Submitter, known: &Known) -> Verdict {
         return Verdict::default();
     };
     let name = facts.name.clone();
-    let pool = known.after(Event::Submitter(facts));
+    let pool = known.after([Event::Submitter(facts)]);
     Verdict::of(pool.submitters().get(&name).into_iter().flat_map(|submitter| submitter.problems.clone()), [])
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::task::Poll;
 use std::time::Duration;
 
+use controller::seal::Seals;
 use controller::{self, Clock, Cycles, Options, Surroundings};
 use futures::FutureExt;
 use jiff::SignedDuration;
@@ -228,6 +229,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
             sleep(Duration::from_millis(takes)).map(|()| matches).boxed()
         }),
         chance: draw(&format!("chance {who}"), seed),
+        seals: Seals::default(),
     };
     let options = Options {
         health_addr: None,

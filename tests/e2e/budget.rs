@@ -1,5 +1,6 @@
 //! How many writes a proc costs, as the embedded API server counts them.
 
+use controller::seal::Seals;
 use hollow::nodes::shapes;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -22,8 +23,12 @@ async fn writes_per_proc(worklife: i64) -> f64 {
         identity: "counted".into(),
     };
     let stop = CancellationToken::new();
-    let operator =
-        tokio::spawn(controller::run(server.kube_config_as("counted").unwrap(), options, stop.clone()));
+    let operator = tokio::spawn(controller::run(
+        server.kube_config_as("counted").unwrap(),
+        options,
+        Seals::default(),
+        stop.clone(),
+    ));
     cluster.quick_cycles().await;
     cluster.namespace("budget").await;
     cluster

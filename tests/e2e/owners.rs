@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
+use controller::seal::Seals;
 use hollow::nodes::shapes;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
@@ -88,7 +89,12 @@ async fn an_operator_that_refuses_has_touched_nothing() {
             leader_elect_namespace: None,
             identity: name.to_owned(),
         };
-        tokio::spawn(controller::run(server.kube_config_as(name).unwrap(), options, stop.clone()))
+        tokio::spawn(controller::run(
+            server.kube_config_as(name).unwrap(),
+            options,
+            Seals::default(),
+            stop.clone(),
+        ))
     };
     let stop = CancellationToken::new();
     let first = run("first", &stop);

@@ -17,6 +17,7 @@ use super::sights::Sights;
 use super::summary::{self, Ending, Outcome};
 use super::verdict::judge;
 use super::{DemoArgs, Error};
+use controller::seal::Seals;
 use hollow::server::RunningServer;
 use hollow::watchdog::watch::Watch;
 
@@ -135,8 +136,12 @@ impl Show {
             leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),
             identity: "slotwright-demo".to_owned(),
         };
-        let operator =
-            tokio::spawn(controller::run(cluster::config(server, OPERATOR)?, options, operator_stop.clone()));
+        let operator = tokio::spawn(controller::run(
+            cluster::config(server, OPERATOR)?,
+            options,
+            Seals::default(),
+            operator_stop.clone(),
+        ));
         Ok(Self {
             screen,
             scene: Scene::new(cluster.capacity),

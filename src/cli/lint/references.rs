@@ -11,8 +11,8 @@ use super::rules::{self, Rule};
 use api::GroupQuota;
 use controller::kinds;
 use model::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
+use model::pool::is_like;
 use model::pool::{GroupName, Quota};
-use model::schedd::is_like;
 
 /// Checks all objects together.
 pub fn check(objects: &[Object<'_>], report: &mut Report) {

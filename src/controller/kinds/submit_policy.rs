@@ -10,9 +10,10 @@ use super::governing::{self, Read, problems_of};
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
-use api::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
+use api::{JobOwner, SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
+use classad::Maps;
 use model::pool::{
-    Document, Event, Governing, JobDefaults, Pool, Problem, SubmitConfig, SubmitPolicyFacts, Time,
+    Document, Event, Governing, OwnerRule, OwnerSource, Pool, Problem, SubmitConfig, SubmitPolicyFacts, Time,
 };
 use model::schedd;
 
@@ -60,15 +61,51 @@ pub fn facts(object: &SubmitPolicy) -> SubmitPolicyFacts {
 }
 
 fn read(spec: &SubmitPolicySpec) -> Read<SubmitConfig> {
-    let Some(text) = &spec.config else {
-        return (
-            Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own(), rules: Arc::default() })),
-            None,
-        );
+    let (config, remarks) = match &spec.config {
+        Some(text) => schedd::policy::understand(text),
+        None => (Some(SubmitConfig::default()), Vec::new()),
     };
-    let (config, remarks) = schedd::policy::understand(text);
-    let (errors, warnings) = problems_of(&remarks);
-    (config.map(Arc::new).ok_or(errors), Some(warnings))
+    let (mut errors, warnings) = problems_of(&remarks);
+    let warnings = spec.config.as_ref().map(|_| warnings);
+    let Some(mut config) = config else { return (Err(errors), warnings) };
+    match spec.owner.as_ref().map(|owner| owner_rule(owner, config.rules.maps())) {
+        None => {}
+        Some(Ok(rule)) => config.owner = rule,
+        Some(Err(problem)) => errors.push(problem),
+    }
+    (if errors.is_empty() { Ok(Arc::new(config)) } else { Err(errors) }, warnings)
+}
+
+fn owner_rule(owner: &JobOwner, maps: &Maps) -> Result<OwnerRule, Problem> {
+    let problem = |field: &str, message: String| Problem {
+        reason: "InvalidOwner",
+        field: format!("spec.owner.{field}"),
+        message,
+    };
+    let source = match (owner.from, &owner.group) {
+        (api::OwnerSource::Namespace, None) => OwnerSource::Namespace,
+        (api::OwnerSource::User, None) => OwnerSource::User,
+        (api::OwnerSource::Group, Some(pattern)) => OwnerSource::Group(pattern.as_str().into()),
+        (api::OwnerSource::Group, None) => {
+            return Err(problem(
+                "group",
+                "is missing: give a pattern for the groups that name owners, such as owner:*".to_owned(),
+            ));
+        }
+        (_, Some(_)) => {
+            return Err(problem("group", "has a meaning with from: Group alone; leave it out".to_owned()));
+        }
+    };
+    let map = match &owner.map {
+        Some(map) if !maps.has(map) => {
+            let message = format!(
+                "the config has no user map {map}; add it to SCHEDD_CLASSAD_USER_MAP_NAMES, with its lines in CLASSAD_USER_MAPDATA_{map}"
+            );
+            return Err(problem("map", message));
+        }
+        map => map.as_deref().map(|map| (map.into(), maps.clone())),
+    };
+    Ok(OwnerRule::new(source, map))
 }
 
 /// The status of a `SubmitPolicy`.

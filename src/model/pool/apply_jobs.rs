@@ -8,6 +8,7 @@ use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::marks::Change;
+use super::owner::{OwnerRule, Requester};
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::submit_rules::Transformed;
@@ -36,7 +37,12 @@ impl Pool {
         let next = if self.synced { self.last_cluster + 1 } else { 0 };
         let number = facts.cluster.unwrap_or(next);
         self.last_cluster = self.last_cluster.max(number);
+        let requester = facts.requester.as_ref();
+        let decide = || self.submit_config()?.owner.decide(requester, &facts.key.namespace);
+        // An operator that has seen the job before wrote down whose the job is.
+        let owner = if facts.seen_before { facts.owner.clone() } else { decide() };
         Job {
+            owner,
             key: facts.key.clone(),
             cluster: number,
             defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
@@ -50,7 +56,7 @@ impl Pool {
             warnings: Vec::new(),
             removing: false,
             finalizer: JobFinalizer::Free.seen(facts.finalizer),
-            told: Told { accepted: facts.finalizer, group_missing: false },
+            told: Told { accepted: facts.finalizer, ..Told::default() },
             resting: None,
             refused: None,
             idle: Ranges::default(),
@@ -99,7 +105,7 @@ impl Pool {
         let (changed, new) = (job.generation != facts.generation, job.generation == 0);
         job.recorded = (facts.succeeded, facts.failed);
         job.recorded_holds = facts.on_hold.into_keys().collect();
-        let recorded = facts.transformed.clone();
+        let recorded = (facts.owner.clone(), facts.transformed.clone());
         job.generation = facts.generation;
         job.finalizer = job.finalizer.seen(facts.finalizer);
         let going = facts.removing && !job.removing;
@@ -110,26 +116,35 @@ impl Pool {
             // An earlier operator accepted the spec: the job keeps what policy made of the spec then.
             let accepted = (new && facts.accepted).then(|| facts.transformed.unwrap_or_default());
             let (spec, told) = self.submitted(uid, facts.spec, accepted);
-            self.take_warnings(uid, facts.warnings, new);
+            let charged = self.owner_problem(uid, facts.requester.as_ref());
+            self.take_warnings(uid, facts.warnings.into_iter().chain(charged).collect(), new);
             self.warn_at_submission(uid, &told);
             self.take_spec(uid, spec, new);
         }
         if going {
             self.remove_active(uid);
         }
-        self.note_policy_record(uid, recorded.as_deref());
+        self.note_policy_record(uid, recorded.0.as_deref(), recorded.1.as_deref());
         self.look_at_unrecorded(uid);
     }
 
-    /// Takes note of what the job's status records of what policy made of the job. Procs start only once that is right: a new
-    /// leader would charge another group otherwise, or make other pods.
-    fn note_policy_record(&mut self, uid: &JobUid, recorded: Option<&Transformed>) {
+    /// Takes note of what the job's status records of the job's owner, and of what policy made of the job. Procs start only once
+    /// the record is right: a new leader would charge another submitter otherwise, or make other pods.
+    fn note_policy_record(&mut self, uid: &JobUid, owner: Option<&str>, recorded: Option<&Transformed>) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
-        let right = job.transformed.is_empty()
+        let transformed = job.transformed.is_empty()
             || recorded.is_some_and(|recorded| job.transformed.is_recorded_as(recorded));
+        let right = transformed && job.owner.as_deref() == owner;
         if !std::mem::replace(&mut job.policy_recorded, right) && right {
             self.changed(Change::SpecInForce);
         }
+    }
+
+    /// Why the job is charged to its namespace, although the policy asks who created the job.
+    fn owner_problem(&self, uid: &JobUid, requester: Option<&Requester>) -> Option<Problem> {
+        let owner = self.jobs.get(uid)?.owner.as_deref();
+        let rule = self.submit_config().map(|config| &config.owner);
+        rule.unwrap_or(&OwnerRule::default()).problem(requester, owner)
     }
 
     /// Marks the slots of procs whose end or hold is recorded now: their pods may lose their finalizer.
@@ -171,6 +186,9 @@ impl Pool {
         let spec = spec.and_then(|mut spec| {
             let said = Arc::clone(&spec);
             let own = Arc::make_mut(&mut spec);
+            if let Some(owner) = &job.owner {
+                own.owned_by(owner);
+            }
             job.defaults.complete(own, job.submitted)?;
             if let (Some(rules), Some(before), None) = (&rules, &job.spec, &accepted) {
                 let forbidden = rules.forbidden_edits(before, &job.transformed, own);
@@ -214,7 +232,9 @@ impl Pool {
 
     /// Tells the job's author the policy's warnings.
     fn warn_at_submission(&mut self, uid: &JobUid, warnings: &[Problem]) {
-        let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) else { return };
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        job.told.policy = warnings.to_vec();
+        let key = job.key.clone();
         for warning in warnings.iter().take(TOLD_AT_ONCE) {
             self.warn(&key, warning.reason, "Accept", warning.to_string());
         }

@@ -136,6 +136,18 @@ impl JobSpec {
         owner.as_str().map(str::to_owned).unwrap_or_default()
     }
 
+    /// Makes the job another owner's.
+    pub fn owned_by(&mut self, owner: &str) {
+        self.ad.set("Owner", owner);
+        match self.group.clone() {
+            Some(group) => self.charge_to(group.as_str()),
+            None => {
+                self.ad.set("User", owner);
+                self.submitter = owner.into();
+            }
+        }
+    }
+
     /// Charges the job to an accounting group: its submitter becomes `GROUP.OWNER`.
     pub fn charge_to(&mut self, group: &str) {
         let owner = self.owner();
@@ -295,12 +307,14 @@ impl JobFinalizer {
 }
 
 /// What the operator has told the job's author, so that each message comes only once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// That the job was accepted.
     pub accepted: bool,
     /// That the job's accounting group does not exist; told again only if the group existed in between.
     pub group_missing: bool,
+    /// The warnings of the policy when the present spec was submitted.
+    pub policy: Vec<Problem>,
 }
 
 /// A job with its procs.
@@ -320,7 +334,9 @@ pub struct Job {
     pub defaults: Arc<JobDefaults>,
     /// The present spec as its author wrote it, while policy refuses the spec: the spec is judged again when the policy changes.
     pub refused_spec: Option<Arc<JobSpec>>,
-    /// Whether the job's status records `transformed`.
+    /// Whose the job is, since an operator first saw the job. `None`: whose the spec says, which is the namespace.
+    pub owner: Option<Arc<str>>,
+    /// Whether the job's status records `owner` and `transformed`.
     pub policy_recorded: bool,
     /// What the transforms of the policy changed that was in force when the spec was accepted.
     pub transformed: Arc<Transformed>,

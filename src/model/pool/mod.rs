@@ -44,6 +44,7 @@ mod made;
 mod marks;
 pub mod negotiation;
 mod negotiators;
+mod owner;
 mod policy;
 mod ranges;
 mod read;
@@ -102,6 +103,7 @@ pub use machine::{
 };
 pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
+pub use owner::{OwnerRule, OwnerSource, Requester, is_like};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,

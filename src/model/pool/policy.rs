@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::backfill::Template;
 use super::ids::GroupName;
 use super::job::Problem;
+use super::owner::OwnerRule;
 use super::submit_rules::SubmitRules;
 
 use super::job_defaults::JobDefaults;
@@ -259,6 +260,15 @@ pub struct SubmitConfig {
     pub job_defaults: Arc<JobDefaults>,
     /// Job transforms, submit requirements and user maps.
     pub rules: Arc<SubmitRules>,
+    /// Whose a job is.
+    pub owner: OwnerRule,
+}
+
+/// The configuration without any text: HTCondor's own defaults.
+impl Default for SubmitConfig {
+    fn default() -> Self {
+        Self { job_defaults: JobDefaults::own(), rules: Arc::default(), owner: OwnerRule::default() }
+    }
 }
 
 /// The quota of a group.

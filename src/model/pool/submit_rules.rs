@@ -37,6 +37,7 @@ pub struct SubmitRules {
     transforms: Transforms,
     requirements: Requirements,
     immutable: Vec<String>,
+    superusers: Vec<String>,
     maps: Maps,
 }
 
@@ -67,8 +68,19 @@ impl SubmitRules {
             transforms: Transforms::of(Arc::clone(config), findings),
             requirements: Requirements::of(config, findings),
             immutable: lists.iter().flat_map(|list| config.list(list).unwrap_or_default()).collect(),
+            superusers: config.list("QUEUE_SUPER_USERS").unwrap_or_default(),
             maps,
         }
+    }
+
+    /// Whether an owner may edit everybody's jobs: `QUEUE_SUPER_USERS`.
+    pub fn is_superuser(&self, owner: &str) -> bool {
+        self.superusers.iter().any(|name| name == owner)
+    }
+
+    /// The user maps of the text.
+    pub fn maps(&self) -> &Maps {
+        &self.maps
     }
 
     /// The attributes that an edit changes although the policy says that no edit changes them: `IMMUTABLE_JOB_ATTRS`, and

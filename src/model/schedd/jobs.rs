@@ -1,6 +1,6 @@
 //! Puts the operator's finalizer on accepted jobs, and takes it off once a deleted job has no claims and pods left.
 
-use crate::pool::{Effect, Job, JobFinalizer, JobUid, Pool, Problem};
+use crate::pool::{Effect, Job, JobFinalizer, JobUid, Pool, Problem, is_like};
 
 /// Reviews a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
@@ -84,16 +84,6 @@ fn group_not_allowed(pool: &Pool, job: &Job) -> Option<Problem> {
              spec.owners of the GroupQuota"
         ),
     })
-}
-
-/// Whether a text is a pattern, which may have one `*` for any characters.
-pub fn is_like(text: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => text == pattern,
-        Some((start, end)) => {
-            text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
-        }
-    }
 }
 
 /// The most groups that a message names.

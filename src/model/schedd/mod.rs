@@ -19,7 +19,7 @@ pub use analysis::{Explained, Offers};
 pub use caps::{Place, Quotas, group_usage};
 pub use claims::{assign, claim_match, find_work, lacks_pods, may_start, set_aside, waits};
 pub use demands::GpuDemands;
-pub use jobs::{group_problem, is_like, review_job};
+pub use jobs::{group_problem, review_job};
 pub use nearest::{Lack, lacks};
 pub use submit::{MOST_PROCS, Submission, submit};
 pub use submit::{bad_expression, is_attribute_name};

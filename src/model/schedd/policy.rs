@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pool::{JobDefaults, SubmitConfig, SubmitRules};
+use crate::pool::{JobDefaults, OwnerRule, SubmitConfig, SubmitRules};
 use crate::startd::config::{Remark, Severity, of_text, sort};
 use classad::Maps;
 use condor_config::knobs::Reader;
@@ -23,7 +23,11 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     remarks.extend(findings.iter().map(Remark::of_finding));
     sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
-    let said = |defaults| SubmitConfig { job_defaults: Arc::new(defaults), rules: Arc::new(rules) };
+    let said = |defaults| SubmitConfig {
+        job_defaults: Arc::new(defaults),
+        rules: Arc::new(rules),
+        owner: OwnerRule::default(),
+    };
     (defaults.ok().filter(|_| usable).map(said), remarks)
 }
 

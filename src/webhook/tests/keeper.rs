@@ -19,7 +19,10 @@ fn only_the_bundle_of_webhooks_that_lack_it_is_written() {
         (json!([new]), None),
         (json!([new, old, none]), Some(json!({"webhooks": [to("b"), to("c")]}))),
     ] {
-        assert_eq!(bundle_patch(&of(webhooks), "new"), written);
+        let found = of(webhooks);
+        let found =
+            found.webhooks.iter().flatten().map(|webhook| (webhook.name.as_str(), &webhook.client_config));
+        assert_eq!(bundle_patch(found, "new"), written);
     }
 }
 

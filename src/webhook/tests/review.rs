@@ -326,3 +326,77 @@ proptest! {
         }
     }
 }
+
+/// A policy that asks who created a job, with a requirement, a warning and a transform.
+fn strict() -> Known {
+    let config = "SUBMIT_REQUIREMENT_NAMES = NotChris, OneGig\n\
+                  SUBMIT_REQUIREMENT_NotChris = Owner != \"chris\"\n\
+                  SUBMIT_REQUIREMENT_NotChris_REASON = \"Chris, you can only submit jobs to the instructional pool.\"\n\
+                  SUBMIT_REQUIREMENT_OneGig = RequestMemory > 1024\n\
+                  SUBMIT_REQUIREMENT_OneGig_REASON = strcat(\"All jobs must request more than one gigabyte, not \", RequestMemory, \" MiB.\")\n\
+                  SUBMIT_REQUIREMENT_OneGig_IS_WARNING = True\n\
+                  QUEUE_SUPER_USERS = root\n";
+    Known::all(
+        &[],
+        &[],
+        &[of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}))],
+        &[],
+    )
+}
+
+fn by(user: &str, mut asked: Value) -> Value {
+    asked["request"]["userInfo"] = json!({"username": user, "groups": ["system:authenticated"]});
+    asked
+}
+
+#[test]
+fn requirements_and_warnings_of_the_policy_are_said_before_a_job_is_stored() {
+    let small = || asked("CREATE", "HTCJob", object("HTCJob", "x", job(json!({}))), Value::Null);
+    let large = job(json!({"requests": {"memory": "2Gi"}}));
+    let large = || asked("CREATE", "HTCJob", object("HTCJob", "x", large.clone()), Value::Null);
+    let warned = "All jobs must request more than one gigabyte, not 128 MiB. (OneGig)".to_owned();
+    assert_eq!(said(&by("alice", small()), &strict()), (None, vec![warned]));
+    assert_eq!(said(&by("alice", large()), &strict()), (None, Vec::new()));
+    let refused = "Chris, you can only submit jobs to the instructional pool. (NotChris)".to_owned();
+    assert_eq!(said(&by("chris", large()), &strict()).0, Some(refused.clone()));
+    // An edit is judged by whose the job is, and not by who edits.
+    let mut old = object("HTCJob", "x", job(json!({"count": 1})));
+    old["metadata"]["uid"] = json!("u1");
+    old["status"] = json!({"observedGeneration": 1, "owner": "chris"});
+    let mut new = old.clone();
+    new["spec"]["count"] = json!(2);
+    assert_eq!(said(&by("root", asked("UPDATE", "HTCJob", new, old)), &strict()).0, Some(refused));
+}
+
+#[test]
+fn only_its_owner_and_superusers_edit_a_job() {
+    let mut old = object("HTCJob", "x", job(json!({"requests": {"memory": "2Gi"}})));
+    old["metadata"]["uid"] = json!("u1");
+    old["status"] = json!({"observedGeneration": 1, "owner": "alice"});
+    let mut new = old.clone();
+    new["spec"]["count"] = json!(2);
+    let edit = |user: &str| said(&by(user, asked("UPDATE", "HTCJob", new.clone(), old.clone())), &strict()).0;
+    assert_eq!((edit("alice"), edit("root")), (None, None));
+    let refused =
+        "spec: the job is alice's, and bob may not edit its spec; ask alice, or submit a job of your own";
+    assert_eq!(edit("bob").as_deref(), Some(refused));
+    let mut admin = by("bob", asked("UPDATE", "HTCJob", new.clone(), old.clone()));
+    admin["request"]["userInfo"]["groups"] = json!(["system:masters"]);
+    assert_eq!(said(&admin, &strict()).0, None);
+    let mut labeled = old.clone();
+    labeled["metadata"]["labels"] = json!({"a": "b"});
+    assert_eq!(said(&by("bob", asked("UPDATE", "HTCJob", labeled, old)), &strict()).0, None);
+}
+
+#[test]
+fn a_job_that_cannot_be_charged_to_its_creator_is_stored_with_a_warning() {
+    let asked = asked(
+        "CREATE",
+        "HTCJob",
+        object("HTCJob", "x", job(json!({"requests": {"memory": "2Gi"}}))),
+        Value::Null,
+    );
+    let (refusal, warnings) = said(&by("system:serviceaccount:ci:runner", asked), &strict());
+    assert_eq!(refusal, None);
+    assert!(warnings[0].starts_with("the job is charged to its namespace, alice: "), "{warnings:?}");
+}

@@ -21,6 +21,7 @@ struct Server {
     port: u16,
     certificate: watch::Sender<Option<Arc<ServerConfig>>>,
     _known: watch::Sender<Arc<Known>>,
+    _key: watch::Sender<Option<Key>>,
     _serving: JoinSet<()>,
 }
 
@@ -30,8 +31,10 @@ async fn start() -> Server {
     let (known, now_known) = watch::channel(Arc::new(Known::nothing()));
     let (certificate, in_use) = watch::channel(None);
     let mut serving = JoinSet::new();
-    serving.spawn(serve(listener, Serving { known: now_known, certificate: in_use }));
-    Server { port, certificate, _known: known, _serving: serving }
+    let (key, of_seals) = watch::channel(None);
+    let clock = Clock::start();
+    serving.spawn(serve(listener, Serving { known: now_known, certificate: in_use, key: of_seals, clock }));
+    Server { port, certificate, _known: known, _key: key, _serving: serving }
 }
 
 /// Posts a body as the API server does. The answer is the status and the body; an error is that of TLS.

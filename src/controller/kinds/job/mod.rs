@@ -14,6 +14,7 @@ use super::document::{count, size};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
+use crate::seal::Seal;
 use api::{HTCJob, HTCJobStatus, JobPolicy, condition as types};
 use model::pool::units::counted;
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed};
@@ -38,7 +39,8 @@ impl Custom for HTCJob {
         // As it is understood, and not as it was written: fields that pods do not have are not kept.
         let template = template_of(&job).ok().and_then(|template| serde_json::to_string(&template).ok());
         let template = template.map(|text| News::Template(facts.key.uid.clone(), Some(text.into())));
-        template.into_iter().chain([Event::Job(facts).into()]).collect()
+        let seal = Seal::of(&job);
+        template.into_iter().chain([News::Job(Box::new(facts), seal.map(Box::new))]).collect()
     }
 
     fn gone(names: &Names, (): ()) -> Vec<News> {
@@ -96,6 +98,7 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         completed_procs: job.succeeded.to_string(),
         failed_procs: job.failed.to_string(),
         defaults: job.defaults.record(),
+        owner: job.owner.as_deref().map(str::to_owned),
         policy: policy(&job.transformed),
         held_procs: held_procs(&job.on_hold),
         start_time: job.first_start.map(kube_time),

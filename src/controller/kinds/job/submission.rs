@@ -18,7 +18,7 @@ use model::pool::{
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
-/// The owner that a job is charged to: its namespace, until admission knows the user. Access to the cluster is granted by
+/// The owner of a job unless the SubmitPolicy asks who created the job: the job's namespace. Access to the cluster is granted by
 /// namespace, and no manifest can claim another one.
 pub fn owner(job: &HTCJob) -> String {
     job.namespace().unwrap_or_default()
@@ -31,7 +31,10 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     let status = job.status.clone().unwrap_or_default();
     let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
     Some(JobFacts {
-        owner: owner(job).into(),
+        owner: status.owner.as_deref().map(Arc::from),
+        // The engine fills this in, once the job's seal is found to be genuine.
+        requester: None,
+        seen_before: status.observed_generation.is_some(),
         spec: understand(job, submitted),
         warnings: super::warnings::warnings(job),
         generation: job.metadata.generation.unwrap_or(1),

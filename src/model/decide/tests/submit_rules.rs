@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::governed::submit_by;
+use super::governed::{submit_by, submit_by_rule};
 use super::world::World;
-use crate::pool::{Event, JobSpec, Problem};
+use crate::pool::{Event, JobSpec, OwnerRule, OwnerSource, Problem, Requester};
 use crate::schedd::Submission;
 use classad::{Env, Value};
 
@@ -265,4 +265,63 @@ fn a_job_keeps_what_policy_made_of_it_and_a_refused_job_is_judged_again() {
     world.restart();
     world.settle();
     assert_eq!((cpus(&world, "job0"), cpus(&world, "job1")), (2, 3), "no policy is left, and a record");
+}
+
+/// A job in the namespace `lab` of a world whose policy asks who created a job. Returns the submitter, and what the job says in vain.
+fn created_by(world: &mut World, name: &str, user: Option<&str>) -> (String, Vec<&'static str>) {
+    world.submit_as(name, "lab", user.map(|user| Requester { user: user.into(), groups: Vec::new() }));
+    let job = world.pool.jobs().values().find(|job| *job.key.name == *name).unwrap();
+    let told = job.warnings.iter().map(|warning| warning.reason).collect();
+    (job.spec.as_ref().unwrap().submitter.to_string(), told)
+}
+
+#[test]
+fn a_job_is_charged_to_who_created_it_and_one_that_nobody_is_known_to_have_created_to_its_namespace() {
+    let mut world = world();
+    submit_by_rule(&mut world, "p", "", OwnerRule::new(OwnerSource::User, None));
+    assert_eq!(created_by(&mut world, "a", Some("alice")), ("alice".to_owned(), vec![]));
+    assert_eq!(created_by(&mut world, "b", None), ("namespace:lab".to_owned(), vec!["OwnerUnknown"]));
+    world.pass(30);
+    let charged: Vec<&str> =
+        world.pool.slots().values().map(|slot| slot.claim().submitter.as_str()).collect();
+    assert_eq!(charged, ["alice", "namespace:lab"]);
+}
+
+#[test]
+fn transforms_and_user_maps_see_the_owner_whom_the_policy_found() {
+    let mut world = world();
+    submit_by_rule(&mut world, "p", MANUAL, OwnerRule::new(OwnerSource::User, None));
+    assert_eq!(created_by(&mut world, "a", Some("alice")).0, "physics.alice");
+}
+
+/// Otherwise usage would change hands with the policy, with a new leader, or with whoever edits the job.
+#[test]
+fn a_job_keeps_its_owner_whatever_becomes_of_the_policy() {
+    let mut world = world();
+    submit_by_rule(&mut world, "p", "", OwnerRule::new(OwnerSource::User, None));
+    created_by(&mut world, "a", Some("alice"));
+    world.pass(5);
+    submit_by(&mut world, "p", "");
+    created_by(&mut world, "b", Some("bob"));
+    world.pass(5);
+    submit_by_rule(&mut world, "p", "", OwnerRule::new(OwnerSource::User, None));
+    for _ in 0..2 {
+        let owners: Vec<String> =
+            world.pool.jobs().values().map(|job| job.spec.as_ref().unwrap().owner()).collect();
+        assert_eq!(owners, ["alice", "lab"]);
+        world.restart();
+        submit_by_rule(&mut world, "p", "", OwnerRule::new(OwnerSource::User, None));
+    }
+}
+
+/// Otherwise a new leader could charge somebody else for what runs.
+#[test]
+fn no_proc_starts_before_the_owner_is_recorded() {
+    let mut world = world();
+    submit_by_rule(&mut world, "p", "", OwnerRule::new(OwnerSource::User, None));
+    created_by(&mut world, "a", Some("alice"));
+    let job = world.pool.jobs().values().next().unwrap();
+    assert!(!job.policy_recorded);
+    world.pass(5);
+    assert!(world.pool.jobs().values().next().unwrap().policy_recorded);
 }

@@ -10,8 +10,8 @@ use crate::kit;
 use crate::negotiator;
 use crate::pool::{
     Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
-    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, Renewal, Request, Resources, SlotFacts,
-    SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
+    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, Renewal, Request, Requester, Resources,
+    SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -199,13 +199,32 @@ impl World {
     }
 
     pub(super) fn submit(&mut self, name: &str, owner: &str, count: i64, edit: impl FnOnce(&mut Submission)) {
+        let facts = self.new_job(name, owner, count, edit);
+        self.submit_facts(facts);
+    }
+
+    /// Submits a job of one proc in a namespace, which is its owner unless the SubmitPolicy asks for the requester.
+    pub(super) fn submit_as(&mut self, name: &str, namespace: &str, requester: Option<Requester>) {
+        let mut facts = self.new_job(name, namespace, 1, |_| {});
+        facts.key.namespace = namespace.into();
+        self.submit_facts(JobFacts { requester, ..facts });
+    }
+
+    fn submit_facts(&mut self, facts: JobFacts) {
+        self.jobs.insert(facts.key.uid.to_string(), facts.clone());
+        self.pool.apply(Event::Job(facts), self.now);
+    }
+
+    fn new_job(&self, name: &str, owner: &str, count: i64, edit: impl FnOnce(&mut Submission)) -> JobFacts {
         let mut submission = submission(name, owner, count, self.now);
         edit(&mut submission);
-        let facts = JobFacts {
+        JobFacts {
             key: JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() },
             generation: 1,
             submitted: self.now,
-            owner: owner.into(),
+            owner: None,
+            requester: None,
+            seen_before: false,
             spec: submit(&submission).map(Arc::new),
             warnings: Vec::new(),
             removing: false,
@@ -219,9 +238,7 @@ impl World {
             accepted: false,
             transformed: None,
             on_hold: BTreeMap::new(),
-        };
-        self.jobs.insert(facts.key.uid.to_string(), facts.clone());
-        self.pool.apply(Event::Job(facts), self.now);
+        }
     }
 
     /// Edits a job's spec as its author would.
@@ -315,7 +332,7 @@ impl World {
             let Some(job) = self.pool.jobs().get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
-            let unrecorded = facts.transformed.as_ref() != Some(&job.transformed);
+            let unrecorded = facts.transformed.as_ref() != Some(&job.transformed) || facts.owner != job.owner;
             if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
                 != (&succeeded, &failed, Some(job.cluster), &job.on_hold)
                 || unrecorded
@@ -323,6 +340,8 @@ impl World {
                 facts.on_hold.clone_from(&job.on_hold);
                 facts.defaults = Some(Arc::clone(&job.defaults));
                 facts.transformed = Some(Arc::clone(&job.transformed));
+                facts.owner.clone_from(&job.owner);
+                facts.seen_before = true;
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(job.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);

@@ -1,0 +1,200 @@
+//! Whose jobs are: who asked the API server for a job, and whom the `SubmitPolicy` takes for the job's owner.
+//!
+//! A job's owner is decided when the operator first sees the job, and stays. The job's status records the owner.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::job::Problem;
+use classad::{Maps, preferred};
+
+/// Who asked the API server for an object, as the API server authenticated them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requester {
+    /// The user's name, such as `alice` or `system:serviceaccount:ci:runner`.
+    pub user: Arc<str>,
+    /// The groups of the user.
+    pub groups: Vec<Arc<str>>,
+}
+
+/// What an owner is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OwnerSource {
+    /// The job's namespace.
+    #[default]
+    Namespace,
+    /// The user who created the job.
+    User,
+    /// The part that `*` stands for in this pattern, of the first group of the user that is like the pattern; the whole group if
+    /// the pattern has no `*`.
+    Group(Arc<str>),
+}
+
+/// How a `SubmitPolicy` finds the owner of a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnerRule {
+    source: OwnerSource,
+    /// The name of the user map that gives the owner of a user or group, and the maps.
+    map: Option<(Arc<str>, Maps)>,
+}
+
+/// The beginning of the owner of a job whose namespace is charged because nobody knows who created the job. No user's owner begins
+/// so, since the colon is in no such owner: a user cannot be charged for jobs of a namespace that has the user's name.
+const BY_NAMESPACE: &str = "namespace:";
+
+/// The longest owner, in characters.
+const MOST: usize = 128;
+
+impl OwnerRule {
+    /// A rule. If a map is named, `maps` has the map.
+    pub fn new(source: OwnerSource, map: Option<(Arc<str>, Maps)>) -> Self {
+        Self { source, map }
+    }
+
+    /// Whether the rule asks who created a job.
+    pub fn asks_who(&self) -> bool {
+        self.source != OwnerSource::Namespace
+    }
+
+    /// The groups that the rule can use, of all that a user has: what a stamp has to keep.
+    pub fn usable_groups<'a>(&self, groups: impl IntoIterator<Item = &'a str>) -> Vec<Arc<str>> {
+        let OwnerSource::Group(pattern) = &self.source else { return Vec::new() };
+        groups.into_iter().find(|group| is_like(group, pattern)).map(Arc::from).into_iter().collect()
+    }
+
+    /// The owner of a new job. `None`: the namespace, as the job itself says. If the rule finds nobody, the job is charged to its
+    /// namespace by an owner that no user has; [`problem`](Self::problem) says why.
+    pub fn decide(&self, requester: Option<&Requester>, namespace: &str) -> Option<Arc<str>> {
+        let found = self.asks_who().then(|| self.of(requester))?;
+        Some(found.unwrap_or_else(|_| format!("{BY_NAMESPACE}{namespace}").into()))
+    }
+
+    /// Why a job of this owner is charged to its namespace, if so. After a change of the policy the reason at the time is unknown.
+    pub fn problem(&self, requester: Option<&Requester>, owner: Option<&str>) -> Option<Problem> {
+        let namespace = owner?.strip_prefix(BY_NAMESPACE)?;
+        let why = self.asks_who().then(|| self.of(requester).err()).flatten();
+        let why =
+            why.unwrap_or_else(|| "who created it was not known when the operator first saw it".to_owned());
+        Some(Problem {
+            reason: "OwnerUnknown",
+            field: String::new(),
+            message: format!("the job is charged to its namespace, {namespace}: {why}"),
+        })
+    }
+
+    fn of(&self, requester: Option<&Requester>) -> Result<Arc<str>, String> {
+        let requester = requester.ok_or("the admission webhook did not see who created the job")?;
+        let user = &*requester.user;
+        let (what, name) = match &self.source {
+            OwnerSource::Group(pattern) => {
+                let found = requester.groups.iter().find_map(|group| starred(group, pattern));
+                ("group", found.ok_or_else(|| format!("no group of the user {user} is like {pattern}"))?)
+            }
+            OwnerSource::Namespace | OwnerSource::User => ("user", user),
+        };
+        let mapped = match &self.map {
+            Some((map, maps)) => {
+                let found = maps.look_up(map, name);
+                let found =
+                    found.ok_or_else(|| format!("the user map {map} has no line for the {what} {name}"))?;
+                preferred(&found, None).to_owned()
+            }
+            None => name.to_owned(),
+        };
+        if is_owner(&mapped) {
+            return Ok(mapped.into());
+        }
+        let mut why = format!("{mapped:?} is no owner's name, which has letters, digits, _, - and @ only");
+        if self.map.is_none() {
+            let _ =
+                write!(why, "; an admin can map the {what} to a name by spec.owner.map of the SubmitPolicy");
+        }
+        Err(why)
+    }
+}
+
+/// Whether a text is like a pattern, which may have one `*` for any characters.
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    starred(text, pattern).is_some()
+}
+
+/// The part of a text that `*` stands for in a pattern that the text is like; the whole text if the pattern has no `*`.
+fn starred<'a>(text: &'a str, pattern: &str) -> Option<&'a str> {
+    match pattern.split_once('*') {
+        None => (text == pattern).then_some(text),
+        Some((start, end)) => text.strip_prefix(start)?.strip_suffix(end),
+    }
+}
+
+/// Whether a text can be an owner. A dot cannot be in one: in a submitter's name, the owner stands behind the last dot.
+fn is_owner(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '@');
+    (1..=MOST).contains(&text.len()) && text.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decided(source: OwnerSource, user: &str, groups: &[&str]) -> (String, String) {
+        let groups = groups.iter().map(|group| Arc::from(*group)).collect();
+        let requester = Requester { user: user.into(), groups };
+        let rule = OwnerRule::new(source, None);
+        let owner = rule.decide(Some(&requester), "lab");
+        let problem = rule.problem(Some(&requester), owner.as_deref());
+        (
+            owner.unwrap_or_default().to_string(),
+            problem.map(|problem| problem.to_string()).unwrap_or_default(),
+        )
+    }
+
+    #[test]
+    fn a_user_owns_what_the_user_created() {
+        for user in ["alice", "alice@site", "A_b-3"] {
+            assert_eq!(decided(OwnerSource::User, user, &[]), (user.to_owned(), String::new()));
+        }
+    }
+
+    #[test]
+    fn a_group_owns_by_the_part_that_the_star_stands_for() {
+        let by = |pattern: &str| OwnerSource::Group(pattern.into());
+        let groups = ["system:authenticated", "owner:physics", "owner:biology"];
+        assert_eq!(decided(by("owner:*"), "x", &groups).0, "physics");
+        assert_eq!(decided(by("owner:bio*"), "x", &groups).0, "logy");
+        let (owner, why) = decided(by("team:*"), "x", &groups);
+        assert_eq!(owner, "namespace:lab");
+        assert_eq!(why, "the job is charged to its namespace, lab: no group of the user x is like team:*");
+        let kept = OwnerRule::new(by("owner:*"), None).usable_groups(groups);
+        assert_eq!(kept, [Arc::from("owner:physics")]);
+    }
+
+    /// A submitter is GROUP.OWNER: a user with a dot could be charged as another user of a group.
+    #[test]
+    fn what_cannot_be_an_owner_is_charged_to_the_namespace_and_nobody_can_pass_for_a_namespace() {
+        for user in
+            ["physics.alice", "system:serviceaccount:ci:runner", "namespace:other", "", "a b", "é", "a/b"]
+        {
+            let (owner, why) = decided(OwnerSource::User, user, &[]);
+            assert_eq!(owner, "namespace:lab", "{user}");
+            assert!(why.contains("is no owner's name"), "{why}");
+        }
+        let rule = OwnerRule::new(OwnerSource::User, None);
+        let owner = rule.decide(None, "lab");
+        assert_eq!(owner.as_deref(), Some("namespace:lab"));
+        let problem = rule.problem(None, owner.as_deref()).unwrap();
+        assert!(problem.message.contains("did not see who created the job"), "{problem}");
+    }
+
+    #[test]
+    fn by_namespace_the_job_itself_says_whose_it_is() {
+        assert_eq!(decided(OwnerSource::Namespace, "alice", &[]), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_recorded_owner_says_that_the_namespace_is_charged() {
+        let rule = OwnerRule::default();
+        assert!(rule.problem(None, Some("namespace:lab")).is_some());
+        assert_eq!(rule.problem(None, Some("lab")), None);
+        assert_eq!(rule.problem(None, None), None);
+    }
+}
