@@ -21,12 +21,12 @@ definitions() {
   kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/crds/"
 }
 
-render() {
+render() { # [helm-argument...]
   # Servers before 1.21 do not serve policy/v1.
   local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
   # Admission policies are there from 1.30. Helm's SDK renders for the newest server.
   [ "$MINOR" -ge 30 ] || { old+=(--set admissionPolicy.enabled=false); say "no admission policies here"; }
-  "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
+  "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" "$@" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
 }
 
 # Writes a kubeconfig with the administrator's credentials that acts as the operator's account, so that the server grants only

@@ -24,8 +24,8 @@ use crate::known::Known;
 use crate::review::{MOST_BYTES, Review, read, review};
 use crate::stamp::stamp;
 
-/// How long a review may take. The API server waits for 5 s.
-const REVIEW_WITHIN: Duration = Duration::from_secs(4);
+/// How long a review may take. The API server waits for 3 s.
+const REVIEW_WITHIN: Duration = Duration::from_millis(2500);
 /// How many reviews are under way at most. Others wait for one of these, within their own time.
 const MOST_REVIEWS: usize = 8;
 

@@ -12,7 +12,8 @@ use std::process::{Command, Output};
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Secret, Service, ServiceAccount};
@@ -119,6 +120,7 @@ fn check_types(objects: &[Value]) -> usize {
             "ServiceAccount" => drop(typed::<ServiceAccount>(object)),
             "ValidatingAdmissionPolicy" => drop(typed::<ValidatingAdmissionPolicy>(object)),
             "ValidatingAdmissionPolicyBinding" => drop(typed::<ValidatingAdmissionPolicyBinding>(object)),
+            "MutatingWebhookConfiguration" => drop(typed::<MutatingWebhookConfiguration>(object)),
             "ValidatingWebhookConfiguration" => drop(typed::<ValidatingWebhookConfiguration>(object)),
             other => panic!("the chart has a {other}: add the kind to this test"),
         }
@@ -272,8 +274,10 @@ const MARK: (&str, &[&str]) = ("coordination.k8s.io/leases/pool.slotwright.dev",
 /// With the webhook, and by name: the Secret of its certificate, in the operator's namespace, which the chart makes, so that
 /// the operator creates none; and the configuration into which the certificate's authority is written.
 const CERTIFICATE: (&str, &[&str]) = ("/secrets/slotwright-webhook-cert", &["get", "update"]);
-const AUTHORITY: (&str, &[&str]) =
-    ("admissionregistration.k8s.io/validatingwebhookconfigurations/slotwright", &["get", "patch"]);
+const AUTHORITY: [(&str, &[&str]); 2] = [
+    ("admissionregistration.k8s.io/mutatingwebhookconfigurations/slotwright", &["get", "patch"]),
+    ("admissionregistration.k8s.io/validatingwebhookconfigurations/slotwright", &["get", "patch"]),
+];
 
 const READ: &[&str] = &["get", "list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
@@ -334,6 +338,7 @@ fn with_the_webhook_the_operator_may_keep_its_certificate_and_nothing_else_more(
     let expected = [
         "ClusterRole slotwright-webhook",
         "ClusterRoleBinding slotwright-webhook",
+        "MutatingWebhookConfiguration slotwright",
         "Role slotwright-webhook",
         "RoleBinding slotwright-webhook",
         "Secret slotwright-webhook-cert",
@@ -345,24 +350,29 @@ fn with_the_webhook_the_operator_may_keep_its_certificate_and_nothing_else_more(
     assert_eq!(role.metadata.namespace.as_deref(), Some("slotwright-system"));
     assert_eq!(granted(role.rules), listed([CERTIFICATE]));
     let cluster: ClusterRole = find(&with, "slotwright-webhook");
-    assert_eq!(granted(cluster.rules), listed([AUTHORITY]));
+    assert_eq!(granted(cluster.rules), listed(AUTHORITY));
 }
 
 #[test]
 fn the_webhook_is_asked_about_our_own_kinds_only_and_stops_nobody_while_the_operator_is_down() {
     let Some(text) = render(&["--set", "webhook.enabled=true"]) else { return };
     let objects = objects(&text);
-    let configuration: ValidatingWebhookConfiguration = find(&objects, "slotwright");
-    for webhook in configuration.webhooks.unwrap() {
-        assert_eq!(webhook.failure_policy.as_deref(), Some("Ignore"));
-        assert_eq!((webhook.side_effects.as_str(), webhook.timeout_seconds), ("None", Some(5)));
-        assert!(webhook.client_config.ca_bundle.is_none(), "the operator's to write");
-        let service = webhook.client_config.service.unwrap();
-        assert_eq!(
-            (service.name.as_str(), service.path.as_deref()),
-            ("slotwright-webhook", Some("/validate"))
-        );
-        for rule in webhook.rules.unwrap() {
+    let validating: ValidatingWebhookConfiguration = find(&objects, "slotwright");
+    let mutating: MutatingWebhookConfiguration = find(&objects, "slotwright");
+    let validating = validating.webhooks.unwrap().into_iter().map(|webhook| {
+        let bounds = (webhook.failure_policy, webhook.side_effects, webhook.timeout_seconds);
+        ("/validate", bounds, webhook.client_config, webhook.rules)
+    });
+    let mutating = mutating.webhooks.unwrap().into_iter().map(|webhook| {
+        let bounds = (webhook.failure_policy, webhook.side_effects, webhook.timeout_seconds);
+        ("/mutate", bounds, webhook.client_config, webhook.rules)
+    });
+    for (path, bounds, client, rules) in validating.chain(mutating) {
+        assert_eq!(bounds, (Some("Ignore".to_owned()), "None".to_owned(), Some(3)));
+        assert!(client.ca_bundle.is_none(), "the operator's to write");
+        let service = client.service.unwrap();
+        assert_eq!((service.name.as_str(), service.path.as_deref()), ("slotwright-webhook", Some(path)));
+        for rule in rules.unwrap() {
             assert_eq!(rule.api_groups.unwrap(), [api::GROUP]);
             assert_eq!(rule.api_versions.unwrap(), [api::VERSION]);
             let kinds: BTreeSet<String> =
