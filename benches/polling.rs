@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use model::decide::decide;
 use model::pool::{
     Assignment, Capacity, Claim, ClaimId, Event, Forced, JobFacts, JobKey, LastInput, MachineFacts,
-    MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, Remains, ReportFacts, Request,
-    Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
+    MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, RecordedOwner, Remains,
+    ReportFacts, Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
 };
 use model::schedd::{Submission, submit};
 use model::startd::config::understand;
@@ -60,9 +60,8 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         key: key.clone(),
         generation: 1,
         submitted: now,
-        owner: None,
+        owner: RecordedOwner::New,
         requester: None,
-        seen_before: false,
         spec: Ok(Arc::new(submit(&submission).unwrap())),
         warnings: Vec::new(),
         removing: false,

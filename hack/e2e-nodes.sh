@@ -30,6 +30,7 @@ cluster() {
   say "Kubernetes 1.$MINOR is up"
   kubectl create namespace "$NAMESPACE" --dry-run=client -o yaml | kubectl apply -f -
   definitions >/dev/null
+  # shellcheck disable=SC2119  # no arguments of its own
   render
   kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
   kubectl -n "$NAMESPACE" delete deployment slotwright       # the tests run the operator themselves

@@ -148,6 +148,7 @@ templates() {
 chart() {
   kubectl create namespace "$NAMESPACE"
   definitions
+  # shellcheck disable=SC2119  # no arguments of its own
   render
   apply
   permissions

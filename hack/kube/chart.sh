@@ -21,7 +21,9 @@ definitions() {
   kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/crds/"
 }
 
-render() { # [helm-argument...]
+# The arguments are more arguments for Helm.
+# shellcheck disable=SC2120  # e2e.sh gives none
+render() { # [argument...]
   # Servers before 1.21 do not serve policy/v1.
   local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
   # Admission policies are there from 1.30. Helm's SDK renders for the newest server.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use ring::hmac;
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,8 @@ struct Written {
     /// Whether the API server was still to make the object's name of `generateName`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     generated: bool,
-    /// The code of all this and of the name, in hexadecimal digits.
-    mac: String,
+    /// The code of all this and of the name.
+    mac: ByteString,
 }
 
 /// What an HTCJob's annotation says of who created the job. Not believed yet.
@@ -105,16 +106,14 @@ impl Key {
             groups: requester.groups.iter().map(ToString::to_string).collect(),
             at: now.secs(),
             generated,
-            mac: String::new(),
+            mac: ByteString::default(),
         };
-        let tag = hmac::sign(&self.key, &message(&written, &named));
-        written.mac = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        written.mac = ByteString(hmac::sign(&self.key, &message(&written, &named)).as_ref().to_vec());
         serde_json::to_string(&written).unwrap_or_default()
     }
 
     fn made(&self, written: &Written, named: &Named<'_>) -> bool {
-        let Some(tag) = bytes(&written.mac) else { return false };
-        hmac::verify(&self.key, &message(written, named), &tag).is_ok()
+        hmac::verify(&self.key, &message(written, named), &written.mac.0).is_ok()
     }
 }
 
@@ -133,13 +132,6 @@ fn message(written: &Written, named: &Named<'_>) -> Vec<u8> {
     parts.flat_map(|part| part.len().to_be_bytes().into_iter().chain(part.bytes())).collect()
 }
 
-/// The bytes of hexadecimal digits.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
-}
-
 impl Seal {
     /// The seal of a job, if its annotation has the form of one.
     pub fn of(job: &HTCJob) -> Option<Self> {
@@ -148,13 +140,16 @@ impl Seal {
     }
 }
 
+/// The job of each seal, by the seal's code, and the time of the seal in seconds since 1970.
+type Opened = BTreeMap<Vec<u8>, (JobUid, i64)>;
+
 /// Opens seals: has the key, and remembers which seal was for which job.
 #[derive(Clone, Debug, Default)]
 pub struct Seals {
     /// The key, once the webhook's Secret is read. `None`: there is no webhook, and no seal is believed.
     key: Option<watch::Receiver<Option<Key>>>,
-    /// The codes of the seals that were opened lately, each with its job and the time of the seal.
-    opened: Arc<Mutex<BTreeMap<String, (JobUid, i64)>>>,
+    /// The seals that were opened lately.
+    opened: Arc<Mutex<Opened>>,
 }
 
 impl Seals {
@@ -201,7 +196,7 @@ impl Seals {
         if opened.len() >= FORGET_FROM {
             opened.retain(|_, (_, at)| *at >= horizon);
         }
-        let (first, _) = opened.entry(written.mac.clone()).or_insert_with(|| (job.clone(), written.at));
+        let (first, _) = opened.entry(written.mac.0.clone()).or_insert_with(|| (job.clone(), written.at));
         first == job
     }
 }

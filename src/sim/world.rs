@@ -21,7 +21,8 @@ use super::workload::{Arrival, Stream};
 use model::pool::backfill::Facts;
 use model::pool::{
     Benchmarks, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid, MachineFacts,
-    MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, Remains, SlotName, Time,
+    MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, RecordedOwner, Remains, SlotName,
+    Time,
 };
 use model::schedd::submit;
 
@@ -238,8 +239,7 @@ impl<'s> World<'s> {
         job.facts.failed.clone_from(&queued.failed);
         job.facts.cluster = Some(queued.cluster);
         job.facts.transformed = Some(Arc::clone(&queued.transformed));
-        job.facts.owner.clone_from(&queued.owner);
-        job.facts.seen_before = true;
+        job.facts.owner = RecordedOwner::of(queued.owner.as_ref());
         // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.
         job.facts.removing |= queued.is_complete();
         pool.apply(Event::Job(job.facts.clone()), now);
@@ -272,9 +272,8 @@ impl<'s> World<'s> {
             key,
             generation: 1,
             submitted: now,
-            owner: None,
+            owner: RecordedOwner::New,
             requester: None,
-            seen_before: false,
             spec: Ok(Arc::new(said)),
             warnings: Vec::new(),
             removing: false,

@@ -99,7 +99,7 @@ fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Kn
         facts.requester = Some(requester.clone());
     }
     let (uid, namespace) = (facts.key.uid.clone(), facts.key.namespace.clone());
-    let owner = before.as_ref().and_then(|before| before.owner.clone());
+    let owner = before.as_ref().and_then(|before| before.owner.owner().cloned());
     let pool = known.after(before.map(Event::Job).into_iter().chain([Event::Job(facts)]));
     let Some(job) = pool.jobs().get(&uid) else { return Verdict::default() };
     let group = group_problem(&pool, job).filter(|_| known.is_complete());

@@ -8,7 +8,7 @@ use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::marks::Change;
-use super::owner::{OwnerRule, Requester};
+use super::owner::{OwnerRule, RecordedOwner, Requester};
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::submit_rules::Transformed;
@@ -40,7 +40,10 @@ impl Pool {
         let requester = facts.requester.as_ref();
         let decide = || self.submit_config()?.owner.decide(requester, &facts.key.namespace);
         // An operator that has seen the job before wrote down whose the job is.
-        let owner = if facts.seen_before { facts.owner.clone() } else { decide() };
+        let owner = match &facts.owner {
+            RecordedOwner::New => decide(),
+            recorded => recorded.owner().cloned(),
+        };
         Job {
             owner,
             key: facts.key.clone(),
@@ -105,7 +108,7 @@ impl Pool {
         let (changed, new) = (job.generation != facts.generation, job.generation == 0);
         job.recorded = (facts.succeeded, facts.failed);
         job.recorded_holds = facts.on_hold.into_keys().collect();
-        let recorded = (facts.owner.clone(), facts.transformed.clone());
+        let recorded = (facts.owner, facts.transformed.clone());
         job.generation = facts.generation;
         job.finalizer = job.finalizer.seen(facts.finalizer);
         let going = facts.removing && !job.removing;
@@ -116,25 +119,25 @@ impl Pool {
             // An earlier operator accepted the spec: the job keeps what policy made of the spec then.
             let accepted = (new && facts.accepted).then(|| facts.transformed.unwrap_or_default());
             let (spec, told) = self.submitted(uid, facts.spec, accepted);
-            let charged = self.owner_problem(uid, facts.requester.as_ref());
-            self.take_warnings(uid, facts.warnings.into_iter().chain(charged).collect(), new);
+            let unknown = self.owner_problem(uid, facts.requester.as_ref());
+            self.take_warnings(uid, facts.warnings.into_iter().chain(unknown).collect(), new);
             self.warn_at_submission(uid, &told);
             self.take_spec(uid, spec, new);
         }
         if going {
             self.remove_active(uid);
         }
-        self.note_policy_record(uid, recorded.0.as_deref(), recorded.1.as_deref());
+        self.note_policy_record(uid, &recorded.0, recorded.1.as_deref());
         self.look_at_unrecorded(uid);
     }
 
     /// Takes note of what the job's status records of the job's owner, and of what policy made of the job. Procs start only once
     /// the record is right: a new leader would charge another submitter otherwise, or make other pods.
-    fn note_policy_record(&mut self, uid: &JobUid, owner: Option<&str>, recorded: Option<&Transformed>) {
+    fn note_policy_record(&mut self, uid: &JobUid, owner: &RecordedOwner, recorded: Option<&Transformed>) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         let transformed = job.transformed.is_empty()
             || recorded.is_some_and(|recorded| job.transformed.is_recorded_as(recorded));
-        let right = transformed && job.owner.as_deref() == owner;
+        let right = transformed && job.owner.as_ref() == owner.owner();
         if !std::mem::replace(&mut job.policy_recorded, right) && right {
             self.changed(Change::SpecInForce);
         }

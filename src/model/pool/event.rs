@@ -18,7 +18,7 @@ use super::job::{End, JobSpec, Problem};
 use super::job_defaults::JobDefaults;
 use super::leaving::HoldReason;
 use super::machine::MachineFacts;
-use super::owner::Requester;
+use super::owner::{RecordedOwner, Requester};
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
@@ -340,12 +340,10 @@ pub struct JobFacts {
     pub generation: i64,
     /// `metadata.creationTimestamp`.
     pub submitted: Time,
-    /// `status.owner`: whom the job was charged to when an operator first saw the job.
-    pub owner: Option<Arc<str>>,
+    /// `status.owner`, if an operator has written the status.
+    pub owner: RecordedOwner,
     /// Who created the job, if the admission webhook has said so and nobody else can have said so.
     pub requester: Option<Requester>,
-    /// Whether an operator has written the job's status before: the job's owner is as recorded.
-    pub seen_before: bool,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
     /// Parts of the spec that have no effect.

@@ -139,12 +139,11 @@ impl JobSpec {
     /// Makes the job another owner's.
     pub fn owned_by(&mut self, owner: &str) {
         self.ad.set("Owner", owner);
-        match self.group.clone() {
-            Some(group) => self.charge_to(group.as_str()),
-            None => {
-                self.ad.set("User", owner);
-                self.submitter = owner.into();
-            }
+        if let Some(group) = self.group.clone() {
+            self.charge_to(group.as_str());
+        } else {
+            self.ad.set("User", owner);
+            self.submitter = owner.into();
         }
     }
 

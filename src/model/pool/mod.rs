@@ -103,7 +103,7 @@ pub use machine::{
 };
 pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
-pub use owner::{OwnerRule, OwnerSource, Requester, is_like};
+pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, is_like};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,

@@ -38,6 +38,33 @@ pub struct OwnerRule {
     map: Option<(Arc<str>, Maps)>,
 }
 
+/// What a job's status records of the job's owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RecordedOwner {
+    /// No operator has written a status: the job is new.
+    #[default]
+    New,
+    /// The job is its namespace's.
+    Namespace,
+    /// The job is this owner's.
+    Of(Arc<str>),
+}
+
+impl RecordedOwner {
+    /// The record of an owner.
+    pub fn of(owner: Option<&Arc<str>>) -> Self {
+        owner.map_or(Self::Namespace, |owner| Self::Of(Arc::clone(owner)))
+    }
+
+    /// The owner, if one is recorded.
+    pub fn owner(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Of(owner) => Some(owner),
+            Self::New | Self::Namespace => None,
+        }
+    }
+}
+
 /// The beginning of the owner of a job whose namespace is charged because nobody knows who created the job. No user's owner begins
 /// so, since the colon is in no such owner: a user cannot be charged for jobs of a namespace that has the user's name.
 const BY_NAMESPACE: &str = "namespace:";

@@ -13,8 +13,8 @@ use crate::render;
 use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use model::pool::{
-    GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time,
-    Transformed, Unsaid, classad_name,
+    GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request, Resources,
+    Retention, Time, Transformed, Unsaid, classad_name,
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
@@ -31,10 +31,9 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     let status = job.status.clone().unwrap_or_default();
     let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
     Some(JobFacts {
-        owner: status.owner.as_deref().map(Arc::from),
+        owner: recorded_owner(&status),
         // The engine fills this in, once the job's seal is found to be genuine.
         requester: None,
-        seen_before: status.observed_generation.is_some(),
         spec: understand(job, submitted),
         warnings: super::warnings::warnings(job),
         generation: job.metadata.generation.unwrap_or(1),
@@ -53,6 +52,14 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         on_hold: held(&status, job.metadata.generation),
         key,
     })
+}
+
+fn recorded_owner(status: &HTCJobStatus) -> RecordedOwner {
+    match &status.owner {
+        Some(owner) => RecordedOwner::Of(owner.as_str().into()),
+        None if status.observed_generation.is_some() => RecordedOwner::Namespace,
+        None => RecordedOwner::New,
+    }
 }
 
 /// Whether the operator's finalizer is on the job: an operator accepted the job.

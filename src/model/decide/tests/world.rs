@@ -10,8 +10,8 @@ use crate::kit;
 use crate::negotiator;
 use crate::pool::{
     Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
-    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, Renewal, Request, Requester, Resources,
-    SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
+    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, Request, Requester,
+    Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -222,9 +222,8 @@ impl World {
             key: JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() },
             generation: 1,
             submitted: self.now,
-            owner: None,
+            owner: RecordedOwner::New,
             requester: None,
-            seen_before: false,
             spec: submit(&submission).map(Arc::new),
             warnings: Vec::new(),
             removing: false,
@@ -332,7 +331,8 @@ impl World {
             let Some(job) = self.pool.jobs().get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
-            let unrecorded = facts.transformed.as_ref() != Some(&job.transformed) || facts.owner != job.owner;
+            let unrecorded = facts.transformed.as_ref() != Some(&job.transformed)
+                || facts.owner.owner() != job.owner.as_ref();
             if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
                 != (&succeeded, &failed, Some(job.cluster), &job.on_hold)
                 || unrecorded
@@ -340,8 +340,7 @@ impl World {
                 facts.on_hold.clone_from(&job.on_hold);
                 facts.defaults = Some(Arc::clone(&job.defaults));
                 facts.transformed = Some(Arc::clone(&job.transformed));
-                facts.owner.clone_from(&job.owner);
-                facts.seen_before = true;
+                facts.owner = RecordedOwner::of(job.owner.as_ref());
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(job.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);
