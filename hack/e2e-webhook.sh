@@ -175,6 +175,26 @@ htcjob.slotwright.dev/middle created" submit alice middle '{"requests": {"memory
   say "the manual's examples: kubectl prints what the policy says"
 }
 
+# What a spec says is what happens, is refused, or is said to happen otherwise.
+newcomers() {
+  local spec
+  template() { printf '{"requests": {"memory": "2Gi"}, "template": {"spec": %s}}' "$1"; }
+  spec='{"containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "4"}}}]}'
+  prints 'Warning: spec.template.spec.containers[0].resources: the cpu of requests is replaced: the main container gets what its slot holds; say it in spec.requests
+htcjob.slotwright.dev/n1 created' submit alice n1 "$(template "$spec")"
+  spec='{"containers": [{"name": "main", "image": "busybox"}], "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]}}}}'
+  prints "${REFUSED}spec.template.spec.affinity.nodeAffinity: is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"" \
+    submit alice n2 "$(template "$spec")"
+  spec='{"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Always"}'
+  prints "${REFUSED}spec.template.spec.restartPolicy: must be Never or left out: whether a proc runs again is the operator's decision" \
+    submit alice n3 "$(template "$spec")"
+  prints "Warning: spec.attributes.MaxRetries: nothing acts on it: a proc that has ended is done, whatever its exit code, and a proc that was evicted is tried again; leave it out
+htcjob.slotwright.dev/n4 created" submit alice n4 '{"requests": {"memory": "2Gi"}, "attributes": {"MaxRetries": "3"}}'
+  prints 'error: error validating "STDIN": error validating data: ValidationError(HTCJob.spec): unknown field "retries" in dev.slotwright.v1alpha1.HTCJob.spec; if you choose to ignore these errors, turn validation off with --validate=false' \
+    submit alice n5 '{"requests": {"memory": "2Gi"}, "retries": 3}'
+  say "newcomers: nothing is replaced or ignored in silence"
+}
+
 cheats() {
   local seal forged
   seal=$(field large '.metadata.annotations.slotwright\.dev/submitted-by')
@@ -328,7 +348,7 @@ latency() {
 control_plane
 operator first; point_to "$PORT"; people; until_true "the webhook serves" serves
 case ${1:-all} in
-  all) manual; cheats; outages; say "passed" ;;
+  all) manual; newcomers; cheats; outages; say "passed" ;;
   latency) latency ;;
   *) die "usage: e2e-webhook.sh [latency]" ;;
 esac

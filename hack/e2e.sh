@@ -72,6 +72,28 @@ permissions() {
   say "the operator's account may do what it needs, and nothing of what it must not"
 }
 
+# Checks that with rbac.jobNamespaces the operator's account may write pods in those namespaces alone.
+job_namespaces() {
+  local file=$SLOTWRIGHT_KUBE_STATE/chart.yaml
+  kubectl create namespace listed
+  render --set 'rbac.jobNamespaces={listed}'
+  kubectl apply -f "$file" >/dev/null
+  for verb in create patch delete; do
+    may yes listed "$verb" pods
+    may no default "$verb" pods
+  done
+  may no default patch pods --subresource=status
+  may yes default list pods
+  kubectl delete -f "$file" >/dev/null
+  # shellcheck disable=SC2119  # no arguments of its own
+  render
+  kubectl create namespace "$NAMESPACE" 2>/dev/null || true
+  kubectl apply -f "$file" >/dev/null
+  may yes default create pods
+  kubectl delete --wait=false namespace listed
+  say "rbac.jobNamespaces: the operator writes pods in those namespaces alone"
+}
+
 # Checks that the admission policy keeps the operator's marks on pods from a tenant who may edit pods, and not from the operator.
 marks() {
   if [ "$MINOR" -lt 30 ]; then say "marks on pods: not looked at, since this server has no admission policies"; return; fi
@@ -152,6 +174,7 @@ chart() {
   render
   apply
   permissions
+  job_namespaces
   marks
   templates
   examples

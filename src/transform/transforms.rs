@@ -10,8 +10,8 @@ use crate::command::Reader;
 use crate::old_syntax;
 use crate::rules::{Rules, RulesReader};
 
-/// The work that all transforms of one ad may take together, in bytes looked at or moved: about half a second.
-pub(crate) const WORK: u64 = 50_000_000;
+/// The work that all transforms of one ad may take together, in bytes looked at or moved: about 50 ms.
+pub(crate) const WORK: u64 = 5_000_000;
 /// The prefix under which a transform's own variables are looked up first.
 pub(crate) const PREFIX: &str = "XFORM";
 

@@ -18,7 +18,7 @@ const LONGEST_USER: usize = 1024;
 
 /// Answers a request: a job that is created gets a seal, and a job that is edited keeps the seal that it has. Nothing is ever
 /// refused. Without a key, or while the SubmitPolicy takes the namespace for the owner, a new job has no seal, whatever its author
-/// wrote.
+/// wrote. As long as no policy has been read since the start, a new job is sealed with the user alone, without groups.
 pub fn stamp(review: &Review, known: &Known, key: Option<&Key>, now: Time) -> Review {
     let Some(request) = &review.request else {
         return answer(AdmissionResponse::invalid("the AdmissionReview has no request"));
@@ -26,7 +26,7 @@ pub fn stamp(review: &Review, known: &Known, key: Option<&Key>, now: Time) -> Re
     let allowed = AdmissionResponse::from(request);
     let Some(job) = request.object.as_ref().filter(|_| is_job(request)) else { return answer(allowed) };
     let seal = match request.operation {
-        Operation::Create => key.and_then(|key| seal(request, job, known.owner_rule(), key, now)),
+        Operation::Create => key.and_then(|key| seal(request, job, known, key, now)),
         Operation::Update => request.old_object.as_ref().and_then(written).map(str::to_owned),
         _ => return answer(allowed),
     };
@@ -47,11 +47,14 @@ pub(crate) fn requester(request: &AdmissionRequest<DynamicObject>, rule: &OwnerR
 fn seal(
     request: &AdmissionRequest<DynamicObject>,
     job: &DynamicObject,
-    rule: &OwnerRule,
+    known: &Known,
     key: &Key,
     now: Time,
 ) -> Option<String> {
-    let requester = rule.asks_who().then(|| requester(request, rule))?;
+    let rule = known.owner_rule();
+    // While no policy is known yet, the operator may ask later.
+    let asked = rule.asks_who() || !known.is_complete();
+    let requester = asked.then(|| requester(request, rule))?;
     if requester.user.len() > LONGEST_USER {
         return None;
     }

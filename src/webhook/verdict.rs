@@ -12,7 +12,7 @@ use api::{
     ConcurrencyLimit, DrainRequest, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter,
 };
 use controller::kinds;
-use model::decide::refused_groups;
+use model::decide::{excesses, refused_groups};
 use model::negotiator::groups::GroupError;
 use model::pool::{Event, GoverningFacts, Pool, Problem, Requester};
 use model::schedd::group_problem;
@@ -153,9 +153,9 @@ fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
     let facts = kinds::group_quota::facts(quota);
     let own = facts.object.clone();
     let unused = kinds::group_quota::unused_share(&facts);
-    let (before, after) =
-        (refused_groups(known.before()), refused_groups(&known.after([Event::Group(facts)])));
-    let mut verdict = Verdict::of([], unused);
+    let pool = known.after([Event::Group(facts)]);
+    let (before, after) = (refused_groups(known.before()), refused_groups(&pool));
+    let mut verdict = Verdict::of([], unused.into_iter().chain(new_excesses(known, &pool)));
     for (object, error) in after {
         if object != own && before.get(&object) == Some(&error) {
             continue;
@@ -174,6 +174,19 @@ fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
         }
     }
     verdict
+}
+
+/// The sums of quotas that exceed what there is, and did not before.
+fn new_excesses(known: &Known, after: &Pool) -> Vec<Problem> {
+    let before: Vec<String> = excesses(known.before()).iter().map(|(_, excess)| excess.to_string()).collect();
+    let new = excesses(after).into_iter().map(|(_, excess)| (excess.quota.is_some(), excess.to_string()));
+    let new = new.filter(|(_, text)| !before.contains(text));
+    new.map(|(is_static, text)| Problem {
+        reason: "QuotasExceeded",
+        field: if is_static { "spec.quota" } else { "spec.dynamicQuota" }.to_owned(),
+        message: format!("{text}; all of them are scaled down"),
+    })
+    .collect()
 }
 
 fn of_limit(limit: &ConcurrencyLimit, known: &Known) -> Verdict {

@@ -143,7 +143,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 27);
+    assert_eq!(check_types(&objects(&text)), 31);
 }
 
 #[test]
@@ -326,6 +326,27 @@ fn the_operator_may_do_what_is_listed_and_nothing_else() {
     assert!(MARK.0.ends_with(api::labels::POOL_LEASE));
 }
 
+/// What the operator does with pods, in the namespaces of `rbac.jobNamespaces` alone.
+const PODS: [(&str, &[&str]); 2] =
+    [("/pods", &["create", "patch", "delete"]), ("/pods/status", WRITE_STATUS)];
+
+#[test]
+fn the_operator_may_write_pods_in_the_namespaces_alone_that_are_listed() {
+    let arguments = ["--set", "rbac.jobNamespaces={alice,bob}"];
+    let (Some(everywhere), Some(listed_only)) = (render(&[]), render(&arguments)) else { return };
+    let (everywhere, listed_only) = (objects(&everywhere), objects(&listed_only));
+    let cluster = |objects: &[Value]| granted(find::<ClusterRole>(objects, "slotwright").rules);
+    let in_each = granted(find::<ClusterRole>(&listed_only, "slotwright-pods").rules);
+    assert_eq!(in_each, listed(PODS));
+    assert_eq!(cluster(&everywhere), cluster(&listed_only).union(&in_each).cloned().collect());
+    assert!(cluster(&listed_only).is_disjoint(&in_each));
+    let bindings = listed_only.iter().filter(|object| object["kind"] == "RoleBinding");
+    let bindings = bindings.filter(|object| object["metadata"]["name"] == "slotwright-pods");
+    let namespaces: Vec<&str> =
+        bindings.filter_map(|object| object["metadata"]["namespace"].as_str()).collect();
+    assert_eq!(namespaces, ["alice", "bob"]);
+}
+
 #[test]
 fn with_the_webhook_the_operator_may_keep_its_certificate_and_nothing_else_more() {
     let (Some(without), Some(with)) = (render(&[]), render(&["--set", "webhook.enabled=true"])) else {
@@ -480,7 +501,7 @@ fn bindings_name_the_account_that_runs() {
         assert_eq!((&subject["name"], &subject["namespace"]), (&"pool-operator".into(), &"hpc".into()));
         count += 1;
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 7);
 }
 
 // --- the pod -------------------------------------------------------------------------------------------------------

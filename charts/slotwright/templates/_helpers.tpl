@@ -55,3 +55,15 @@ subjects:
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
 {{- end }}
 {{- end }}
+
+{{/* What the operator does with the pods of jobs, and of backfill work. */}}
+{{- define "slotwright.podRules" -}}
+# Jobs run as pods; patch is for the tracking finalizer and what the agent is to do.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [create, patch, delete]
+# A pod that is evicted says why: the condition DisruptionTarget.
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+{{- end }}

@@ -11,8 +11,7 @@ use super::rules::{self, Rule};
 use api::GroupQuota;
 use controller::kinds;
 use model::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
-use model::pool::is_like;
-use model::pool::{GroupName, Quota};
+use model::pool::{GroupName, Quota, is_like};
 
 /// Checks all objects together.
 pub fn check(objects: &[Object<'_>], report: &mut Report) {
@@ -99,54 +98,18 @@ impl<'a> Groups<'a> {
         self.sums(report);
     }
 
-    /// Reports quotas of sibling groups that add up to more than their parent has. The finding is at the group whose
-    /// quota, in the order of the files, exceeds the limit first.
+    /// Reports quotas of sibling groups that add up to more than there is. The finding is at the group whose quota, in the
+    /// order of the files, exceeds the limit first.
     fn sums(&self, report: &mut Report) {
-        let mut fixed: BTreeMap<String, f64> = BTreeMap::new();
-        let mut shares: BTreeMap<String, f64> = BTreeMap::new();
-        for (object, spec) in &self.objects {
-            let parent = spec.name.rsplit_once('.').map_or("", |(parent, _)| parent);
-            let around = if parent.is_empty() { "the pool".to_owned() } else { format!("group {parent}") };
-            match spec.quota {
-                Some(TreeQuota::Dynamic(share)) => {
-                    let sum = shares.entry(parent.to_lowercase()).or_default();
-                    let before = *sum;
-                    *sum += share;
-                    if before <= LIMIT && *sum > LIMIT {
-                        let saying = Saying::new(format!(
-                            "spec.dynamicQuota: the shares of {around} add up to {}, more than 1",
-                            rounded(*sum)
-                        ));
-                        let saying =
-                            saying.hint("all of them are scaled down; make them add up to at most 1");
-                        add(&rules::GROUP_SUM, object, "spec.dynamicQuota", saying, report);
-                    }
-                }
-                Some(TreeQuota::Static(weight)) => {
-                    let Some(limit) = self.static_quota(parent) else { continue };
-                    let sum = fixed.entry(parent.to_lowercase()).or_default();
-                    let before = *sum;
-                    *sum += weight;
-                    if before <= limit && *sum > limit {
-                        let saying = Saying::new(format!(
-                            "spec.quota: the static quotas inside of {around} add up to {}, more than its {limit}",
-                            rounded(*sum)
-                        ));
-                        let saying = saying
-                            .hint("all of them are scaled down; lower them, or raise the quota around them");
-                        add(&rules::GROUP_SUM, object, "spec.quota", saying, report);
-                    }
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn static_quota(&self, group: &str) -> Option<f64> {
-        let found = self.tree.find(group).and_then(|index| self.tree.groups().get(index))?;
-        match found.quota {
-            TreeQuota::Static(weight) => Some(weight),
-            TreeQuota::Dynamic(_) => None,
+        for excess in self.tree.excesses() {
+            let Some((object, _)) = self.objects.get(excess.spec) else { continue };
+            let (field, remedy) = match excess.quota {
+                None => ("spec.dynamicQuota", "make them add up to at most 1"),
+                Some(_) => ("spec.quota", "lower them, or raise the quota around them"),
+            };
+            let saying = Saying::new(format!("{field}: {excess}"));
+            let saying = saying.hint(format!("all of them are scaled down; {remedy}"));
+            add(&rules::GROUP_SUM, object, field, saying, report);
         }
     }
 
@@ -189,13 +152,6 @@ impl<'a> Groups<'a> {
         });
         add(&rules::GROUP_OWNER, job, "spec.accountingGroup", saying, report);
     }
-}
-
-/// The most that shares may add up to: 1, and the rounding error of decimal fractions.
-const LIMIT: f64 = 1.0 + 1e-9;
-
-fn rounded(sum: f64) -> f64 {
-    (sum * 1e6).round() / 1e6
 }
 
 fn group_field(object: &Object<'_>) -> &'static str {

@@ -20,7 +20,7 @@ mod turns;
 
 pub use evict::PROC_WAITS;
 pub use negotiation::{Negotiation, conclude};
-pub use quotas::{quotas, refused_groups};
+pub use quotas::{excesses, quotas, refused_groups};
 pub use sharing::overlap_message;
 
 use crate::pool::{Effect, Offer, Pool, Time};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::sharing;
 use crate::negotiator::Config;
+use crate::negotiator::excess::Excess;
 use crate::negotiator::groups::{Allotments, GroupError, GroupSpec, Quota as GroupQuota, Tree};
 use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Submitter, Time};
 use crate::schedd::Quotas;
@@ -36,6 +37,13 @@ pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
 /// For each GroupQuota object that is not accepted, the reason.
 pub fn refused_groups(pool: &Pool) -> BTreeMap<Arc<str>, GroupError> {
     refused(pool, &whole(pool, &pool.negotiator().cycle))
+}
+
+/// Quotas that add up to more than there is, each with its GroupQuota object.
+pub fn excesses(pool: &Pool) -> Vec<(Arc<str>, Excess)> {
+    let objects: Vec<_> = pool.groups().keys().cloned().collect();
+    let found = whole(pool, &pool.negotiator().cycle).excesses().into_iter();
+    found.filter_map(|excess| Some((objects.get(excess.spec)?.clone(), excess))).collect()
 }
 
 fn refused(pool: &Pool, tree: &Tree) -> BTreeMap<Arc<str>, GroupError> {

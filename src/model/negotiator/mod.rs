@@ -38,6 +38,7 @@ mod candidates;
 mod consuming;
 pub mod cycle;
 mod dynamic;
+pub mod excess;
 pub mod groups;
 mod in_use;
 mod knobs;

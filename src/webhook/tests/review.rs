@@ -400,3 +400,20 @@ fn a_job_that_cannot_be_charged_to_its_creator_is_stored_with_a_warning() {
     assert_eq!(refusal, None);
     assert!(warnings[0].starts_with("the job is charged to its namespace, alice: "), "{warnings:?}");
 }
+
+#[test]
+fn quotas_that_would_add_up_to_more_than_there_is_are_warned_of_once() {
+    let group =
+        |name: &str, share: f64| of::<api::GroupQuota>("GroupQuota", name, json!({"dynamicQuota": share}));
+    let known = |groups: &[api::GroupQuota]| Known::all(groups, &[], &[], &[]);
+    let told =
+        "spec.dynamicQuota: the shares of the pool add up to 1.2, more than 1; all of them are scaled down";
+    let share = |share: f64, known: &Known| created("GroupQuota", json!({"dynamicQuota": share}), known);
+    assert_eq!(share(0.5, &known(&[group("a", 0.7)])), (None, vec![told.to_owned()]));
+    assert_eq!(share(0.3, &known(&[group("a", 0.7)])), (None, Vec::new()));
+    assert_eq!(
+        share(0.1, &known(&[group("a", 0.7), group("b", 0.5)])),
+        (None, Vec::new()),
+        "it was so before"
+    );
+}

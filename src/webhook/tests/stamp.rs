@@ -90,12 +90,20 @@ fn where_nobody_asks_or_no_key_is_there_a_new_job_has_no_seal() {
     let forged = || job(json!({"name": "fit", "annotations": {SUBMITTED_BY: "x", "a": "b"}}));
     for (known, key) in [
         (by_user(), None),
-        (Known::nothing(), Some(key())),
+        (Known::all(&[], &[], &[], &[]), Some(key())),
         (known(json!({"from": "Namespace"})), Some(key())),
     ] {
         let stored = stored(&asked("CREATE", forged(), Value::Null), &known, key.as_ref());
         assert_eq!(stored["metadata"]["annotations"], json!({"a": "b"}));
     }
+}
+
+#[test]
+fn before_the_policy_is_known_the_user_is_sealed() {
+    let asked = asked("CREATE", job(json!({"name": "fit"})), Value::Null);
+    let stored = stored(&asked, &Known::nothing(), Some(&key()));
+    let seal: Value = serde_json::from_str(seal_of(&stored).unwrap()).unwrap();
+    assert_eq!((&seal["user"], seal.get("groups")), (&json!("alice"), None));
 }
 
 #[test]
