@@ -10,8 +10,10 @@ use crate::command::Reader;
 use crate::old_syntax;
 use crate::rules::{Rules, RulesReader};
 
-/// The work that all transforms of one ad may take together, in bytes looked at or moved: about 50 ms.
-pub(crate) const WORK: u64 = 5_000_000;
+/// The work that the rules of a file may take with one ad, in bytes looked at or moved: about half a second.
+pub(crate) const WORK: u64 = 50_000_000;
+/// The same for all transforms of a configuration together. Somebody waits for each job that is submitted: about 50 ms.
+const JOB_WORK: u64 = 5_000_000;
 /// The prefix under which a transform's own variables are looked up first.
 pub(crate) const PREFIX: &str = "XFORM";
 
@@ -94,7 +96,7 @@ impl Transforms {
     /// A variable that one transform sets is there for the next. The error is why a transform cannot be carried out; HTCondor
     /// then refuses the job.
     pub fn apply(&self, ad: Ad, env: &Env) -> Result<Applied, Diagnostic> {
-        let mut scope = Scope::new(&self.config, PREFIX, ad, env.clone(), WORK);
+        let mut scope = Scope::new(&self.config, PREFIX, ad, env.clone(), JOB_WORK);
         predefine(&mut scope);
         let mut names = Vec::new();
         for rules in &self.rules {

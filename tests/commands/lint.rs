@@ -203,7 +203,8 @@ const LIST: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
   {"apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "a"}, "spec": {"intervalSeconds": 0}},
   {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p1"}, "spec": {"start": "a b", "tolerations": [{"keyy": "x"}], "nodeSelector": {"matchExpressions": [{"key": "a", "operator": "in"}]}}},
   {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p1"}, "spec": {"nodeSelector": {"matchLabels": {"a": "b"}}}},
-  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p2"}, "spec": {"nodeSelector": {"matchLabels": {"a": "b"}}, "precedence": -1}}
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p2"}, "spec": {"nodeSelector": {"matchLabels": {"a": "b"}}, "precedence": -1}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "most"}, "spec": {"dynamicQuota": 0.6}}
 ]}
 "#;
 
