@@ -122,7 +122,8 @@ refused() { # what text command...
 # A way to cheat without effect.
 in_vain() { row "$1" "in vain: $2"; }
 
-policy() { # owner
+# The manual's policy, with an owner, and with one requirement more if it is named.
+policy() { # owner [Known]
   kubectl apply -f - >/dev/null <<YAML
 apiVersion: slotwright.dev/v1alpha1
 kind: SubmitPolicy
@@ -130,6 +131,8 @@ metadata: {name: site}
 spec:
   owner: $1
 $(sed -n '/^  config:/,$p' "$ROOT/examples/submit/10-submitpolicy.yaml")
+    SUBMIT_REQUIREMENT_Known = !regexp("^namespace:", Owner)
+    SUBMIT_REQUIREMENT_NAMES = \$(SUBMIT_REQUIREMENT_NAMES) ${2:-}
 YAML
 }
 
@@ -270,11 +273,11 @@ cheats() {
   # A policy that is made stricter while a job is on its way.
   stop_operator first
   submit chris race "$LARGE" >/dev/null
+  policy '{from: User}' Known
   operator first; point_to "$PORT"; until_true "the webhook serves again" serves
-  until_true "a job that was stored before the policy was seen is judged" \
-    has race '.status.conditions[?(@.type=="Accepted")].status' True
-  owned race namespace:lab
-  in_vain "submit before the operator sees the policy" "charged to the namespace, and judged as its job"
+  until_true "a job that was stored before the policy changed is judged by the policy" \
+    has race '.status.conditions[?(@.type=="Accepted")].reason' SubmitRequirement
+  in_vain "be kept out by name, and submit while no operator runs" "a requirement keeps out whom nobody knows"
 
   echo; printf '%s\n' "${ROWS[@]}"; echo
   say "cheats: ${#ROWS[@]}, each refused or in vain"
@@ -320,14 +323,31 @@ outages() {
   say "two replicas: what one seals, the other believes"
 }
 
-# Puts a certificate that has expired into the Secret. The key of seals stays.
+# Puts a certificate into the Secret that has the right names and expired in 2020. The key of seals stays.
 expired_certificate() {
-  local dir=$SLOTWRIGHT_KUBE_STATE/expired; mkdir -p "$dir"
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$dir/key" -out "$dir/crt" -subj /CN=old \
-    -addext "subjectAltName=DNS:localhost,IP:127.0.0.1" -days 1 2>/dev/null
-  # openssl cannot make a certificate of the past: one for other names is as little believed, and is judged by the same code.
+  local dir=$SLOTWRIGHT_KUBE_STATE/expired; mkdir -p "$dir"; : >"$dir/index"
+  cat >"$dir/ca.conf" <<CONF
+[ca]
+default_ca = own
+[own]
+database = $dir/index
+new_certs_dir = $dir
+rand_serial = yes
+default_md = sha256
+policy = any
+x509_extensions = names
+[any]
+commonName = supplied
+[names]
+subjectAltName = DNS:slotwright-webhook.$NAMESPACE.svc, DNS:slotwright-webhook.$NAMESPACE.svc.cluster.local, DNS:localhost, IP:127.0.0.1
+CONF
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$dir/key" -out "$dir/csr" -subj /CN=old 2>/dev/null
+  openssl ca -batch -config "$dir/ca.conf" -selfsign -keyfile "$dir/key" -in "$dir/csr" -out "$dir/all" -notext \
+    -startdate 20200101000000Z -enddate 20200102000000Z 2>/dev/null
+  ! openssl x509 -checkend 0 -noout -in "$dir/all" >/dev/null || die "the certificate has not expired"
+  local crt key; crt=$(base64 -w0 <"$dir/all"); key=$(base64 -w0 <"$dir/key")
   kubectl -n "$NAMESPACE" patch secret slotwright-webhook-cert --type=merge \
-    -p "{\"data\":{\"tls.crt\":\"$(base64 -w0 <"$dir/crt")\",\"tls.key\":\"$(base64 -w0 <"$dir/key")\",\"ca.crt\":\"$(base64 -w0 <"$dir/crt")\"}}" >/dev/null
+    -p "{\"data\":{\"tls.crt\":\"$crt\",\"tls.key\":\"$key\",\"ca.crt\":\"$crt\"}}" >/dev/null
 }
 
 latency() {

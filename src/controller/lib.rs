@@ -214,8 +214,6 @@ async fn lead(
     stop: CancellationToken,
 ) {
     let Surroundings { client, clock, cycles, chance, seals } = surroundings;
-    // Jobs are told the pool with their creators: the key has to be there before the first of them.
-    seals.wait().await;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
@@ -228,6 +226,12 @@ async fn lead(
     let client = guarded::guarded(client);
     drop(out);
     let writer = Writer::new(Context::new(client, clock, &options.identity));
+    // The pool is told jobs with their creators: the key has to be there before the first of them.
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return,
+        () = seals.wait() => {}
+    }
     tokio::select! {
         biased;
         () = Engine::new(writer, (health, highest), clock, (cycles, seals)).run(seen, stop) => {}

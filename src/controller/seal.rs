@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use api::HTCJob;
 use api::labels::SUBMITTED_BY;
-use model::pool::{JobFacts, JobUid, Requester, Time};
+use model::pool::{JobFacts, JobUid, RecordedOwner, Requester, Time};
 
 /// How far the time of a seal and the creation of the object may be apart: the clocks of the API server and of the operator differ,
 /// and other webhooks take time.
@@ -64,17 +64,7 @@ struct Named<'a> {
 
 /// A key. Its bytes are not shown.
 #[derive(Clone)]
-pub struct Key {
-    key: Arc<hmac::Key>,
-    /// The code of nothing, by which keys are told apart.
-    print: Arc<[u8]>,
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.print == other.print
-    }
-}
+pub struct Key(Arc<hmac::Key>);
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -85,10 +75,7 @@ impl std::fmt::Debug for Key {
 impl Key {
     /// The key of these bytes. `None` if there are too few of them.
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        (bytes.len() >= KEY_BYTES).then(|| {
-            let key = hmac::Key::new(hmac::HMAC_SHA256, bytes);
-            Self { print: hmac::sign(&key, &[]).as_ref().into(), key: Arc::new(key) }
-        })
+        (bytes.len() >= KEY_BYTES).then(|| Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, bytes))))
     }
 
     /// The annotation's value for an object that this requester creates now. `name` is empty while the API server has still to make the
@@ -108,12 +95,12 @@ impl Key {
             generated,
             mac: ByteString::default(),
         };
-        written.mac = ByteString(hmac::sign(&self.key, &message(&written, &named)).as_ref().to_vec());
+        written.mac = ByteString(hmac::sign(&self.0, &message(&written, &named)).as_ref().to_vec());
         serde_json::to_string(&written).unwrap_or_default()
     }
 
     fn made(&self, written: &Written, named: &Named<'_>) -> bool {
-        hmac::verify(&self.key, &message(written, named), &written.mac.0).is_ok()
+        hmac::verify(&self.0, &message(written, named), &written.mac.0).is_ok()
     }
 }
 
@@ -140,15 +127,45 @@ impl Seal {
     }
 }
 
-/// The job of each seal, by the seal's code, and the time of the seal in seconds since 1970.
-type Opened = BTreeMap<Vec<u8>, (JobUid, i64)>;
+/// The seals of jobs that were new lately.
+#[derive(Debug)]
+struct Opened {
+    /// The job of each seal, by the seal's code, and the time of the seal in seconds since 1970.
+    jobs: BTreeMap<Vec<u8>, (JobUid, i64)>,
+    /// The number of seals from which on old ones are forgotten: twice as many as were left the last time, so that a job costs
+    /// the same however many there are.
+    forget_from: usize,
+}
+
+/// From how many remembered seals on old ones are forgotten, at least.
+const FORGET_FROM: usize = 1024;
+
+impl Default for Opened {
+    fn default() -> Self {
+        Self { jobs: BTreeMap::new(), forget_from: FORGET_FROM }
+    }
+}
+
+impl Opened {
+    /// Whether no other job has had this seal. A seal that is older than twice [`APART`] is not of use to a new job, and is
+    /// forgotten.
+    fn is_first(&mut self, written: &Written, job: &JobUid) -> bool {
+        if self.jobs.len() >= self.forget_from {
+            let newest = self.jobs.values().map(|(_, at)| *at).max().unwrap_or_default();
+            let horizon = newest.saturating_sub(2 * APART.as_secs().cast_signed());
+            self.jobs.retain(|_, (_, at)| *at >= horizon);
+            self.forget_from = FORGET_FROM.max(self.jobs.len().saturating_mul(2));
+        }
+        let (first, _) = self.jobs.entry(written.mac.0.clone()).or_insert_with(|| (job.clone(), written.at));
+        first == job
+    }
+}
 
 /// Opens seals: has the key, and remembers which seal was for which job.
 #[derive(Clone, Debug, Default)]
 pub struct Seals {
     /// The key, once the webhook's Secret is read. `None`: there is no webhook, and no seal is believed.
     key: Option<watch::Receiver<Option<Key>>>,
-    /// The seals that were opened lately.
     opened: Arc<Mutex<Opened>>,
 }
 
@@ -182,27 +199,18 @@ impl Seals {
         let named = Named { namespace: &job.key.namespace, name: bound, generated: written.generated };
         let key = self.key.as_ref()?.borrow().clone()?;
         let apart = job.submitted.secs().abs_diff(written.at);
-        if !key.made(written, &named) || apart > APART.as_secs() || !self.is_first(written, &job.key.uid) {
+        // A job whose owner is recorded keeps the owner, whatever its seal says.
+        let is_first = || {
+            job.owner != RecordedOwner::New
+                || self.opened.lock().is_ok_and(|mut opened| opened.is_first(written, &job.key.uid))
+        };
+        if !key.made(written, &named) || apart > APART.as_secs() || !is_first() {
             return None;
         }
         let groups = written.groups.iter().map(|group| group.as_str().into()).collect();
         Some(Requester { user: written.user.as_str().into(), groups })
     }
-
-    /// Whether no other job has had this seal. A seal that is older than twice [`APART`] is not of use to another job, and is forgotten.
-    fn is_first(&self, written: &Written, job: &JobUid) -> bool {
-        let Ok(mut opened) = self.opened.lock() else { return false };
-        let horizon = written.at.saturating_sub(2 * APART.as_secs().cast_signed());
-        if opened.len() >= FORGET_FROM {
-            opened.retain(|_, (_, at)| *at >= horizon);
-        }
-        let (first, _) = opened.entry(written.mac.0.clone()).or_insert_with(|| (job.clone(), written.at));
-        first == job
-    }
 }
-
-/// From how many remembered seals on old ones are forgotten.
-const FORGET_FROM: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -305,6 +313,26 @@ mod tests {
             assert!(opened(&seals, &json!({}), &seal).is_some(), "the same job may be seen again");
         }
         assert_eq!(opened(&seals, &json!({"uid": "u2"}), &seal), None);
+    }
+
+    /// The operator sees all jobs when it starts, in any order, with seals of any age.
+    #[test]
+    fn old_seals_are_forgotten_and_new_ones_are_not() {
+        let mut opened = Opened::default();
+        let written = |number: i64, at: i64| Written {
+            user: "alice".to_owned(),
+            groups: Vec::new(),
+            at,
+            generated: false,
+            mac: ByteString(number.to_be_bytes().to_vec()),
+        };
+        let last = i64::try_from(FORGET_FROM).unwrap() * 4;
+        for at in 0..last {
+            assert!(opened.is_first(&written(at, at), &"u1".into()));
+        }
+        assert!(opened.jobs.len() < FORGET_FROM * 2, "{}", opened.jobs.len());
+        assert!(!opened.is_first(&written(last - 60, last - 60), &"u2".into()));
+        assert!(!opened.is_first(&written(last - 1, last - 1), &"u2".into()));
     }
 
     #[test]

@@ -125,41 +125,33 @@ impl Keeper {
         let name = &self.options.secret;
         let found = call(format!("Secret {name}"), self.secrets.get_opt(name)).await?;
         let data = found.as_ref().and_then(|secret| secret.data.as_ref());
-        let stored = data.and_then(stored);
-        let why = stored.as_ref().map(|stored| stored.due(&self.names, now));
-        let (old_key, new_key) = (data.and_then(seal_key), new_key()?);
-        let certificate = match (stored, why) {
-            (Some(stored), Some(None)) if old_key.is_some() => stored,
-            (Some(stored), Some(None)) => {
-                tracing::info!(secret = name, "a key for seals is made");
-                self.store(found, &stored, &new_key).await?;
-                stored
-            }
-            (before, why) => {
-                let why = why.flatten().map_or_else(|| "there is none".to_owned(), |why| why.to_string());
-                tracing::info!(secret = name, why, "a certificate for the admission webhook is made");
-                let made = make(&self.names, now, before.as_ref())?;
-                self.store(found, &made, old_key.as_ref().unwrap_or(&new_key)).await?;
-                made
-            }
+        let (stored, kept_key) = (data.and_then(stored), data.and_then(seal_key));
+        let why = match &stored {
+            None => Some("there is none".to_owned()),
+            Some(stored) => stored.due(&self.names, now).map(|why| why.to_string()),
         };
-        self.publish(&old_key.unwrap_or(new_key));
+        let certificate = match (stored, &why) {
+            (Some(stored), None) => stored,
+            (before, _) => make(&self.names, now, before.as_ref())?,
+        };
+        let key = match &kept_key {
+            Some(key) => key.clone(),
+            None => new_key()?,
+        };
+        if let Some(why) = why {
+            tracing::info!(secret = name, why, "a certificate for the admission webhook is made");
+            self.store(found, &certificate, &key).await?;
+        } else if kept_key.is_none() {
+            tracing::info!(secret = name, "a key for the seals of jobs is made");
+            self.store(found, &certificate, &key).await?;
+        }
+        self.key.send_replace(Key::new(&key.0));
         self.announce(&certificate.authorities).await?;
         if served == Some(&certificate) {
             return Ok(None);
         }
         let config = certificate.server()?;
         Ok(Some((certificate, config)))
-    }
-
-    /// Hands the key to those who seal and open, unless they have it.
-    fn publish(&self, bytes: &ByteString) {
-        let made = Key::new(&bytes.0);
-        self.key.send_if_modified(|key| {
-            let other = *key != made;
-            *key = made;
-            other
-        });
     }
 
     /// Writes the Secret. Fails if another replica has written it since; the next turn then takes what is there.

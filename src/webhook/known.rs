@@ -1,7 +1,7 @@
 //! The other objects, against which an object is checked.
 
 use controller::kinds;
-use model::pool::{Event, OwnerRule, Pool, Time};
+use model::pool::{Event, Pool, Time};
 
 /// What is known of other objects: GroupQuotas, SubmitPolicies, ConcurrencyLimits and Negotiators.
 #[derive(Clone, Debug)]
@@ -9,14 +9,12 @@ pub struct Known {
     /// The pool as the operator would know it if the cluster had these objects alone.
     pool: Pool,
     complete: bool,
-    /// The rule where no policy gives one.
-    by_namespace: OwnerRule,
 }
 
 impl Known {
     /// Nothing is known of other objects: each object is checked by itself only.
     pub fn nothing() -> Self {
-        Self { pool: Pool::default(), complete: false, by_namespace: OwnerRule::default() }
+        Self { pool: Pool::default(), complete: false }
     }
 
     /// Knows these objects, and that there are no others of their kinds.
@@ -36,17 +34,12 @@ impl Known {
         for event in events.chain([Event::Synced]) {
             pool.apply(event, Time::default());
         }
-        Self { pool, complete: true, by_namespace: OwnerRule::default() }
+        Self { pool, complete: true }
     }
 
     /// Whether an object that is not known does not exist.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
-    }
-
-    /// How the policy in force finds the owner of a job.
-    pub(crate) fn owner_rule(&self) -> &OwnerRule {
-        self.pool.submit_config().map_or(&self.by_namespace, |config| &config.owner)
     }
 
     /// The pool without the object under review, or with the object as it was before.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `review` | decides on one request of the API server: pure |
 //! | `verdict` | finds what is wrong with an object, by the functions that the operator's conditions are made by: pure |
-//! | `stamp` | seals into a new job who created the job: pure |
+//! | `sealing` | seals into a new job who created the job: pure |
 //! | `known` | the other objects, against which an object is checked |
 //! | `watches` | keeps `known` up to date, on each replica |
 //! | `certificate` | makes certificates, and says when one has to be renewed |
@@ -17,8 +17,8 @@ mod certificate;
 mod keeper;
 mod known;
 mod review;
+mod sealing;
 mod server;
-mod stamp;
 mod verdict;
 mod watches;
 
@@ -34,8 +34,8 @@ use controller::seal::Key;
 pub use self::certificate::{Certificate, Unusable, make};
 pub use self::known::Known;
 pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
+pub use self::sealing::seal;
 pub use self::server::{Serving, serve};
-pub use self::stamp::stamp;
 
 /// How the webhook runs.
 #[derive(Clone, Debug)]

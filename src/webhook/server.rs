@@ -22,7 +22,7 @@ use controller::serving::{self, HEAD_WITHIN};
 
 use crate::known::Known;
 use crate::review::{MOST_BYTES, Review, read, review};
-use crate::stamp::stamp;
+use crate::sealing::seal;
 
 /// How long a review may take. The API server waits for 3 s.
 const REVIEW_WITHIN: Duration = Duration::from_millis(2500);
@@ -73,7 +73,7 @@ async fn validate(State((serving, room)): Asked, body: Bytes) -> Response {
 
 async fn mutate(State((serving, room)): Asked, body: Bytes) -> Response {
     let (known, key) = (serving.known.borrow().clone(), serving.key.borrow().clone());
-    reviewed(room, body, move |asked| stamp(asked, &known, key.as_ref(), serving.clock.now())).await
+    reviewed(room, body, move |asked| seal(asked, &known, key.as_ref(), serving.clock.now())).await
 }
 
 /// Answers a review on a thread for work that blocks: a large object takes long to read.

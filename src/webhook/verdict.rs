@@ -14,11 +14,11 @@ use api::{
 use controller::kinds;
 use model::decide::{excesses, refused_groups};
 use model::negotiator::groups::GroupError;
-use model::pool::{Event, GoverningFacts, Pool, Problem, Requester};
+use model::pool::{Event, GoverningFacts, Pool, Problem, is_namespace};
 use model::schedd::group_problem;
 
 use crate::known::Known;
-use crate::stamp::requester;
+use crate::sealing::requester;
 
 /// What is to be said of an object.
 #[derive(Debug, Default, PartialEq)]
@@ -88,22 +88,23 @@ fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Kn
     if metadata.namespace.is_none() {
         metadata.namespace.clone_from(&request.namespace);
     }
-    let requester = requester(request, known.owner_rule());
-    let before = request.old_object.as_ref().and_then(|old| kinds::job::facts(&typed(old).ok()?));
-    if let Some(before) = &before {
+    let rule = known.before().owner_rule();
+    let requester = requester(request, &rule);
+    let mut before = request.old_object.as_ref().and_then(|old| kinds::job::facts(&typed(old).ok()?));
+    if let Some(before) = &mut before {
         // The API server counts an edit, but not yet here in all versions.
         job.metadata.generation = Some(before.generation + 1);
     }
     let Some(mut facts) = kinds::job::facts(&job) else { return Verdict::default() };
-    if before.is_none() {
-        facts.requester = Some(requester.clone());
-    }
-    let (uid, namespace) = (facts.key.uid.clone(), facts.key.namespace.clone());
+    // An edit may come before the operator has recorded the owner: the editor is then taken for the creator.
+    before.as_mut().unwrap_or(&mut facts).requester = Some(requester.clone());
+    let uid = facts.key.uid.clone();
+    let editor = rule.decide(Some(&requester), &facts.key.namespace);
     let owner = before.as_ref().and_then(|before| before.owner.owner().cloned());
     let pool = known.after(before.map(Event::Job).into_iter().chain([Event::Job(facts)]));
     let Some(job) = pool.jobs().get(&uid) else { return Verdict::default() };
     let group = group_problem(&pool, job).filter(|_| known.is_complete());
-    let edit = owner.and_then(|owner| edit_of_another(&owner, &requester, (&*namespace, request), known));
+    let edit = edit_of_another(owner.as_deref(), editor.as_deref(), request, known);
     let policy = job.told.policy.iter();
     Verdict::of(
         job.problems.iter().cloned().chain(group).chain(edit),
@@ -112,20 +113,23 @@ fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Kn
 }
 
 /// The problem that somebody edits the spec of a job that is another's. Administrators of the cluster may, and the schedd's
-/// QUEUE_SUPER_USERS.
+/// QUEUE_SUPER_USERS. A job that is charged to its namespace is edited by whoever may edit jobs there.
 fn edit_of_another(
-    owner: &str,
-    requester: &Requester,
-    (namespace, request): (&str, &AdmissionRequest<DynamicObject>),
+    owner: Option<&str>,
+    editor: Option<&str>,
+    request: &AdmissionRequest<DynamicObject>,
     known: &Known,
 ) -> Option<Problem> {
+    let (owner, editor) = (owner.filter(|owner| !is_namespace(owner))?, editor?);
     let is_admin = request.user_info.groups.iter().flatten().any(|group| group == "system:masters");
-    let editor = known.owner_rule().decide(Some(requester), namespace)?;
-    let is_super = known.before().submit_config().is_some_and(|config| config.rules.is_superuser(&editor));
-    (*editor != *owner && !is_admin && !is_super).then(|| Problem {
+    let is_super = known.before().submit_config().is_some_and(|config| config.rules.is_superuser(editor));
+    let user = request.user_info.username.as_deref().unwrap_or_default();
+    (editor != owner && !is_admin && !is_super).then(|| Problem {
         reason: "NotTheOwner",
         field: "spec".to_owned(),
-        message: format!("the job is {owner}'s, and {editor} may not edit its spec; ask {owner}, or submit a job of your own"),
+        message: format!(
+            "the job is {owner}'s, and {user} may not edit its spec; ask {owner}, or submit a job of your own"
+        ),
     })
 }
 

@@ -60,6 +60,13 @@ pub(super) const KNOBS: &[Knob] = &[
         "Attributes that cannot be changed once they are set.",
     ),
     Knob::new("PROTECTED_JOB_ATTRS", Kind::List, SCHEDD, Honored, "Attributes that only admins change."),
+    Knob::new(
+        "QUEUE_SUPER_USERS",
+        Kind::List,
+        SCHEDD,
+        Honored,
+        "Owners who may edit everybody's jobs. HTCondor's default does not count.",
+    ),
     Knob::new("SECURE_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that users may not set."),
     Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Honored, "Which maps userMap() knows.")
         .section("Policy Configuration: Job Transforms"),

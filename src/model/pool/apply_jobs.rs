@@ -8,7 +8,7 @@ use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::marks::Change;
-use super::owner::{OwnerRule, RecordedOwner, Requester};
+use super::owner::{RecordedOwner, Requester};
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::submit_rules::Transformed;
@@ -37,11 +37,9 @@ impl Pool {
         let next = if self.synced { self.last_cluster + 1 } else { 0 };
         let number = facts.cluster.unwrap_or(next);
         self.last_cluster = self.last_cluster.max(number);
-        let requester = facts.requester.as_ref();
-        let decide = || self.submit_config()?.owner.decide(requester, &facts.key.namespace);
         // An operator that has seen the job before wrote down whose the job is.
         let owner = match &facts.owner {
-            RecordedOwner::New => decide(),
+            RecordedOwner::New => self.owner_rule().decide(facts.requester.as_ref(), &facts.key.namespace),
             recorded => recorded.owner().cloned(),
         };
         Job {
@@ -146,8 +144,7 @@ impl Pool {
     /// Why the job is charged to its namespace, although the policy asks who created the job.
     fn owner_problem(&self, uid: &JobUid, requester: Option<&Requester>) -> Option<Problem> {
         let owner = self.jobs.get(uid)?.owner.as_deref();
-        let rule = self.submit_config().map(|config| &config.owner);
-        rule.unwrap_or(&OwnerRule::default()).problem(requester, owner)
+        self.owner_rule().problem(requester, owner)
     }
 
     /// Marks the slots of procs whose end or hold is recorded now: their pods may lose their finalizer.

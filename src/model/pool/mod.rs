@@ -103,7 +103,7 @@ pub use machine::{
 };
 pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
-pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, is_like};
+pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, is_like, is_namespace};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,
@@ -263,6 +263,11 @@ impl Pool {
     /// The defaults for a job that is submitted now.
     pub fn job_defaults(&self) -> Arc<JobDefaults> {
         self.submit_config().map_or_else(JobDefaults::own, |config| Arc::clone(&config.job_defaults))
+    }
+
+    /// How the owner of a job is found that is submitted now.
+    pub fn owner_rule(&self) -> OwnerRule {
+        self.submit_config().map_or_else(OwnerRule::default, |config| config.owner.clone())
     }
 
     /// Gives a spec what the spec of a job that is submitted now is given: defaults, and what the policy's transforms make of the

@@ -83,7 +83,7 @@ impl OwnerRule {
         self.source != OwnerSource::Namespace
     }
 
-    /// The groups that the rule can use, of all that a user has: what a stamp has to keep.
+    /// The groups that the rule can use, of all that a user has: what a seal has to keep.
     pub fn usable_groups<'a>(&self, groups: impl IntoIterator<Item = &'a str>) -> Vec<Arc<str>> {
         let OwnerSource::Group(pattern) = &self.source else { return Vec::new() };
         groups.into_iter().find(|group| is_like(group, pattern)).map(Arc::from).into_iter().collect()
@@ -138,6 +138,11 @@ impl OwnerRule {
         }
         Err(why)
     }
+}
+
+/// Whether an owner is a namespace, whose jobs are nobody's in particular.
+pub fn is_namespace(owner: &str) -> bool {
+    owner.starts_with(BY_NAMESPACE)
 }
 
 /// Whether a text is like a pattern, which may have one `*` for any characters.

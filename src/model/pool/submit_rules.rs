@@ -63,12 +63,15 @@ impl SubmitRules {
     /// The rules of a configuration text, which is read for the schedd. `maps` are what `userMap()` reads.
     pub fn new(text: &str, config: &Arc<Config>, maps: Maps, findings: &mut Vec<Diagnostic>) -> Self {
         let lists = ["IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS"];
+        // HTCondor's default, root and condor, are accounts of machines. Here anybody might have such a name.
+        let superusers = config.definition("QUEUE_SUPER_USERS");
+        let superusers = superusers.and_then(|_| config.list("QUEUE_SUPER_USERS").ok()).unwrap_or_default();
         Self {
             text: text.to_owned(),
             transforms: Transforms::of(Arc::clone(config), findings),
             requirements: Requirements::of(config, findings),
             immutable: lists.iter().flat_map(|list| config.list(list).unwrap_or_default()).collect(),
-            superusers: config.list("QUEUE_SUPER_USERS").unwrap_or_default(),
+            superusers,
             maps,
         }
     }
@@ -84,7 +87,7 @@ impl SubmitRules {
     }
 
     /// The attributes that an edit changes although the policy says that no edit changes them: `IMMUTABLE_JOB_ATTRS`, and
-    /// `PROTECTED_JOB_ATTRS`, since who edits an object is never the schedd's superuser. `before` is the spec that was accepted,
+    /// `PROTECTED_JOB_ATTRS`, since the operator does not know who edits an object. `before` is the spec that was accepted,
     /// which policy made of what its author wrote as `transformed` says.
     pub fn forbidden_edits(
         &self,

@@ -417,3 +417,40 @@ fn quotas_that_would_add_up_to_more_than_there_is_are_warned_of_once() {
         "it was so before"
     );
 }
+
+/// Otherwise nobody but an admin could edit a job that came while no operator answered.
+#[test]
+fn a_job_that_is_charged_to_its_namespace_is_edited_by_whoever_may_edit_there() {
+    let mut old = object("HTCJob", "x", job(json!({"requests": {"memory": "2Gi"}})));
+    old["metadata"]["uid"] = json!("u1");
+    old["status"] = json!({"observedGeneration": 1, "owner": "namespace:alice"});
+    let mut new = old.clone();
+    new["spec"]["count"] = json!(2);
+    for user in ["alice", "bob", "system:serviceaccount:ci:runner"] {
+        let asked = asked("UPDATE", "HTCJob", new.clone(), old.clone());
+        assert_eq!(said(&by(user, asked), &strict()).0, None, "{user}");
+    }
+}
+
+#[test]
+fn an_edit_before_the_owner_is_recorded_is_judged_as_the_editors_own() {
+    let mut old = object("HTCJob", "x", job(json!({"requests": {"memory": "2Gi"}})));
+    old["metadata"]["uid"] = json!("u1");
+    let mut new = old.clone();
+    new["spec"]["count"] = json!(2);
+    let edit = |user: &str| said(&by(user, asked("UPDATE", "HTCJob", new.clone(), old.clone())), &strict());
+    assert_eq!(edit("alice"), (None, Vec::new()));
+    assert!(edit("chris").0.is_some_and(|refusal| refusal.contains("(NotChris)")));
+}
+
+#[test]
+fn an_edit_by_somebody_without_an_owners_name_is_refused_by_the_editors_name() {
+    let mut old = object("HTCJob", "x", job(json!({"requests": {"memory": "2Gi"}})));
+    old["metadata"]["uid"] = json!("u1");
+    old["status"] = json!({"observedGeneration": 1, "owner": "alice"});
+    let mut new = old.clone();
+    new["spec"]["count"] = json!(2);
+    let asked = asked("UPDATE", "HTCJob", new, old);
+    let refusal = said(&by("system:serviceaccount:ci:runner", asked), &strict()).0.unwrap();
+    assert!(refusal.contains("system:serviceaccount:ci:runner may not edit its spec"), "{refusal}");
+}

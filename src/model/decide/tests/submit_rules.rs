@@ -325,3 +325,16 @@ fn no_proc_starts_before_the_owner_is_recorded() {
     world.pass(5);
     assert!(world.pool.jobs().values().next().unwrap().policy_recorded);
 }
+
+/// Otherwise somebody whom a requirement keeps out could submit while no webhook answers.
+#[test]
+fn a_requirement_can_keep_out_jobs_whose_creator_nobody_knows() {
+    let mut world = world();
+    let text =
+        "SUBMIT_REQUIREMENT_NAMES = Known\nSUBMIT_REQUIREMENT_Known = !regexp(\"^namespace:\", Owner)\n";
+    submit_by_rule(&mut world, "p", text, OwnerRule::new(OwnerSource::User, None));
+    world.submit_as("a", "lab", None);
+    world.submit_as("b", "lab", Some(Requester { user: "alice".into(), groups: Vec::new() }));
+    let accepted: Vec<bool> = world.pool.jobs().values().map(|job| job.problems.is_empty()).collect();
+    assert_eq!(accepted, [false, true]);
+}

@@ -19,14 +19,14 @@ const LONGEST_USER: usize = 1024;
 /// Answers a request: a job that is created gets a seal, and a job that is edited keeps the seal that it has. Nothing is ever
 /// refused. Without a key, or while the SubmitPolicy takes the namespace for the owner, a new job has no seal, whatever its author
 /// wrote. As long as no policy has been read since the start, a new job is sealed with the user alone, without groups.
-pub fn stamp(review: &Review, known: &Known, key: Option<&Key>, now: Time) -> Review {
+pub fn seal(review: &Review, known: &Known, key: Option<&Key>, now: Time) -> Review {
     let Some(request) = &review.request else {
         return answer(AdmissionResponse::invalid("the AdmissionReview has no request"));
     };
     let allowed = AdmissionResponse::from(request);
     let Some(job) = request.object.as_ref().filter(|_| is_job(request)) else { return answer(allowed) };
     let seal = match request.operation {
-        Operation::Create => key.and_then(|key| seal(request, job, known, key, now)),
+        Operation::Create => key.and_then(|key| new_seal(request, job, known, key, now)),
         Operation::Update => request.old_object.as_ref().and_then(written).map(str::to_owned),
         _ => return answer(allowed),
     };
@@ -44,17 +44,17 @@ pub(crate) fn requester(request: &AdmissionRequest<DynamicObject>, rule: &OwnerR
     Requester { user: user.into(), groups: rule.usable_groups(groups) }
 }
 
-fn seal(
+fn new_seal(
     request: &AdmissionRequest<DynamicObject>,
     job: &DynamicObject,
     known: &Known,
     key: &Key,
     now: Time,
 ) -> Option<String> {
-    let rule = known.owner_rule();
+    let rule = known.before().owner_rule();
     // While no policy is known yet, the operator may ask later.
     let asked = rule.asks_who() || !known.is_complete();
-    let requester = asked.then(|| requester(request, rule))?;
+    let requester = asked.then(|| requester(request, &rule))?;
     if requester.user.len() > LONGEST_USER {
         return None;
     }
@@ -82,5 +82,5 @@ fn patch(job: &DynamicObject, seal: Option<&str>) -> Patch {
 }
 
 #[cfg(test)]
-#[path = "tests/stamp.rs"]
+#[path = "tests/sealing.rs"]
 mod tests;

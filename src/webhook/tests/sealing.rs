@@ -38,7 +38,7 @@ fn asked(operation: &str, new: Value, old: Value) -> Value {
 /// The object as it is stored.
 fn stored(asked: &Value, known: &Known, key: Option<&Key>) -> Value {
     let read = read(&serde_json::to_vec(asked).unwrap()).unwrap();
-    let response = stamp(&read, known, key, NOW).response.unwrap();
+    let response = seal(&read, known, key, NOW).response.unwrap();
     assert!(response.allowed, "{response:?}");
     let mut object = asked["request"]["object"].clone();
     if let Some(patch) = response.patch {
