@@ -218,8 +218,9 @@ impl Turn<'_> {
                 } else {
                     shared.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)
                 };
-                progress.reason = Some(barred.by.map_or(otherwise, |bar| bar.reason(self)));
-                return barred.limit || only_rank;
+                let (bar, limit) = barred.now(self, *used);
+                progress.reason = Some(bar.map_or(otherwise, |bar| bar.reason(self)));
+                return limit || only_rank;
             };
             used.of_group += self.growth(&shared.judge, &look, &offer);
             let dynamic = shared.judge.take(&mut look, &offer);
@@ -262,7 +263,9 @@ impl Turn<'_> {
                 None => shared.judge.next(search, wanted)?,
             };
             let growth = self.growth(&shared.judge, search, &offer);
-            if !self.allows(&offer, growth, used, barred) {
+            let passed = Passed { preempt: offer.preempt, cost: offer.cost, growth };
+            if self.bar(passed, used).is_some() {
+                barred.note(passed);
                 continue;
             }
             if self.deadline.is_over() || search.prepared.is_over() {
@@ -270,7 +273,7 @@ impl Turn<'_> {
             }
             let wants = limited.with(&search.prepared, shared.judge.ad(offer.place), &shared.env);
             if shared.limits.blocked(&wants).is_some() {
-                barred.note(Bar::Concurrency);
+                barred.note(passed);
                 continue;
             }
             return Some((offer, wants));
@@ -282,13 +285,10 @@ impl Turn<'_> {
         (offer.cost - judge.freed(search, offer, self.group)).max(0.0)
     }
 
-    /// Whether ceiling, quota and limit of the submitter allow a match, which adds `growth` to what the group uses; notes what
-    /// does not in `barred`.
-    fn allows(&self, offer: &Offer, growth: f64, used: Used, barred: &mut Barred) -> bool {
+    /// Which of the submitter's ceiling, quota and limit refuses a match, once `used` is taken in this turn.
+    fn bar(&self, offer: Passed, used: Used) -> Option<Bar> {
         if self.idle_only && offer.preempt == PreemptState::Priority {
-            // `barred.limit` is not set: the limit is no higher in the next spin.
-            barred.note(Bar::Limit);
-            return false;
+            return Some(Bar::IdleOnly);
         }
         let fits = match offer.preempt {
             PreemptState::None => permits(used.unclaimed, offer.cost, self.limits.unclaimed),
@@ -297,16 +297,12 @@ impl Turn<'_> {
             PreemptState::Rank => true,
         };
         if used.all + offer.cost > self.ceiling + SLACK {
-            barred.note(Bar::Ceiling);
-        } else if growth > 0.0 && used.of_group + growth > self.limits.quota + SLACK {
-            barred.note(Bar::Quota);
-        } else if !fits {
-            barred.limit = true;
-            barred.note(Bar::Limit);
+            Some(Bar::Ceiling)
+        } else if offer.growth > 0.0 && used.of_group + offer.growth > self.limits.quota + SLACK {
+            Some(Bar::Quota)
         } else {
-            return true;
+            (!fits).then_some(Bar::Limit)
         }
-        false
     }
 }
 
@@ -327,6 +323,9 @@ const SLACK: f64 = 1e-9;
 enum Bar {
     Ceiling,
     Quota,
+    /// The turn gives no slot that is in use. The limit is no higher in the next spin.
+    IdleOnly,
+    /// The limit may be higher in the next spin.
     Limit,
     Concurrency,
 }
@@ -336,22 +335,42 @@ impl Bar {
         match self {
             Self::Ceiling => RejectReason::Ceiling,
             Self::Quota => RejectReason::GroupQuota,
-            Self::Limit => turn.limits.reason(),
+            Self::IdleOnly | Self::Limit => turn.limits.reason(),
             Self::Concurrency => RejectReason::ConcurrencyLimit,
         }
     }
 }
 
-/// Why the submitter may not have slots that a search found.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a refused match would have taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Passed {
+    preempt: PreemptState,
+    cost: f64,
+    /// By how much the match would have added to what the submitter's group uses.
+    growth: f64,
+}
+
+/// The matches that a search found and that were refused: a match refused once is refused for the rest of the turn.
+#[derive(Debug, Default)]
 struct Barred {
-    by: Option<Bar>,
-    /// Whether the submitter's limit refused a slot: the limit may be higher in the next spin.
-    limit: bool,
+    passed: Vec<Passed>,
 }
 
 impl Barred {
-    fn note(&mut self, bar: Bar) {
-        self.by = self.by.max(Some(bar));
+    fn note(&mut self, passed: Passed) {
+        // The slots of a pool are mostly alike.
+        if self.passed.last() != Some(&passed) {
+            self.passed.push(passed);
+        }
+    }
+
+    /// Why the matches are refused, once `used` is taken, and whether the submitter's limit refuses any of them.
+    ///
+    /// The bars are asked for now and not when each match was passed over, because another bar may hold by now: a list of
+    /// matches that serves several jobs says the same as a fresh search for the last job.
+    fn now(&self, turn: &Turn<'_>, used: Used) -> (Option<Bar>, bool) {
+        let bars = self.passed.iter().map(|passed| turn.bar(*passed, used).unwrap_or(Bar::Concurrency));
+        let limit = bars.clone().any(|bar| bar == Bar::Limit);
+        (bars.max(), limit)
     }
 }
