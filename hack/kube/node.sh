@@ -193,7 +193,7 @@ failSwapOn: false
 resolvConf: ""
 clusterDNS: [127.0.0.1]
 makeIPTablesUtilChains: false
-evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+evictionHard: {memory.available: 100Mi}
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 volumePluginDir: $DIR/volume-plugins
