@@ -1,0 +1,88 @@
+//! What the agent does to the processes of a pod, given what is wanted and what it sees. Pure.
+
+use super::pods::Wanted;
+
+/// What the processes of a pod do, as their cgroups say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The pod has no cgroup with processes: its containers have not started yet, or have ended.
+    Nothing,
+    /// They run.
+    Running,
+    /// Some of them may still run.
+    Freezing,
+    /// All of them stand still.
+    Frozen,
+}
+
+/// What the agent does to the processes of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Make them stand still.
+    Freeze,
+    /// Let them run again.
+    Thaw,
+    /// Kill them.
+    Kill,
+}
+
+/// What is to be done to a pod's processes now. The agent looks again after each act: a process may have started meanwhile.
+pub fn act(wanted: Wanted, seen: Seen) -> Option<Act> {
+    match (wanted, seen) {
+        (_, Seen::Nothing) | (Wanted::Run, Seen::Running) | (Wanted::Suspend, Seen::Frozen) => None,
+        (Wanted::Run, Seen::Freezing | Seen::Frozen) => Some(Act::Thaw),
+        (Wanted::Suspend, Seen::Running | Seen::Freezing) => Some(Act::Freeze),
+        (Wanted::Kill, _) => Some(Act::Kill),
+    }
+}
+
+/// Whether the report may say that the pod is suspended. A pod that is to run again counts as suspended until its processes
+/// run.
+pub fn is_suspended(seen: Seen) -> bool {
+    seen == Seen::Frozen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pair_of_wanted_and_seen_has_its_act() {
+        use Wanted::{Kill, Run, Suspend};
+        let table = [
+            //        Nothing, Running,            Freezing,           Frozen
+            (Run, [None, None, Some(Act::Thaw), Some(Act::Thaw)]),
+            (Suspend, [None, Some(Act::Freeze), Some(Act::Freeze), None]),
+            (Kill, [None, Some(Act::Kill), Some(Act::Kill), Some(Act::Kill)]),
+        ];
+        for (wanted, acts) in table {
+            let seen = [Seen::Nothing, Seen::Running, Seen::Freezing, Seen::Frozen];
+            assert_eq!(seen.map(|seen| act(wanted, seen)), acts, "{wanted:?}");
+        }
+    }
+
+    /// Whatever the processes do, one pass after the other leads to what is wanted, if each act has its effect.
+    #[test]
+    fn acts_lead_to_what_is_wanted() {
+        for wanted in [Wanted::Run, Wanted::Suspend, Wanted::Kill] {
+            for start in [Seen::Running, Seen::Freezing, Seen::Frozen] {
+                let mut seen = start;
+                for _ in 0..2 {
+                    seen = match (act(wanted, seen), seen) {
+                        (Some(Act::Freeze), Seen::Running) => Seen::Freezing,
+                        (Some(Act::Freeze), _) => Seen::Frozen,
+                        (Some(Act::Thaw), _) => Seen::Running,
+                        (Some(Act::Kill), _) => Seen::Nothing,
+                        (None, same) => same,
+                    };
+                }
+                let end = match wanted {
+                    Wanted::Run => Seen::Running,
+                    Wanted::Suspend => Seen::Frozen,
+                    Wanted::Kill => Seen::Nothing,
+                };
+                assert_eq!((seen, act(wanted, seen)), (end, None), "{wanted:?} from {start:?}");
+            }
+        }
+    }
+}

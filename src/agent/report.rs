@@ -1,0 +1,291 @@
+//! The report of a node's agent, and when it has to be written. Pure.
+//!
+//! The agent writes its report only when something in it has changed. Measures, such as the load, count as changed once
+//! they have moved by a tenth, and are written with pauses, so that a busy node does not write all the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::{Map, Value, json};
+
+use super::pods::Uid;
+use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, ReportedDevice, condition};
+
+/// The least time between two writes that report nothing new but the load.
+const LOAD_PACE: Duration = Duration::from_secs(5);
+/// The least time between two writes that report nothing new but other measures.
+const SLOW_PACE: Duration = Duration::from_secs(60);
+/// The least change of a load that is worth a write, in processes.
+const LOAD_STEP: f64 = 0.1;
+/// Input that was seen within this time is still going on. The kernel notes the time of input on a terminal with a
+/// granularity of 8 s, and a person who reads pauses.
+const ONGOING: Duration = Duration::from_secs(30);
+
+/// What an agent senses, and what it does to pods.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Senses {
+    /// Input on any terminal; none if there is no terminal.
+    pub keyboard: Option<LastInput>,
+    /// Input on the console; none if there is no console.
+    pub console: Option<LastInput>,
+    /// The load average of the node over a minute.
+    pub load: Option<f64>,
+    /// The part of the load that the pool's pods cause.
+    pub pool_load: Option<f64>,
+    /// Free scratch space in KiB.
+    pub disk_kib: Option<i64>,
+    /// Free swap space in KiB.
+    pub virtual_memory_kib: Option<i64>,
+    /// The pods that stand still.
+    pub suspended: BTreeSet<Uid>,
+    /// Devices with their properties.
+    pub devices: Vec<ReportedDevice>,
+    /// More attributes of the machine's ad, as ClassAd expressions.
+    pub attributes: BTreeMap<String, String>,
+    /// Why the agent cannot do its work; none if it can.
+    pub problem: Option<Problem>,
+}
+
+/// Why an agent cannot do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// One word, for the condition Ready.
+    pub reason: &'static str,
+    /// A sentence.
+    pub message: String,
+}
+
+/// What a run of the benchmarks has measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Millions of integer instructions a second.
+    pub mips: i64,
+    /// Thousands of floating point operations a second.
+    pub kflops: i64,
+}
+
+/// What input that was last seen at this time counts as at `now`.
+pub fn input(last: Timestamp, now: Timestamp) -> LastInput {
+    if now.duration_since(last).unsigned_abs() < ONGOING {
+        LastInput::Ongoing
+    } else {
+        LastInput::At(Time(whole(last)))
+    }
+}
+
+/// A write of the NodeReport's status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// The status after the write.
+    pub status: NodeReportStatus,
+    /// The JSON merge patch that makes this status of the one that the API server has.
+    pub patch: Value,
+}
+
+/// A benchmark run that the agent has made.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    figures: Figures,
+    at: Timestamp,
+}
+
+/// The state of the report of a running agent. It is lost when the agent dies, except for what the API server has.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    /// Since when the condition Ready is what it is.
+    since: Timestamp,
+    senses: Senses,
+    run: Option<Run>,
+    /// When the run that the operator asks for has to end, at the earliest; none if it asks for none, or has its answer.
+    asked: Option<Timestamp>,
+    generation: Option<i64>,
+    /// What the API server has, as far as the agent knows.
+    stored: Option<NodeReportStatus>,
+    written: Option<(NodeReportStatus, Timestamp)>,
+}
+
+impl Reporter {
+    /// The report of an agent that starts now.
+    pub fn new(now: Timestamp) -> Self {
+        let senses = Senses::default();
+        Self { since: now, senses, run: None, asked: None, generation: None, stored: None, written: None }
+    }
+
+    /// Takes note of what the agent senses.
+    pub fn observe(&mut self, senses: Senses, now: Timestamp) {
+        if senses.problem.is_some() != self.senses.problem.is_some() {
+            self.since = now;
+        }
+        self.senses = senses;
+    }
+
+    /// Reads the report as the API server has it. The figures of an earlier agent's run count as this agent's.
+    pub fn observe_report(&mut self, report: &NodeReport) {
+        self.generation = report.metadata.generation;
+        if let Some(status) = &report.status {
+            if let (Some(mips), Some(kflops), Some(at)) = (status.mips, status.kflops, &status.benchmarked_at)
+                && self.run.is_none_or(|run| run.at < at.0)
+            {
+                self.run = Some(Run { figures: Figures { mips, kflops }, at: at.0 });
+            }
+            // While a write is under way, an older status may be seen; what is known from a write is newer.
+            if self.written.is_none() {
+                self.stored = Some(status.clone());
+            }
+        }
+        let second = |time: &Time| time.0.as_second();
+        let done = report.status.as_ref().and_then(|status| status.benchmarked_at.as_ref()).map(second);
+        let done = done.max(self.run.map(|run| run.at.as_second()));
+        let asked =
+            report.spec.benchmark.as_ref().filter(|asked| done.is_none_or(|done| done < second(asked)));
+        self.asked = asked.map(|asked| asked.0);
+    }
+
+    /// Takes note that the API server has no report, so that the agent writes a new one.
+    pub fn report_deleted(&mut self) {
+        (self.stored, self.written) = (None, None);
+    }
+
+    /// Whether the operator waits for a run of the benchmarks.
+    pub fn wants_benchmark(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Takes note of a run that ended now. If the operator's clock is ahead, the run must still not seem to precede the
+    /// request: the operator would wait for another run.
+    pub fn benchmarked(&mut self, figures: Figures, now: Timestamp) {
+        let at = now.max(self.asked.take().unwrap_or(now));
+        self.run = Some(Run { figures, at });
+    }
+
+    /// Returns the write that is due at `now`, if one is.
+    pub fn due_write(&self, now: Timestamp) -> Option<Write> {
+        if self.due(now).is_none_or(|due| due > now) {
+            return None;
+        }
+        let status = self.status();
+        let as_json = |status: &NodeReportStatus| serde_json::to_value(status).unwrap_or_default();
+        let stored = self.stored.as_ref().map_or_else(|| json!({}), as_json);
+        let patch = json!({"status": merge_patch(&stored, &as_json(&status))});
+        Some(Write { status, patch })
+    }
+
+    /// Takes note that a write of this status, made at `now`, succeeded.
+    pub fn record_write(&mut self, status: NodeReportStatus, now: Timestamp) {
+        self.stored = Some(status.clone());
+        self.written = Some((status, now));
+    }
+
+    /// When [`Reporter::due_write`] is to be called again; none if nothing will be due until something is observed.
+    pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
+        self.due(now)
+    }
+
+    /// When the next write is due.
+    fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        let Some((written, at)) = &self.written else { return Some(now) };
+        let status = self.status();
+        let same = NodeReportStatus {
+            load: written.load,
+            pool_load: written.pool_load,
+            disk_kib: written.disk_kib,
+            virtual_memory_kib: written.virtual_memory_kib,
+            attributes: written.attributes.clone(),
+            observed_generation: written.observed_generation,
+            ..status.clone()
+        };
+        if same != *written {
+            return Some(now);
+        }
+        let moved = |now: Option<f64>, before: Option<f64>| has_moved(now, before, LOAD_STEP);
+        let load = moved(status.load, written.load) || moved(status.pool_load, written.pool_load);
+        if load {
+            return Some(after(*at, LOAD_PACE));
+        }
+        let moved = |now: Option<i64>, before: Option<i64>| has_moved(now.map(float), before.map(float), 0.0);
+        let slow = moved(status.disk_kib, written.disk_kib)
+            || moved(status.virtual_memory_kib, written.virtual_memory_kib)
+            || status.attributes != written.attributes;
+        slow.then(|| after(*at, SLOW_PACE))
+    }
+
+    fn status(&self) -> NodeReportStatus {
+        let Senses { keyboard, console, .. } = self.senses.clone();
+        let inputs = (keyboard.is_some() || console.is_some()).then_some(LastInputs { keyboard, console });
+        NodeReportStatus {
+            observed_generation: self.generation,
+            last_input: inputs,
+            load: self.senses.load.map(rounded),
+            pool_load: self.senses.pool_load.map(rounded),
+            mips: self.run.map(|run| run.figures.mips),
+            kflops: self.run.map(|run| run.figures.kflops),
+            benchmarked_at: self.run.map(|run| Time(whole(run.at))),
+            suspended_pods: self.senses.suspended.iter().map(ToString::to_string).collect(),
+            disk_kib: self.senses.disk_kib,
+            virtual_memory_kib: self.senses.virtual_memory_kib,
+            devices: self.senses.devices.clone(),
+            attributes: self.senses.attributes.clone(),
+            conditions: vec![self.ready()],
+        }
+    }
+
+    fn ready(&self) -> Condition {
+        let (status, reason, message) = match &self.senses.problem {
+            None => ("True", "Sensing", "the agent senses, and suspends pods".to_owned()),
+            Some(problem) => ("False", problem.reason, problem.message.clone()),
+        };
+        Condition {
+            type_: condition::READY.to_owned(),
+            status: status.to_owned(),
+            observed_generation: None,
+            last_transition_time: Time(whole(self.since)),
+            reason: reason.to_owned(),
+            message,
+        }
+    }
+}
+
+/// Whether a measure has moved by a tenth of what it was, and by `step` at least.
+fn has_moved(now: Option<f64>, before: Option<f64>, step: f64) -> bool {
+    match (now, before) {
+        (Some(now), Some(before)) => {
+            let moved = (now - before).abs();
+            moved > 0.0 && moved >= step.max(before.abs() / 10.0)
+        }
+        (now, before) => now.is_some() != before.is_some(),
+    }
+}
+
+/// The JSON merge patch (RFC 7396) that makes `to` of `from`.
+fn merge_patch(from: &Value, to: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (from, to) else { return to.clone() };
+    let gone = old.keys().filter(|key| !new.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(value)).map(|(key, value)| {
+        let before = old.get(key).unwrap_or(&Value::Null);
+        (key.clone(), merge_patch(before, value))
+    });
+    Value::Object(gone.chain(changed).collect::<Map<_, _>>())
+}
+
+/// The API server keeps whole seconds: a fraction would differ from the status that was written.
+fn whole(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+fn after(time: Timestamp, pause: Duration) -> Timestamp {
+    time.checked_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+fn rounded(load: f64) -> f64 {
+    (load * 100.0).round() / 100.0
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a tenth of the value is what counts")]
+fn float(kib: i64) -> f64 {
+    kib as f64
+}
+
+#[cfg(test)]
+mod tests;

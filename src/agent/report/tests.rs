@@ -1,0 +1,192 @@
+//! When a report is written, and with what.
+
+use super::*;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap()
+}
+
+fn idle() -> Senses {
+    let input = Some(LastInput::At(Time(at(900))));
+    Senses {
+        keyboard: input.clone(),
+        console: input,
+        load: Some(0.0),
+        pool_load: Some(0.0),
+        ..Senses::default()
+    }
+}
+
+/// A reporter that has written what it sensed at 1000.
+fn written() -> Reporter {
+    let mut reporter = Reporter::new(at(1000));
+    reporter.observe(idle(), at(1000));
+    write(&mut reporter, 1000).unwrap();
+    reporter
+}
+
+/// Makes the write that is due, and returns its patch of the status.
+fn write(reporter: &mut Reporter, now: i64) -> Option<Value> {
+    let write = reporter.due_write(at(now))?;
+    reporter.record_write(write.status, at(now));
+    assert_eq!(reporter.due_write(at(now)), None, "what was written is not written again");
+    write.patch.get("status").cloned()
+}
+
+fn report(asked: i64, status: Value) -> NodeReport {
+    serde_json::from_value(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",
+        "metadata": {"name": "n1", "generation": 2}, "spec": {"benchmark": Time(at(asked))}, "status": status}))
+    .unwrap()
+}
+
+#[test]
+fn an_idle_agent_writes_once() {
+    let mut reporter = written();
+    reporter.observe(idle(), at(900_000));
+    assert_eq!((reporter.due_write(at(900_000)), reporter.next_wake(at(900_000))), (None, None));
+    reporter.report_deleted();
+    let patch = write(&mut reporter, 900_001).unwrap();
+    assert_eq!(
+        patch["lastInput"]["keyboard"],
+        json!("1970-01-01T00:15:00Z"),
+        "a report that somebody deleted is made anew"
+    );
+}
+
+#[test]
+fn input_is_ongoing_until_there_was_none_for_half_a_minute() {
+    assert_eq!(input(at(100), at(129)), LastInput::Ongoing);
+    assert_eq!(input(at(100), at(130)), LastInput::At(Time(at(100))));
+    assert_eq!(input(at(100), at(99)), LastInput::Ongoing, "the kernel's clock may be a little ahead");
+}
+
+#[test]
+fn suspensions_and_input_are_written_at_once_and_measures_after_a_while() {
+    let mut reporter = written();
+    reporter.observe(Senses { load: Some(2.5), pool_load: Some(2.0), ..idle() }, at(1004));
+    assert_eq!((reporter.due_write(at(1004)), reporter.next_wake(at(1004))), (None, Some(at(1005))));
+    assert_eq!(write(&mut reporter, 1005), Some(json!({"load": 2.5, "poolLoad": 2.0})));
+    reporter.observe(Senses { load: Some(2.7), pool_load: Some(2.1), ..idle() }, at(1100));
+    assert_eq!(reporter.next_wake(at(1100)), None, "less than a tenth of what it was is no move");
+    let busy = Senses { load: Some(2.7), pool_load: Some(2.1), suspended: ["u1".into()].into(), ..idle() };
+    reporter.observe(busy, at(1101));
+    let expected = json!({"suspendedPods": ["u1"], "load": 2.7, "poolLoad": 2.1});
+    assert_eq!(write(&mut reporter, 1101), Some(expected));
+    reporter.observe(Senses { load: Some(2.7), pool_load: Some(2.1), ..idle() }, at(1102));
+    assert_eq!(
+        write(&mut reporter, 1102),
+        Some(json!({"suspendedPods": null})),
+        "the last one is taken away"
+    );
+    let here = Senses { keyboard: Some(LastInput::Ongoing), load: Some(2.7), pool_load: Some(2.1), ..idle() };
+    reporter.observe(here, at(1103));
+    assert_eq!(write(&mut reporter, 1103), Some(json!({"lastInput": {"keyboard": "ongoing"}})));
+}
+
+#[test]
+fn slow_measures_are_written_once_a_minute_if_they_have_moved_by_a_tenth() {
+    let mut reporter = written();
+    let disk = |kib: i64| Senses { disk_kib: Some(kib), ..idle() };
+    reporter.observe(disk(1000), at(1001));
+    assert_eq!(reporter.next_wake(at(1001)), Some(at(1060)), "a measure that was not there before");
+    assert_eq!(write(&mut reporter, 1060), Some(json!({"diskKiB": 1000})));
+    reporter.observe(disk(950), at(1070));
+    assert_eq!(reporter.next_wake(at(1070)), None);
+    reporter.observe(disk(900), at(1071));
+    assert_eq!(reporter.next_wake(at(1071)), Some(at(1120)));
+    reporter.observe(
+        Senses { disk_kib: Some(900), attributes: [("A".to_owned(), "1".to_owned())].into(), ..idle() },
+        at(1071),
+    );
+    assert_eq!(write(&mut reporter, 1120), Some(json!({"diskKiB": 900, "attributes": {"A": "1"}})));
+    reporter.observe(disk(900), at(1130));
+    assert_eq!(write(&mut reporter, 1180), Some(json!({"attributes": null})));
+}
+
+#[test]
+fn benchmarks_are_run_once_when_they_are_asked_for() {
+    let figures = Figures { mips: 20_000, kflops: 2_000_000 };
+    let mut reporter = written();
+    reporter.observe_report(&report(1000, json!({"benchmarkedAt": Time(at(1000)), "mips": 1, "kflops": 2})));
+    assert!(!reporter.wants_benchmark(), "an earlier agent has answered");
+    reporter.observe_report(&report(1020, json!({"benchmarkedAt": Time(at(1000)), "mips": 1, "kflops": 2})));
+    assert!(reporter.wants_benchmark());
+    reporter.benchmarked(figures, at(1025));
+    let patch = write(&mut reporter, 1025).unwrap();
+    assert_eq!((&patch["mips"], &patch["kflops"]), (&json!(20_000), &json!(2_000_000)));
+    reporter.observe_report(&report(1020, json!({"benchmarkedAt": Time(at(1000)), "mips": 1, "kflops": 2})));
+    assert!(!reporter.wants_benchmark(), "the answer is on its way");
+    reporter.observe_report(&report(1050, Value::Null));
+    reporter.benchmarked(figures, at(1040));
+    let patch = write(&mut reporter, 1040).unwrap();
+    assert_eq!(
+        patch["benchmarkedAt"],
+        json!("1970-01-01T00:17:30Z"),
+        "by another's clock it was asked for later"
+    );
+}
+
+#[test]
+fn an_agent_that_restarts_takes_away_what_its_forerunner_left_and_keeps_its_figures() {
+    let mut reporter = Reporter::new(at(1000));
+    let left = json!({"suspendedPods": ["gone"], "diskKiB": 5, "attributes": {"A": "1", "B": "2"},
+        "benchmarkedAt": Time(at(900)), "mips": 1, "kflops": 2, "load": 3.0});
+    reporter.observe_report(&report(800, left));
+    let attributes = [("B".to_owned(), "2".to_owned())].into();
+    reporter.observe(Senses { attributes, ..idle() }, at(1000));
+    let patch = write(&mut reporter, 1000).unwrap();
+    assert_eq!(patch["suspendedPods"], Value::Null);
+    assert_eq!(patch["diskKiB"], Value::Null);
+    assert!(patch.as_object().unwrap().contains_key("diskKiB"));
+    assert_eq!(patch["attributes"], json!({"A": null}));
+    assert!(patch.get("mips").is_none(), "nothing to change: {patch}");
+}
+
+#[test]
+fn an_agent_that_cannot_work_says_so_and_since_when() {
+    let mut reporter = written();
+    let problem = Problem { reason: "NoCgroups", message: "no cgroups".to_owned() };
+    reporter.observe(Senses { problem: Some(problem), ..idle() }, at(1100));
+    let ready = write(&mut reporter, 1100).unwrap()["conditions"][0].clone();
+    assert_eq!((&ready["status"], &ready["reason"]), (&json!("False"), &json!("NoCgroups")));
+    assert_eq!(ready["lastTransitionTime"], json!("1970-01-01T00:18:20Z"));
+    reporter.observe(idle(), at(1200));
+    let ready = write(&mut reporter, 1200).unwrap()["conditions"][0].clone();
+    assert_eq!(
+        (&ready["status"], &ready["lastTransitionTime"]),
+        (&json!("True"), &json!("1970-01-01T00:20:00Z"))
+    );
+}
+
+/// A merge patch, applied as RFC 7396 says, makes the new value of the old one.
+#[test]
+fn a_merge_patch_makes_the_new_of_the_old() {
+    fn apply(target: &mut Value, patch: &Value) {
+        let Value::Object(patch) = patch else { return *target = patch.clone() };
+        if !target.is_object() {
+            *target = json!({});
+        }
+        let target = target.as_object_mut().unwrap();
+        for (key, value) in patch {
+            if value.is_null() {
+                target.remove(key);
+            } else {
+                apply(target.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+    }
+    let values = [
+        json!({}),
+        json!({"a": 1}),
+        json!({"a": {"b": 1, "c": [1, 2]}}),
+        json!({"a": {"c": [2]}, "d": "x"}),
+        json!({"d": {"e": {"f": true}}}),
+    ];
+    for from in &values {
+        for to in &values {
+            let mut made = from.clone();
+            apply(&mut made, &merge_patch(from, to));
+            assert_eq!(&made, to, "from {from}");
+        }
+    }
+}
