@@ -8,6 +8,7 @@
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
 
+pub mod cgroup;
 mod deciding;
 mod pods;
 pub mod report;

@@ -1,0 +1,282 @@
+//! The running agent: watches, passes over the node's pods, writes.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::{self, Config as Watch, Event};
+use kube::runtime::{WatchStreamExt as _, watcher as watch};
+use kube::{Api, Client};
+use thiserror::Error;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::deciding::{Act, act, is_suspended};
+use super::node::{Node, Roots};
+use super::pods::{Pods, Uid, Wanted};
+use super::report::{Figures, Problem, Reporter};
+use super::{lease, objects};
+use api::{NodeReport, NodeReportStatus};
+
+/// The pause between two passes over the pods.
+const PASS_EVERY: Duration = Duration::from_secs(2);
+/// The pause between two passes while the processes of a pod do not do what they are to do.
+const HURRY: Duration = Duration::from_millis(100);
+/// After so many hurried passes in a row the agent is patient again: there is a process that cannot be frozen or killed,
+/// such as one that waits for a disk.
+const HURRIED: u32 = 50;
+/// A call that takes longer has failed.
+const CALL_LIMIT: Duration = Duration::from_secs(5);
+/// The pause after a failed write of the report.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// How the agent runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of its node.
+    pub node: String,
+    /// Where the node's files are.
+    pub roots: Roots,
+}
+
+/// Why the agent ended.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client cannot be made.
+    #[error("no client: {0}")]
+    Client(#[from] kube::Error),
+}
+
+type Meta = PartialObjectMeta<Pod>;
+type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
+
+/// Runs the agent until `stop`. Then lets all pods of the pool run again, and says in the report that it is gone.
+///
+/// # Errors
+/// When no client can be made. A failed call is tried again.
+pub async fn run(mut config: kube::Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
+    // A renewal that kube tries again by itself would be one of a time that has passed.
+    config.default_retry = false;
+    let client = Client::try_from(config)?;
+    let mut agent = Agent::new(client, options);
+    agent.live(&stop).await;
+    agent.leave().await;
+    Ok(())
+}
+
+struct Agent {
+    client: Client,
+    name: String,
+    node: Node,
+    pods: Pods,
+    suspended: BTreeSet<Uid>,
+    /// Whether the API server's report is known: before, the agent does not know what a write has to take away.
+    report_known: bool,
+    reporter: Reporter,
+    pass_at: Instant,
+    hurried: u32,
+    renew_at: Instant,
+    renewal: JoinSet<Result<(), kube::Error>>,
+    write_not_before: Instant,
+    writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
+    benchmark: Option<JoinHandle<Figures>>,
+}
+
+impl Agent {
+    fn new(client: Client, options: Options) -> Self {
+        let now = Instant::now();
+        Self {
+            client,
+            name: options.node,
+            node: Node::new(options.roots),
+            pods: Pods::default(),
+            suspended: BTreeSet::new(),
+            report_known: false,
+            reporter: Reporter::new(Timestamp::now()),
+            pass_at: now,
+            hurried: 0,
+            renew_at: now,
+            renewal: JoinSet::new(),
+            write_not_before: now,
+            writing: JoinSet::new(),
+            benchmark: None,
+        }
+    }
+
+    /// Works until `stop`. The Lease is renewed by the same loop that freezes and thaws, so that an agent whose loop hangs
+    /// falls silent.
+    async fn live(&mut self, stop: &CancellationToken) {
+        let (mut pods, mut reports) = (self.watch_pods(), self.watch_report());
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                Some(event) = pods.next() => self.pod_event(event),
+                Some(event) = reports.next() => self.report_event(event),
+                () = sleep_until(self.pass_at) => self.pass(),
+                () = sleep_until(self.renew_at), if self.renewal.is_empty() => self.renew(),
+                Some(renewed) = self.renewal.join_next() => self.renewed(renewed.ok()),
+                Some(Ok((at, written))) = self.writing.join_next() => self.written(at, written),
+                figures = finished(&mut self.benchmark) => self.benchmarked(figures),
+            }
+            self.write_if_due();
+        }
+    }
+
+    fn watch_pods(&self) -> Events<Meta> {
+        let config = Watch::default().fields(&format!("spec.nodeName={}", self.name));
+        watch(Api::<Meta>::all(self.client.clone()), config).default_backoff().boxed()
+    }
+
+    fn watch_report(&self) -> Events<NodeReport> {
+        let config = Watch::default().fields(&format!("metadata.name={}", self.name));
+        watch(Api::all(self.client.clone()), config).default_backoff().boxed()
+    }
+
+    fn pod_event(&mut self, event: watcher::Result<Event<Meta>>) {
+        match event {
+            Ok(Event::Init) => return self.pods.list_begins(),
+            Ok(Event::InitApply(pod)) => return self.pods.listed(&pod.metadata),
+            Ok(Event::InitDone) => self.pods.list_ends(),
+            Ok(Event::Apply(pod)) if !self.pods.there(&pod.metadata) => return,
+            Ok(Event::Delete(pod)) if !self.pods.gone(&pod.metadata) => return,
+            Ok(Event::Apply(_) | Event::Delete(_)) => {}
+            Err(error) => return tracing::warn!(%error, "the watch on the node's pods failed and begins anew"),
+        }
+        self.hurried = 0;
+        self.pass();
+    }
+
+    fn report_event(&mut self, event: watcher::Result<Event<NodeReport>>) {
+        match event {
+            Ok(Event::Init) => {}
+            Ok(Event::InitApply(report) | Event::Apply(report)) => {
+                self.report_known = true;
+                self.reporter.observe_report(&report);
+            }
+            // A list without the report: nothing is known of the report yet, or the list has just shown the report.
+            Ok(Event::InitDone) => self.report_known = true,
+            Ok(Event::Delete(_)) => self.reporter.report_deleted(),
+            Err(error) => tracing::warn!(%error, "the watch on the node's report failed and begins anew"),
+        }
+        if self.reporter.wants_benchmark() && self.benchmark.is_none() {
+            tracing::info!("the benchmarks run");
+            self.benchmark = Some(tokio::task::spawn_blocking(super::node::benchmark));
+        }
+    }
+
+    fn benchmarked(&mut self, figures: Option<Figures>) {
+        if let Some(figures) = figures {
+            tracing::info!(mips = figures.mips, kflops = figures.kflops, "the benchmarks have run");
+            self.reporter.benchmarked(figures, Timestamp::now());
+        }
+    }
+
+    /// Looks at each pod of the pool, does to its processes what is to be done, and senses the rest of the node.
+    fn pass(&mut self) {
+        let mut settled = true;
+        let mut suspended = BTreeSet::new();
+        for pod in self.pods.iter() {
+            let mut seen = self.node.look(pod);
+            if let Some(act) = act(pod.wanted(), seen) {
+                seen = self.node.act(pod, act);
+                settled &= super::deciding::act(pod.wanted(), seen).is_none();
+            }
+            if is_suspended(seen) {
+                suspended.insert(Arc::clone(&pod.uid));
+            }
+        }
+        self.suspended = suspended;
+        self.observe(None);
+        self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
+        let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
+        self.pass_at = Instant::now() + pause;
+    }
+
+    fn observe(&mut self, problem: Option<Problem>) {
+        let now = Timestamp::now();
+        let mut senses = self.node.sense(self.pods.iter().map(|pod| &pod.uid), now);
+        senses.suspended.clone_from(&self.suspended);
+        senses.problem = problem.or(senses.problem);
+        self.reporter.observe(senses, now);
+    }
+
+    fn renew(&mut self) {
+        let renewal = lease::renew(self.client.clone(), self.name.clone(), Timestamp::now());
+        self.renewal.spawn(async { timeout(CALL_LIMIT, renewal).await.unwrap_or_else(|_| Err(too_slow())) });
+    }
+
+    fn renewed(&mut self, renewed: Option<Result<(), kube::Error>>) {
+        let pause = match renewed {
+            Some(Ok(())) => lease::RENEW_EVERY,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the agent's Lease cannot be renewed");
+                lease::RETRY_AFTER
+            }
+            None => lease::RETRY_AFTER,
+        };
+        self.renew_at = Instant::now() + pause;
+    }
+
+    /// Writes the report if a write is due and none is under way; otherwise sees to it that the loop comes here again.
+    fn write_if_due(&mut self) {
+        let (now, clock) = (Timestamp::now(), Instant::now());
+        if !self.report_known || !self.writing.is_empty() || self.write_not_before > clock {
+            return;
+        }
+        if let Some(write) = self.reporter.due_write(now) {
+            let call = objects::write_status(self.client.clone(), self.name.clone(), write);
+            self.writing
+                .spawn(async move { (now, timeout(CALL_LIMIT, call).await.unwrap_or_else(|_| Err(too_slow()))) });
+        }
+    }
+
+    fn written(&mut self, at: Timestamp, written: Result<NodeReportStatus, kube::Error>) {
+        match written {
+            Ok(status) => self.reporter.record_write(status, at),
+            Err(error) => {
+                tracing::warn!(%error, "the node's report cannot be written");
+                self.write_not_before = Instant::now() + RETRY_AFTER;
+            }
+        }
+    }
+
+    /// Lets all pods run again that stand still, and says so: nobody is there any more who could let them run later.
+    async fn leave(&mut self) {
+        for pod in self.pods.iter().filter(|pod| pod.wanted() != Wanted::Kill) {
+            if is_suspended(self.node.look(pod)) {
+                self.node.act(pod, Act::Thaw);
+            }
+        }
+        self.suspended = BTreeSet::new();
+        let message = "the agent was stopped: pods that it had suspended run again".to_owned();
+        self.observe(Some(Problem { reason: "Stopped", message }));
+        // The last write is made of what the API server has, which a write under way still changes.
+        while let Some(Ok((at, written))) = self.writing.join_next().await {
+            self.written(at, written);
+        }
+        let Some(write) = self.reporter.due_write(Timestamp::now()).filter(|_| self.report_known) else { return };
+        let call = objects::write_status(self.client.clone(), self.name.clone(), write);
+        if !matches!(timeout(CALL_LIMIT, call).await, Ok(Ok(_))) {
+            tracing::warn!("the report could not be written once more: its reader learns from the Lease that the agent is gone");
+        }
+    }
+}
+
+/// The figures of the run under way, once it has ended; waits for ever if there is none.
+async fn finished(run: &mut Option<JoinHandle<Figures>>) -> Option<Figures> {
+    let Some(running) = run else { return pending().await };
+    let figures = running.await.ok();
+    *run = None;
+    figures
+}
+
+fn too_slow() -> kube::Error {
+    kube::Error::Service(format!("no answer within {CALL_LIMIT:?}").into())
+}

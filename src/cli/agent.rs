@@ -1,0 +1,72 @@
+//! `slotwright agent`: runs the agent of a node.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use kube::Config;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::signals;
+use agent::{Options, Roots};
+
+/// Run the agent of a node: it senses the node's owner, and suspends and kills pods of the pool.
+#[derive(Args, Debug)]
+pub struct AgentArgs {
+    /// The name of the node.
+    #[arg(long, env = "NODE_NAME")]
+    node: String,
+    /// Where the node's cgroups are mounted.
+    #[arg(long, value_name = "DIR", default_value = "/sys/fs/cgroup")]
+    cgroup_root: PathBuf,
+    /// Where the node's /proc is: load, memory, pressure.
+    #[arg(long, value_name = "DIR", default_value = "/proc")]
+    proc_root: PathBuf,
+    /// Where the node's /dev is: the terminals, which are looked at and never opened.
+    #[arg(long, value_name = "DIR", default_value = "/dev")]
+    dev_root: PathBuf,
+    /// The session files of systemd-logind, which say which terminals are the console.
+    #[arg(long, value_name = "DIR", default_value = "/run/systemd/sessions")]
+    sessions: PathBuf,
+    /// A directory on the file system whose free space is the node's scratch space.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
+    scratch: PathBuf,
+    /// A file by which the site says when somebody used the node in a way that no terminal shows.
+    #[arg(long, value_name = "FILE")]
+    input_file: Option<PathBuf>,
+}
+
+/// Why the agent did not run.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// No cluster can be found.
+    #[error("no cluster: {0}; set KUBECONFIG, or run in a pod with a service account")]
+    NoCluster(#[from] Box<kube::config::InferConfigError>),
+    /// Signals cannot be received.
+    #[error("signals cannot be received: {0}")]
+    Signals(#[from] std::io::Error),
+    /// The agent ended by itself.
+    #[error(transparent)]
+    Agent(#[from] agent::Error),
+}
+
+/// Runs the agent until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When no cluster can be found.
+pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
+    let config = Config::infer().await.map_err(Box::new)?;
+    let stop = CancellationToken::new();
+    signals::cancel(&stop, "the pods that the agent has suspended run again")?;
+    let roots = Roots {
+        cgroup: args.cgroup_root,
+        proc: args.proc_root,
+        dev: args.dev_root,
+        sessions: args.sessions,
+        scratch: args.scratch,
+        input_file: args.input_file,
+    };
+    agent::run(config, Options { node: args.node, roots }, stop).await?;
+    Ok(ExitCode::SUCCESS)
+}

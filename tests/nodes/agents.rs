@@ -1,0 +1,288 @@
+//! The agents of the nodes: programs that stand still and go on, and are killed where a kubelet could not kill them.
+
+use std::fs::{File, FileTimes};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use api::{NodeReport, Slot, SlotActivity};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use serde_json::json;
+
+use crate::cluster::{Cluster, only_on, state};
+use crate::machine::node;
+use crate::program::{OnTerm, Program};
+use crate::proof::Run;
+
+/// The owner of the machine comes first, as in the manual's desktop policy, with shorter times.
+const DESKTOP: &str = "
+START = (KeyboardIdle > 10) =!= False
+WANT_SUSPEND = True
+WANT_VACATE = True
+SUSPEND = KeyboardIdle < 5
+CONTINUE = KeyboardIdle > 10
+PREEMPT = False
+";
+
+/// The agent of a node, and the terminal at which the node's owner sits.
+struct Desk {
+    node: String,
+    number: u32,
+    directory: PathBuf,
+    agent: Option<Child>,
+    started: u32,
+}
+
+impl Desk {
+    /// A desk at which nobody has sat for an hour, with an agent that runs.
+    fn new(cluster: &Cluster, number: u32) -> Self {
+        let node = format!("node{number}");
+        let directory = state().join("desk").join(&cluster.namespace).join(&node);
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir_all(directory.join("pts")).unwrap();
+        let mut desk = Self { node, number, directory, agent: None, started: 0 };
+        desk.last_used(Duration::from_hours(1));
+        desk.start(cluster);
+        desk
+    }
+
+    fn start(&mut self, cluster: &Cluster) {
+        self.started += 1;
+        let log = cluster.log_dir().join(format!("agent-{}-{}.log", self.node, self.started));
+        let log = File::create(log).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--", env!("CARGO_BIN_EXE_slotwright"), "agent"]);
+        let child = command
+            .args(["--node", &self.node, "--scratch", "/tmp", "--sessions"])
+            .arg(self.directory.join("sessions"))
+            .arg("--dev-root")
+            .arg(&self.directory)
+            .env("KUBECONFIG", state().join(format!("agent-{}.kubeconfig", self.node)))
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.agent = Some(child);
+    }
+
+    /// Somebody last typed so long ago.
+    fn last_used(&self, ago: Duration) {
+        let terminal = File::create(self.directory.join("pts/0")).unwrap();
+        let at = SystemTime::now() - ago;
+        terminal.set_times(FileTimes::new().set_accessed(at).set_modified(at)).unwrap();
+    }
+
+    /// Kills the agent with SIGKILL.
+    fn kill(&mut self) {
+        let mut agent = self.agent.take().unwrap();
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+
+    /// Stops the agent with SIGTERM, as the end of its pod does.
+    fn stop(&mut self) {
+        let mut agent = self.agent.take().unwrap();
+        let id = agent.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(agent.wait().unwrap().success(), "the agent ends by itself");
+    }
+
+    async fn report(&self, cluster: &Cluster) -> Option<NodeReport> {
+        Api::<NodeReport>::all(cluster.client.clone()).get_opt(&self.node).await.unwrap()
+    }
+
+    /// Waits until the operator counts on the agent.
+    async fn reports(&self, cluster: &Cluster) {
+        let slots: Api<api::PartitionableSlot> = Api::all(cluster.client.clone());
+        let name = format!("slot1.{}", self.node);
+        cluster
+            .until(&format!("the agent of {} reports", self.node), 60, || async {
+                let status = slots.get(&name).await.ok().and_then(|slot| slot.status).unwrap_or_default();
+                status.conditions.iter().any(|c| c.type_ == "AgentReady" && c.status == "True")
+            })
+            .await;
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if let Some(mut agent) = self.agent.take() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+    }
+}
+
+/// How many slots that work for the job have this activity.
+async fn slots_in(cluster: &Cluster, activity: SlotActivity) -> usize {
+    let slots: Api<Slot> = Api::all(cluster.client.clone());
+    let slots = slots.list(&ListParams::default()).await.unwrap();
+    slots.iter().filter(|slot| slot.status.as_ref().and_then(|status| status.activity) == Some(activity)).count()
+}
+
+async fn suspended(cluster: &Cluster, procs: usize) {
+    cluster
+        .until(&format!("{procs} slots are Suspended"), 60, || async {
+            slots_in(cluster, SlotActivity::Suspended).await == procs
+        })
+        .await;
+}
+
+fn beats(cluster: &Cluster, job: &str) -> Vec<usize> {
+    cluster.proof(job).all_runs().map(|(_, run)| run.beats).collect()
+}
+
+/// Checks for so many seconds that no program of the job moves.
+async fn stands_still(cluster: &Cluster, job: &str, seconds: u64) {
+    let before = beats(cluster, job);
+    cluster.throughout("nobody moves", seconds, || async { beats(cluster, job) == before }).await;
+}
+
+/// The only run of each proc came to its end by itself, after all of its beats, in a container that started once.
+fn counted_on(run: &Run, beats: usize) {
+    assert_eq!((run.ended, run.beats, run.term), (Some(0), beats, None), "{run:?}");
+}
+
+fn restarts(pod: &Pod) -> i32 {
+    let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    containers.map(|container| container.restart_count).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn a_suspended_program_counts_on_exactly() {
+    let cluster = Cluster::start("suspend", DESKTOP).await;
+    let desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    cluster.apply(Program::new(12, 12).job("suspend", "count", 2, only_on("node1"))).await;
+    cluster.running("count", 2).await;
+    desk.last_used(Duration::ZERO);
+    suspended(&cluster, 2).await;
+    let uids: Vec<String> = cluster.pods_of("count").await.iter().filter_map(ResourceExt::uid).collect();
+    let report = desk.report(&cluster).await.unwrap().status.unwrap();
+    assert!(uids.iter().all(|uid| report.suspended_pods.contains(uid)), "{uids:?} {report:?}");
+    stands_still(&cluster, "count", 20).await;
+    for pod in cluster.pods_of("count").await {
+        assert_eq!((crate::cluster::phase(&pod), restarts(&pod)), ("Running", 0), "for Kubernetes, nothing has happened");
+    }
+    // Nobody types any more: 30 s after the last touch, the keyboard is idle.
+    cluster.completed("count", 90).await;
+    assert_eq!(cluster.violations("count", |_| false).await, [] as [String; 0]);
+    for proc in 0..2 {
+        counted_on(cluster.proof("count").only(proc), 24);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn a_program_that_is_sent_away_while_it_is_suspended_hears_sigterm() {
+    let preempt = "PREEMPT = (Activity == \"Suspended\") && (time() - EnteredCurrentActivity) > 4";
+    let policy = format!("{DESKTOP}\n{preempt}\nMachineMaxVacateTime = 12\nMAXJOBRETIREMENTTIME = 0");
+    let cluster = Cluster::start("suspend-term", &policy).await;
+    let desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    let program = Program::new(30, 2).on_term(OnTerm::Exit { after: 3, code: 1 });
+    cluster.apply(program.job("suspend-term", "polite", 2, only_on("node1"))).await;
+    cluster.running("polite", 2).await;
+    desk.last_used(Duration::ZERO);
+    suspended(&cluster, 2).await;
+    cluster.completed("polite", 150).await;
+    assert_eq!(cluster.violations("polite", |_| false).await, [] as [String; 0]);
+    for proc in 0..2 {
+        let proof = cluster.proof("polite");
+        let [first, _] = proof.runs(proc) else { panic!("two runs: {:?}", proof.runs(proc)) };
+        assert!(first.term.is_some() && first.shut_down, "its three seconds after SIGTERM were its own: {first:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn agent_kubelet_and_containerd_die_while_a_program_is_suspended_and_it_runs_once() {
+    let cluster = Cluster::start("suspend-deaths", DESKTOP).await;
+    let mut desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    cluster.apply(Program::new(12, 12).job("suspend-deaths", "count", 2, only_on("node1"))).await;
+    cluster.running("count", 2).await;
+    desk.last_used(Duration::ZERO);
+    suspended(&cluster, 2).await;
+    let number = desk.number.to_string();
+    for victim in ["agent", "kubelet", "containerd"] {
+        if victim == "agent" {
+            desk.kill();
+            stands_still(&cluster, "count", 3).await;
+            desk.start(&cluster);
+        } else {
+            let number = number.clone();
+            tokio::task::spawn_blocking(move || {
+                node(&["kill", &number, victim]);
+                node(&["start", &number]);
+            })
+            .await
+            .unwrap();
+        }
+        desk.last_used(Duration::ZERO);
+        stands_still(&cluster, "count", 5).await;
+    }
+    cluster.completed("count", 120).await;
+    assert_eq!(cluster.violations("count", |_| false).await, [] as [String; 0]);
+    for proc in 0..2 {
+        counted_on(cluster.proof("count").only(proc), 24);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
+    let cluster = Cluster::start("suspend-stop", DESKTOP).await;
+    let mut desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    cluster.apply(Program::new(12, 12).job("suspend-stop", "count", 2, only_on("node1"))).await;
+    cluster.running("count", 2).await;
+    desk.last_used(Duration::ZERO);
+    suspended(&cluster, 2).await;
+    desk.stop();
+    let report = desk.report(&cluster).await.unwrap().status.unwrap();
+    assert_eq!(report.suspended_pods, [] as [String; 0]);
+    assert!(report.conditions.iter().any(|c| c.type_ == "Ready" && c.status == "False" && c.reason == "Stopped"));
+    cluster
+        .until("the slots are Busy again", 30, || async { slots_in(&cluster, SlotActivity::Busy).await == 2 })
+        .await;
+    cluster.completed("count", 90).await;
+    for proc in 0..2 {
+        counted_on(cluster.proof("count").only(proc), 24);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
+    // The kubelet begins with a grace period of 90 s, and keeps to it when a fast drain follows.
+    let policy = "MachineMaxVacateTime = 90\nPREEMPT = (time() - EnteredCurrentActivity) > 4\nMAXJOBRETIREMENTTIME = 0";
+    let cluster = Cluster::start("agent-kill", policy).await;
+    let desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    let stubborn = Program::new(200, 2).on_term(OnTerm::Ignore);
+    cluster.apply(stubborn.job("agent-kill", "stubborn", 2, only_on("node1"))).await;
+    cluster
+        .until("both heard SIGTERM", 60, || async {
+            cluster.proof("stubborn").all_runs().filter(|(_, run)| run.term.is_some()).count() == 2
+        })
+        .await;
+    let drain = json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "DrainRequest", "metadata": {"name": "fast"},
+        "spec": {"node": "node1", "schedule": "Fast"},
+    });
+    cluster.apply(drain.clone()).await;
+    cluster
+        .until("their pods are gone", 30, || async { cluster.pods_of("stubborn").await.is_empty() })
+        .await;
+    let proof = cluster.proof("stubborn");
+    for (proc, run) in proof.all_runs() {
+        let outlived = run.last - run.term.unwrap();
+        assert!(outlived < 45.0, "proc {proc} went on for {outlived:.1} s after SIGTERM: {run:?}");
+    }
+}
