@@ -30,15 +30,16 @@ cluster() {
   say "Kubernetes 1.$MINOR is up"
   kubectl create namespace "$NAMESPACE" --dry-run=client -o yaml | kubectl apply -f -
   definitions >/dev/null
-  # shellcheck disable=SC2119  # no arguments of its own
-  render
+  render --set agent.enabled=true
   kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
-  kubectl -n "$NAMESPACE" delete deployment slotwright       # the tests run the operator themselves
+  # The tests run the operator and the agents themselves.
+  kubectl -n "$NAMESPACE" delete deployment/slotwright daemonset/slotwright-agent
   operator_kubeconfig
   mkdir -p "$SLOTWRIGHT_KUBE_STATE/proof"
   local starting=()
   for node in "${NODES[@]}"; do "$ROOT/hack/kube/node.sh" start "$node" & starting+=($!); done
   for node in "${starting[@]}"; do wait "$node" || die "a node did not start"; done
+  agent_kubeconfigs "${NODES[@]/#/node}"
   say "${#NODES[@]} nodes are up"
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate, transform};
+use cli::{agent, classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate, transform};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -19,6 +19,8 @@ struct Cli {
 enum Command {
     /// Run the operator on a cluster.
     Operator(operator::OperatorArgs),
+    /// Run the agent of a node.
+    Agent(agent::AgentArgs),
     /// Evaluate ClassAd expressions, or match two ads.
     Classad(classad::ClassadArgs),
     /// Check manifests and configuration text, as the API server and the operator would.
@@ -48,6 +50,12 @@ fn main() -> ExitCode {
         Command::Operator(args) => {
             log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
             block_on(operator::run(args))
+        }
+        Command::Agent(args) => {
+            log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
+            // One thread is enough, and takes less memory on each node.
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            run_on(runtime, agent::run(args))
         }
         Command::Classad(args) => {
             classad::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
@@ -110,8 +118,14 @@ fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 fn block_on<E: std::error::Error + 'static>(
     future: impl Future<Output = Result<ExitCode, E>>,
 ) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(future).map_err(Into::into)
+    run_on(tokio::runtime::Builder::new_multi_thread(), future)
+}
+
+fn run_on<E: std::error::Error + 'static>(
+    mut runtime: tokio::runtime::Builder,
+    future: impl Future<Output = Result<ExitCode, E>>,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    runtime.enable_all().build()?.block_on(future).map_err(Into::into)
 }
 
 /// Logs to standard error by the filter `default`, unless `RUST_LOG` sets another.

@@ -39,3 +39,20 @@ operator_kubeconfig() {
   [ "$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig kubectl auth can-i get secrets 2>/dev/null)" = no ] \
     || die "the operator's kubeconfig does not act as $ACCOUNT"
 }
+
+# Writes a kubeconfig for the agent of each of these nodes, with the rights of the chart's account of agents. Servers since 1.33
+# give a token that names a node, as the token of an agent's pod does: the admission policy reads the name.
+agent_kubeconfigs() { # node...
+  local node token
+  for node in "$@"; do
+    if [ "$MINOR" -ge 33 ]; then
+      token=$(kubectl -n "$NAMESPACE" create token slotwright-agent --bound-object-kind Node --bound-object-name "$node" --duration 8h)
+      sed "s|client-certificate-data: [^,}]*, *client-key-data: [^}]*|token: \"$token\"|" "$KUBECONFIG"
+    else
+      sed "s|client-key-data: [^}]*|&, as: \"$ACCOUNT-agent\"|" "$KUBECONFIG"
+    fi >"$SLOTWRIGHT_KUBE_STATE/agent-$node.kubeconfig"
+    chmod 600 "$SLOTWRIGHT_KUBE_STATE/agent-$node.kubeconfig"
+    [ "$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/agent-$node.kubeconfig kubectl auth can-i get secrets 2>/dev/null)" = no ] \
+      || die "the kubeconfig of the agent on $node does not act as the account of agents"
+  done
+}

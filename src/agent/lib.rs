@@ -5,10 +5,21 @@
 //! | `pods` | reads what the operator wants of the pool's pods: pure |
 //! | `deciding` | decides what is done to a pod's processes: pure |
 //! | `report` | decides what is reported, and when: pure |
+//! | `node` | does to processes what was decided, and senses the node, by `cgroup`, `sense` and `benchmark` |
+//! | `lease`, `objects` | the calls that write the Lease and the report |
+//! | `run` | the loop around all of them |
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
 
 pub mod cgroup;
 mod deciding;
+mod lease;
+mod node;
+mod objects;
 mod pods;
 pub mod report;
+mod run;
+
+pub use self::node::Roots;
+pub use self::pods::Uid;
+pub use self::run::{Error, Options, run};

@@ -100,19 +100,17 @@ impl Pods {
         }
     }
 
-    /// A pod is there, or has changed.
-    pub fn there(&mut self, meta: &ObjectMeta) {
+    /// A pod is there, or has changed. Returns whether this tells the agent anything new.
+    pub fn there(&mut self, meta: &ObjectMeta) -> bool {
         match Pod::read(meta) {
-            Some(pod) => drop(self.known.insert(Arc::clone(&pod.uid), pod)),
+            Some(pod) => self.known.insert(Arc::clone(&pod.uid), pod.clone()) != Some(pod),
             None => self.gone(meta),
         }
     }
 
-    /// A pod is gone.
-    pub fn gone(&mut self, meta: &ObjectMeta) {
-        if let Some(uid) = &meta.uid {
-            self.known.remove(uid.as_str());
-        }
+    /// A pod is gone. Returns whether the agent knew the pod.
+    pub fn gone(&mut self, meta: &ObjectMeta) -> bool {
+        meta.uid.as_ref().is_some_and(|uid| self.known.remove(uid.as_str()).is_some())
     }
 }
 
@@ -164,16 +162,16 @@ mod tests {
         };
         let uids = |pods: &Pods| pods.iter().map(|pod| pod.uid.to_string()).collect::<Vec<_>>();
         let mut pods = Pods::default();
-        pods.there(&named("a"));
-        pods.there(&named("b"));
+        assert!(pods.there(&named("a")) && pods.there(&named("b")));
         pods.list_begins();
         pods.listed(&named("b"));
         pods.listed(&named("c"));
         assert_eq!(uids(&pods), ["a", "b"], "until the list is whole, what was known counts");
         pods.list_ends();
         assert_eq!(uids(&pods), ["b", "c"]);
-        pods.gone(&named("b"));
-        pods.there(&ObjectMeta { labels: None, ..named("c") });
+        assert!(pods.gone(&named("b")) && !pods.gone(&named("b")));
+        assert!(!pods.there(&named("c")), "nothing has changed");
+        assert!(pods.there(&ObjectMeta { labels: None, ..named("c") }));
         assert_eq!(uids(&pods), Vec::<String>::new(), "a pod without our label is no longer the pool's");
     }
 }

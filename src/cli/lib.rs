@@ -1,12 +1,13 @@
 //! The commands of `slotwright`, a module for each. `src/main.rs` parses the command line and calls them.
 //!
 //! Invariant: a command decides nothing itself: what it says of a job, a slot or a configuration comes from the same code
-//! that the operator runs. Only [`operator`] and [`demo`] open connections; all others take their input and output as
+//! that the operator runs. Only [`operator`], [`mod@agent`] and [`demo`] open connections; all others take their input and output as
 //! arguments. No command ends the process, except [`demo`] at a second Ctrl-C.
 //!
 //! | module | is |
 //! | --- | --- |
 //! | [`operator`] | runs the operator on a cluster |
+//! | [`mod@agent`] | runs the agent of a node |
 //! | [`demo`] | runs the operator on an embedded cluster, and judges what it did |
 //! | [`classad`] | evaluates expressions, matches ads |
 //! | [`config`], [`knobs`] | read HTCondor's configuration; say what its variables do here |
@@ -17,10 +18,12 @@
 //! | [`simulate`] | tries a policy on a workload in virtual time |
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
+//! | `signals` | stops a program at SIGTERM and SIGINT |
 //! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
 //! | `outcome` | runs a command, for tests |
 
 mod ads;
+pub mod agent;
 mod circumstances;
 pub mod classad;
 pub mod config;
@@ -35,6 +38,7 @@ mod outcome;
 mod print;
 mod problems;
 pub mod quota;
+mod signals;
 pub mod simulate;
 mod stop;
 pub mod transform;

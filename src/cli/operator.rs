@@ -7,10 +7,10 @@ use clap::Args;
 use kube::Config;
 use kube::config::Kubeconfig;
 use thiserror::Error;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::signals;
 use controller::seal::{Key, Seals};
 
 /// Run the operator on the cluster that the kubeconfig names, or that its pod runs in.
@@ -90,16 +90,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         identity,
     };
     let stop = CancellationToken::new();
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let asked = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-        }
-        tracing::info!(target: "slotwright", "stopping: writes under way are finished and the lease is released");
-        asked.cancel();
-    });
+    signals::cancel(&stop, "writes under way are finished and the lease is released")?;
     let (key, sealed_by) = watch::channel(None);
     let seals = if webhook.is_some() { Seals::by(sealed_by) } else { Seals::default() };
     let webhook = serve_webhook(&config, webhook, key)?;

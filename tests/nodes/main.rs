@@ -13,6 +13,7 @@
     reason = "a test states what it expects by panicking"
 )]
 
+mod agents;
 mod api_calls;
 mod cluster;
 mod containers;

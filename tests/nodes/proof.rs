@@ -17,6 +17,8 @@ pub struct Run {
     pub shut_down: bool,
     /// The code with which the program ended by itself.
     pub ended: Option<i32>,
+    /// How often the program has counted: twice a second.
+    pub beats: usize,
 }
 
 /// The runs of a job's procs, each proc's in the order of their start.
@@ -72,11 +74,13 @@ impl Proof {
                     term: None,
                     shut_down: false,
                     ended: None,
+                    beats: 0,
                 });
             }
             let run = run.as_mut().unwrap_or_else(|| panic!("{name} does not begin with S: {line:?}"));
             run.last = run.last.max(at);
             match what {
+                "B" => run.beats += 1,
                 "T" => run.term = run.term.or(Some(at)),
                 "X" => run.shut_down = true,
                 "E" => run.ended = words.next().and_then(|code| code.parse().ok()),

@@ -15,7 +15,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Secret, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -53,14 +53,14 @@ fn helm(arguments: &[&str]) -> Option<Output> {
 }
 
 /// The rendered text of the chart; panics with Helm's message when it does not render.
-fn render(arguments: &[&str]) -> Option<String> {
+pub(super) fn render(arguments: &[&str]) -> Option<String> {
     let output = helm(&[&["render", "charts/slotwright"], arguments].concat())?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
 /// The documents of a YAML stream that are objects.
-fn objects(yaml: &str) -> Vec<Value> {
+pub(super) fn objects(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple::<Value>(yaml)
         .unwrap()
         .into_iter()
@@ -95,7 +95,7 @@ fn lost(written: &Value, understood: &Value, path: &str) {
     }
 }
 
-fn find<T: Resource + DeserializeOwned + Serialize>(objects: &[Value], name: &str) -> T {
+pub(super) fn find<T: Resource + DeserializeOwned + Serialize>(objects: &[Value], name: &str) -> T {
     let found = objects.iter().find(|object| object["kind"] == T::KIND && object["metadata"]["name"] == name);
     typed(found.unwrap_or_else(|| panic!("no {} {name}", T::KIND)))
 }
@@ -107,6 +107,7 @@ fn check_types(objects: &[Value]) -> usize {
             "ClusterRole" => drop(typed::<ClusterRole>(object)),
             "ClusterRoleBinding" => drop(typed::<ClusterRoleBinding>(object)),
             "CustomResourceDefinition" => drop(typed::<CustomResourceDefinition>(object)),
+            "DaemonSet" => drop(typed::<DaemonSet>(object)),
             "Deployment" => drop(typed::<Deployment>(object)),
             "Namespace" => drop(typed::<Namespace>(object)),
             "NetworkPolicy" => drop(typed::<NetworkPolicy>(object)),
@@ -285,7 +286,7 @@ const WRITE_STATUS: &[&str] = &["patch"];
 
 /// The granted permissions, each as `group/resource verb`, or as `group/resource/name verb` if a rule names its
 /// objects.
-fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
+pub(super) fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for rule in rules.unwrap_or_default() {
         assert!(rule.non_resource_urls.is_none(), "{rule:?}: not in the list's form");
@@ -304,7 +305,7 @@ fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
     all
 }
 
-fn listed<'a>(permissions: impl IntoIterator<Item = (&'a str, &'a [&'a str])>) -> BTreeSet<String> {
+pub(super) fn listed<'a>(permissions: impl IntoIterator<Item = (&'a str, &'a [&'a str])>) -> BTreeSet<String> {
     permissions
         .into_iter()
         .flat_map(|(resource, verbs)| verbs.iter().map(move |verb| format!("{resource} {verb}")))
@@ -495,6 +496,7 @@ fn bindings_name_the_account_that_runs() {
         .iter()
         .filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("RoleBinding")))
         .filter(|object| object["metadata"]["name"] != "physics-pool-pool-view")
+        .filter(|object| object["metadata"]["name"] != "physics-pool-agent")
         .map(|object| &object["subjects"][0]);
     let mut count = 0;
     for subject in subjects {

@@ -21,6 +21,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end }}
 
+{{/* Labels that choose the agents' pods. */}}
+{{- define "slotwright.agentSelector" -}}
+app.kubernetes.io/name: {{ include "slotwright.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: agent
+{{- end }}
+
 {{/* Labels of every object. */}}
 {{- define "slotwright.labels" -}}
 {{ include "slotwright.selector" . }}

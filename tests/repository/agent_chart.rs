@@ -1,0 +1,120 @@
+//! The chart's agent: it may do what is listed here and nothing else, and sees of its node what is listed here.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{PodSpec, SecurityContext};
+use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
+use serde_json::Value;
+
+use super::chart::{find, granted, listed, objects, render};
+
+const AGENT: [&str; 2] = ["--set", "agent.enabled=true"];
+
+/// Everything that the account of agents may do in the cluster, with the reason.
+const PERMISSIONS: &[(&str, &[&str], &str)] = &[
+    ("/pods", &["list", "watch"], "what the operator asks for, in annotations; RBAC cannot name a node"),
+    ("/nodes", &["get"], "the Node owns its report"),
+    ("slotwright.dev/nodereports", &["list", "watch", "create"], "its report, and what the operator asks for there"),
+    ("slotwright.dev/nodereports/status", &["patch"], "what it senses and does"),
+];
+
+/// And in the namespace of the nodes' Leases: its own Lease, by which the operator knows that it lives.
+const LEASES: (&str, &[&str]) = ("coordination.k8s.io/leases", &["create", "patch"]);
+
+/// The directories of the node that the agent's container has, and whether it may write there.
+const MOUNTS: [(&str, bool, &str); 4] = [
+    ("/sys/fs/cgroup", true, "freezing and killing, and what pods use"),
+    ("/dev", false, "when somebody last typed on a terminal"),
+    ("/run/systemd/sessions", false, "which terminals are the console"),
+    ("/var/lib/kubelet", false, "how much scratch space is free"),
+];
+
+fn pod(text: &str, name: &str) -> PodSpec {
+    find::<DaemonSet>(&objects(text), name).spec.unwrap().template.spec.unwrap()
+}
+
+/// The directories of the node that the pod's only container has, and whether the container may write there.
+fn mounts(pod: &PodSpec) -> BTreeMap<String, bool> {
+    let [container] = &pod.containers[..] else { panic!("one container: {pod:?}") };
+    let volumes = pod.volumes.iter().flatten();
+    let paths = volumes.map(|volume| (volume.name.clone(), volume.host_path.as_ref().unwrap().path.clone()));
+    let paths: BTreeMap<String, String> = paths.collect();
+    let mounts = container.volume_mounts.iter().flatten();
+    mounts.map(|mount| (paths[&mount.name].clone(), mount.read_only != Some(true))).collect()
+}
+
+fn security(pod: &PodSpec) -> SecurityContext {
+    pod.containers[0].security_context.clone().unwrap()
+}
+
+#[test]
+fn there_is_no_agent_unless_one_is_asked_for() {
+    let Some(text) = render(&[]) else { return };
+    assert!(objects(&text).iter().all(|object| object["kind"] != "DaemonSet"));
+}
+
+#[test]
+fn the_agent_may_do_what_is_listed_and_nothing_else() {
+    let Some(text) = render(&AGENT) else { return };
+    let objects = objects(&text);
+    let cluster: ClusterRole = find(&objects, "slotwright-agent");
+    assert_eq!(granted(cluster.rules), listed(PERMISSIONS.iter().map(|&(what, verbs, _)| (what, verbs))));
+    let leases: Role = find(&objects, "slotwright-agent");
+    assert_eq!(leases.metadata.namespace.as_deref(), Some("kube-node-lease"));
+    assert_eq!(granted(leases.rules), listed([LEASES]));
+}
+
+#[test]
+fn the_agent_is_root_without_any_capability_and_sees_what_is_listed() {
+    let Some(text) = render(&AGENT) else { return };
+    let pod = pod(&text, "slotwright-agent");
+    let listed: BTreeMap<String, bool> =
+        MOUNTS.iter().map(|(path, writable, _)| ((*path).to_owned(), *writable)).collect();
+    assert_eq!(mounts(&pod), listed);
+    assert!(pod.host_pid.is_none() && pod.host_network.is_none() && pod.host_ipc.is_none());
+    assert_eq!(pod.security_context.as_ref().unwrap().seccomp_profile.as_ref().unwrap().type_, "RuntimeDefault");
+    let security = security(&pod);
+    assert_eq!(security.run_as_user, Some(0));
+    assert_eq!((security.privileged, security.allow_privilege_escalation), (None, Some(false)));
+    assert_eq!(security.read_only_root_filesystem, Some(true));
+    let capabilities = security.capabilities.unwrap();
+    assert_eq!((capabilities.drop.as_deref(), capabilities.add), (Some(&["ALL".to_owned()][..]), None));
+}
+
+#[test]
+fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more() {
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    let (plain, all) = (pod(&plain, "slotwright-agent"), pod(&all, "physics-pool-agent"));
+    assert_eq!((plain.host_pid, all.host_pid, all.host_network), (None, Some(true), None));
+    assert_eq!(security(&all).capabilities.unwrap().add, Some(vec!["KILL".to_owned()]));
+    let extra: Vec<(String, bool)> =
+        mounts(&all).into_iter().filter(|(path, _)| !mounts(&plain).contains_key(path)).collect();
+    assert_eq!(extra, [("/run/desk".to_owned(), false), ("/scratch".to_owned(), false)]);
+}
+
+/// `docs/how-to/agent.md` names each mount.
+#[test]
+fn the_page_about_agents_names_each_mount() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/agent.md")).unwrap();
+    for (path, writable, _) in MOUNTS {
+        let row = page.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{path}`")));
+        let row = row.unwrap_or_else(|| panic!("{path} is not in the table of mounts"));
+        assert_eq!(row.contains(", writable"), writable, "{row}");
+    }
+}
+
+#[test]
+fn the_policy_holds_each_agent_to_its_own_node() {
+    let Some(text) = render(&AGENT) else { return };
+    let objects = objects(&text);
+    let policy = objects
+        .iter()
+        .find(|object| object["kind"] == "ValidatingAdmissionPolicy" && object["metadata"]["name"] == "slotwright-agent")
+        .unwrap();
+    let condition = &policy["spec"]["matchConditions"][0]["expression"];
+    let account = "system:serviceaccount:slotwright-system:slotwright-agent";
+    assert_eq!(condition, &Value::from(format!("request.userInfo.username == '{account}'")));
+    assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+}
