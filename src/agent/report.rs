@@ -167,7 +167,7 @@ impl Reporter {
         }
         let status = self.status();
         let as_json = |status: &NodeReportStatus| serde_json::to_value(status).unwrap_or_default();
-        let stored = self.stored.as_ref().map_or_else(|| json!({}), as_json);
+        let stored = self.stored.as_ref().map_or_else(anything, as_json);
         let patch = json!({"status": merge_patch(&stored, &as_json(&status))});
         Some(Write { status, patch })
     }
@@ -245,6 +245,29 @@ impl Reporter {
             message,
         }
     }
+}
+
+/// A status of which nothing is known: each of its fields may be there.
+fn anything() -> Value {
+    let at = Time(Timestamp::UNIX_EPOCH);
+    let status = NodeReportStatus {
+        observed_generation: Some(0),
+        last_input: Some(LastInputs::default()),
+        load: Some(0.0),
+        pool_load: Some(0.0),
+        mips: Some(0),
+        kflops: Some(0),
+        benchmarked_at: Some(at),
+        suspended_pods: vec![String::new()],
+        disk_kib: Some(0),
+        virtual_memory_kib: Some(0),
+        devices: vec![ReportedDevice::default()],
+        attributes: [(String::new(), String::new())].into(),
+        conditions: Vec::new(),
+    };
+    let mut fields = serde_json::to_value(status).unwrap_or_default();
+    fields.as_object_mut().into_iter().flatten().for_each(|(_, value)| *value = Value::Null);
+    fields
 }
 
 /// Whether a measure has moved by a tenth of what it was, and by `step` at least.

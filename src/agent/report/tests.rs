@@ -143,6 +143,17 @@ fn an_agent_that_restarts_takes_away_what_its_forerunner_left_and_keeps_its_figu
 }
 
 #[test]
+fn an_agent_that_does_not_know_what_its_forerunner_left_takes_away_each_field() {
+    let mut reporter = Reporter::new(at(1000));
+    reporter.observe(Senses::default(), at(1000));
+    let patch = write(&mut reporter, 1000).unwrap();
+    for field in ["suspendedPods", "diskKiB", "lastInput", "mips", "attributes", "devices", "load"] {
+        assert_eq!(patch.get(field), Some(&Value::Null), "{field}");
+    }
+    assert_eq!(patch["conditions"][0]["status"], "True");
+}
+
+#[test]
 fn an_agent_that_cannot_work_says_so_and_since_when() {
     let mut reporter = written();
     let problem = Problem { reason: "NoCgroups", message: "no cgroups".to_owned() };

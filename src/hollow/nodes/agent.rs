@@ -1,27 +1,16 @@
-//! The agent of a hollow node: it computes the NodeReport from what it senses and from what the operator asks.
-//! This file has no clock and does no I/O; `agents` brings both.
-//!
-//! The agent writes its report only when something in it has changed. A load that has changed by less than
-//! [`LOAD_STEP`] counts as unchanged, and load alone is written at most once per [`LOAD_PACE`]: a real load is an
-//! average over a minute, and does not jump either.
+//! The agent of a hollow node: the owner's visits and the pods' requests stand for what a real agent senses; what is reported,
+//! and when, is decided by the code of real agents. This file has no clock and does no I/O; `agents` brings both.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde_json::{Value, json};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::devices::fnv64;
-use super::life::after;
 use super::owner::{Owner, Presence};
 use super::shape::NodeShape;
-use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, condition};
-
-/// The least time between two writes that report nothing new but the load.
-const LOAD_PACE: Duration = Duration::from_secs(5);
-/// The least change of a load that is worth a write, in processes.
-const LOAD_STEP: f64 = 0.1;
+use agent::report::{Figures, Reporter, Senses, Write};
+use api::{LastInput, NodeReport, NodeReportStatus};
 
 /// What an agent senses of the pods of its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,20 +31,8 @@ pub struct Agent {
     /// How the owner behaves since a test or the demo set it. Once this is set, `owner` no longer counts.
     set_by_hand: Option<Presence>,
     activity: PodActivity,
-    mips: i64,
-    kflops: i64,
-    benchmarked: Option<Timestamp>,
-    generation: Option<i64>,
-    written: Option<(NodeReportStatus, Timestamp)>,
-}
-
-/// A write of the NodeReport's status.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Write {
-    /// The status after the write.
-    pub status: NodeReportStatus,
-    /// The JSON merge patch that writes this status.
-    pub patch: Value,
+    figures: Figures,
+    reporter: Reporter,
 }
 
 impl Agent {
@@ -72,11 +49,8 @@ impl Agent {
             start: now,
             set_by_hand: None,
             activity: PodActivity::default(),
-            mips: spread(18_000, 28_000),
-            kflops: spread(1_400_000, 2_600_000),
-            benchmarked: None,
-            generation: None,
-            written: None,
+            figures: Figures { mips: spread(18_000, 28_000), kflops: spread(1_400_000, 2_600_000) },
+            reporter: Reporter::new(now),
         }
     }
 
@@ -91,100 +65,57 @@ impl Agent {
         self.set_by_hand = Some(Presence { load, last_input: now, next_change: None });
     }
 
-    /// Reads the report as the API server has it, and runs the benchmarks if `spec.benchmark` asks for a run that
-    /// has not been made.
+    /// Reads the report as the API server has it, and runs the benchmarks if the operator waits for a run. A run takes no
+    /// time.
     pub fn observe_report(&mut self, report: &NodeReport, now: Timestamp) {
-        let second = |time: &Time| time.0.as_second();
-        let done = report.status.as_ref().and_then(|status| status.benchmarked_at.as_ref()).map(second);
-        let done = done.max(self.benchmarked.map(Timestamp::as_second));
-        self.generation = report.metadata.generation;
-        if let Some(asked) = &report.spec.benchmark
-            && done.is_none_or(|done| done < second(asked))
-        {
-            // If the operator's clock is ahead, the run must still not seem to precede the request: the operator
-            // would wait for another one.
-            self.benchmarked = Some(now.max(asked.0));
+        self.reporter.observe_report(report);
+        if self.reporter.wants_benchmark() {
+            self.reporter.benchmarked(self.figures, now);
         }
     }
 
     /// Records that the report no longer exists in the API server, so that the agent writes a new one.
     pub fn report_deleted(&mut self) {
-        self.written = None;
+        self.reporter.report_deleted();
     }
 
     /// Returns the write that is due at `now`, if one is.
-    pub fn due_write(&self, now: Timestamp) -> Option<Write> {
-        if self.due(now).is_none_or(|due| due > now) {
-            return None;
-        }
-        let status = self.status(now);
-        let mut patch = serde_json::to_value(&status).unwrap_or_default();
-        if let Some(fields) = patch.as_object_mut() {
-            // Serde skips an empty list, and a merge patch does not change a field that it does not name: without
-            // this line, the last suspended pod would stay in the report.
-            fields.insert("suspendedPods".to_owned(), json!(status.suspended_pods));
-        }
-        Some(Write { status, patch: json!({"status": patch}) })
+    pub fn due_write(&mut self, now: Timestamp) -> Option<Write> {
+        self.reporter.observe(self.senses(now), now);
+        self.reporter.due_write(now)
     }
 
     /// Records that a write of `status`, made at `now`, succeeded.
     pub fn record_write(&mut self, status: NodeReportStatus, now: Timestamp) {
-        self.written = Some((status, now));
+        self.reporter.record_write(status, now);
     }
 
     /// When the shell must call [`Agent::due_write`] next; `None` if nothing will change by itself.
-    pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
-        self.due(now).into_iter().chain(self.presence(now).next_change).min()
-    }
-
-    fn due(&self, now: Timestamp) -> Option<Timestamp> {
-        let Some((written, at)) = &self.written else { return Some(now) };
-        let status = self.status(now);
-        let same = NodeReportStatus {
-            load: written.load,
-            pool_load: written.pool_load,
-            observed_generation: written.observed_generation,
-            ..status.clone()
-        };
-        if same != *written {
-            return Some(now);
-        }
-        let moved = |a: Option<f64>, b: Option<f64>| (a.unwrap_or(0.0) - b.unwrap_or(0.0)).abs() >= LOAD_STEP;
-        let moved = moved(status.load, written.load) || moved(status.pool_load, written.pool_load);
-        moved.then(|| after(*at, LOAD_PACE))
+    pub fn next_wake(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.reporter.observe(self.senses(now), now);
+        self.reporter.next_wake(now).into_iter().chain(self.presence(now).next_change).min()
     }
 
     fn presence(&self, now: Timestamp) -> Presence {
         self.set_by_hand.unwrap_or_else(|| self.owner.presence(self.start, now))
     }
 
-    fn status(&self, now: Timestamp) -> NodeReportStatus {
+    fn senses(&self, now: Timestamp) -> Senses {
         let presence = self.presence(now);
         let input = match presence.load {
             Some(_) => LastInput::Ongoing,
             // The API server keeps whole seconds: a fraction here would differ from the status that was written.
             None => LastInput::At(Time(whole(presence.last_input))),
         };
-        let pool = self.activity.pool_milli;
+        let pool = cores(self.activity.pool_milli);
         let others = cores(self.activity.other_milli) + presence.load.unwrap_or(0.0);
-        NodeReportStatus {
-            observed_generation: self.generation,
-            last_input: Some(LastInputs { keyboard: Some(input.clone()), console: Some(input) }),
-            load: Some(rounded(cores(pool) + others)),
-            pool_load: Some(rounded(cores(pool))),
-            mips: self.benchmarked.map(|_| self.mips),
-            kflops: self.benchmarked.map(|_| self.kflops),
-            benchmarked_at: self.benchmarked.map(|at| Time(whole(at))),
-            suspended_pods: self.activity.suspended.iter().cloned().collect(),
-            conditions: vec![Condition {
-                type_: condition::READY.to_owned(),
-                status: "True".to_owned(),
-                observed_generation: None,
-                last_transition_time: Time(whole(self.start)),
-                reason: "Sensing".to_owned(),
-                message: "the agent senses, and suspends pods".to_owned(),
-            }],
-            ..NodeReportStatus::default()
+        Senses {
+            keyboard: Some(input.clone()),
+            console: Some(input),
+            load: Some(pool + others),
+            pool_load: Some(pool),
+            suspended: self.activity.suspended.iter().map(|uid| uid.as_str().into()).collect(),
+            ..Senses::default()
         }
     }
 }
@@ -198,12 +129,12 @@ fn cores(milli: i64) -> f64 {
     f64::from(i32::try_from(milli).unwrap_or(i32::MAX)) / 1000.0
 }
 
-fn rounded(load: f64) -> f64 {
-    (load * 100.0).round() / 100.0
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
     use super::super::shape::GIB;
     use super::*;
 
@@ -223,10 +154,9 @@ mod tests {
         Agent::new(&NodeShape::new("n1", 4000, 8 * GIB).agent(owner), at(1000))
     }
 
-    fn asks(seconds: i64, answered: Option<i64>) -> NodeReport {
-        let status = answered.map(|at_| json!({"benchmarkedAt": Time(at(at_))}));
+    fn asks(seconds: i64) -> NodeReport {
         let report = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",
-            "metadata": {"name": "n1", "generation": 2}, "spec": {"benchmark": Time(at(seconds))}, "status": status});
+            "metadata": {"name": "n1", "generation": 2}, "spec": {"benchmark": Time(at(seconds))}});
         serde_json::from_value(report).unwrap()
     }
 
@@ -235,11 +165,6 @@ mod tests {
         let mut agent = agent(Owner::default());
         assert_eq!(written(&mut agent, 1000, "lastInput/keyboard"), Some(json!("1970-01-01T00:16:40Z")));
         assert_eq!((agent.due_write(at(900_000)), agent.next_wake(at(900_000))), (None, None));
-        agent.report_deleted();
-        assert!(
-            written(&mut agent, 900_001, "load").is_some(),
-            "a report that somebody deleted is made anew"
-        );
     }
 
     #[test]
@@ -255,41 +180,23 @@ mod tests {
     }
 
     #[test]
-    fn suspensions_are_written_at_once_and_load_after_a_while() {
+    fn pods_make_the_load_that_they_request() {
         let mut agent = agent(Owner::default());
         written(&mut agent, 1000, "");
         agent.observe_pods(PodActivity { pool_milli: 2000, other_milli: 500, ..PodActivity::default() });
-        assert_eq!((agent.due_write(at(1004)), agent.next_wake(at(1004))), (None, Some(at(1005))));
         assert_eq!(written(&mut agent, 1005, "load"), Some(json!(2.5)));
-        agent.observe_pods(PodActivity { pool_milli: 2050, other_milli: 500, ..PodActivity::default() });
-        assert_eq!(agent.next_wake(at(1100)), None, "a twentieth is no move");
         agent.observe_pods(PodActivity { suspended: ["u1".to_owned()].into(), ..PodActivity::default() });
-        assert_eq!(written(&mut agent, 1101, "suspendedPods"), Some(json!(["u1"])));
-        agent.observe_pods(PodActivity::default());
-        assert_eq!(
-            written(&mut agent, 1101, "suspendedPods"),
-            Some(json!([])),
-            "a merge patch must say that there are none"
-        );
+        assert_eq!(written(&mut agent, 1006, "suspendedPods"), Some(json!(["u1"])));
     }
 
     #[test]
-    fn benchmarks_are_run_once_when_they_are_asked_for() {
+    fn each_node_has_figures_of_its_own_which_take_no_time() {
         let mut agent = agent(Owner::default());
         written(&mut agent, 1000, "");
-        agent.observe_report(&asks(1000, Some(1000)), at(1010));
-        assert_eq!(agent.due_write(at(1010)), None, "an earlier agent has answered");
-        agent.observe_report(&asks(1020, Some(1000)), at(1025));
+        agent.observe_report(&asks(1020), at(1025));
         let mips = written(&mut agent, 1025, "mips").unwrap().as_i64().unwrap();
         assert!((18_000..28_000).contains(&mips), "{mips}");
-        agent.observe_report(&asks(1020, Some(1000)), at(1030));
+        agent.observe_report(&asks(1020), at(1030));
         assert_eq!(agent.due_write(at(1030)), None, "the answer is on its way");
-        agent.observe_report(&asks(1050, None), at(1040));
-        let late = Some(json!("1970-01-01T00:17:30Z"));
-        assert_eq!(
-            written(&mut agent, 1040, "benchmarkedAt"),
-            late,
-            "by another's clock it was asked for later"
-        );
     }
 }

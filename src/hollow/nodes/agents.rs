@@ -14,10 +14,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::agent::{Agent, PodActivity, Write};
+use super::agent::{Agent, PodActivity};
 use super::clock::Clock;
 use super::life::after;
 use super::registry::Registry;
+use agent::report::Write;
 use api::NodeReport;
 
 /// The pause after a failed write.

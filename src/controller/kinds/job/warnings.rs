@@ -50,6 +50,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
     let all = reserved
         .chain(of_template(&template))
         .chain(to_scheduler(&template))
+        .chain(probes(&template))
         .chain(of_attributes(job))
         .chain(of_memory(job))
         .chain(misspelt(job));
@@ -120,6 +121,24 @@ fn to_scheduler(template: &PodTemplateSpec) -> Vec<Problem> {
         warning("NoScheduler", format!("spec.template.spec.{field}"), format!("has no effect: {why}"))
     })
     .collect()
+}
+
+/// Probes that restart a container while its processes are suspended. A pool may have policies that suspend and others, and
+/// these change while jobs wait: each such job is warned of.
+fn probes(template: &PodTemplateSpec) -> Vec<Problem> {
+    let Some(spec) = &template.spec else { return Vec::new() };
+    let all = [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())];
+    let all = all.into_iter().flat_map(|(list, containers)| {
+        containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
+    });
+    let probes = all.flat_map(|(list, index, container)| {
+        let probes = [("livenessProbe", &container.liveness_probe), ("startupProbe", &container.startup_probe)];
+        let probes = probes.into_iter().filter(|(_, probe)| probe.is_some());
+        probes.map(move |(name, _)| format!("spec.template.spec.{list}[{index}].{name}"))
+    });
+    let why = "a suspended proc answers no probe, and the kubelet then restarts the container; leave it out where WANT_SUSPEND may \
+               be true";
+    probes.map(|field| warning("ProbeWhileSuspended", field, why)).collect()
 }
 
 /// A resource that the container asks for itself, and the list in which it stands.
@@ -221,6 +240,17 @@ mod tests {
                 json!({"template": {"spec": {"containers": [{"name": "main"}], "topologySpreadConstraints": []}}}),
                 "spec.template.spec.topologySpreadConstraints: has no effect: the negotiator chooses the node, and does not look \
                  at other pods; leave it out",
+            ),
+            (
+                main(json!({"livenessProbe": {"exec": {"command": ["true"]}}})),
+                "spec.template.spec.containers[0].livenessProbe: a suspended proc answers no probe, and the kubelet then restarts \
+                 the container; leave it out where WANT_SUSPEND may be true",
+            ),
+            (
+                json!({"template": {"spec": {"containers": [{"name": "main", "readinessProbe": {}}], "initContainers": [
+                    {"name": "proxy", "restartPolicy": "Always", "startupProbe": {"periodSeconds": 1}}]}}}),
+                "spec.template.spec.initContainers[0].startupProbe: a suspended proc answers no probe, and the kubelet then \
+                 restarts the container; leave it out where WANT_SUSPEND may be true",
             ),
             (
                 json!({"attributes": {"periodicRemove": "true"}}),
