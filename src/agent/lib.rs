@@ -3,3 +3,4 @@
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
 
 pub mod cgroup;
+pub mod sense;
