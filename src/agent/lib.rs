@@ -19,6 +19,7 @@ mod objects;
 mod pods;
 pub mod report;
 mod run;
+pub mod sense;
 
 pub use self::node::Roots;
 pub use self::pods::Uid;

@@ -194,9 +194,8 @@ fn a_pod_that_starts_after_the_first_search_is_found() {
     fs::write(root.path().join("cgroup.controllers"), "").unwrap();
     let cgroups = Cgroups::detect(root.path()).unwrap();
     assert_eq!(cgroups.find("u1").unwrap(), None);
-    for path in ["node1/kubepods/podu1", "node2/kubepods/besteffort/podu2"] {
+    for (uid, path) in [("u1", "node1/kubepods/podu1"), ("u2", "node2/kubepods/besteffort/podu2")] {
         fs::create_dir_all(root.path().join(path)).unwrap();
-        let uid = &path[path.len() - 2..];
         assert_eq!(cgroups.find(uid).unwrap().unwrap().path(), Path::new(path));
     }
 }

@@ -1,0 +1,33 @@
+//! What the agent senses of its node: load, memory, disk, and when somebody last used a keyboard.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `machine` | load average, CPUs, free swap and scratch space, pressure |
+//! | `meter` | [`LoadMeter`]: the part of the load that the pool's pods cause |
+//! | `inputs` | [`InputSensor`]: when somebody last used a terminal or the console, from all that follows |
+//! | `terminals` | the access times of terminals |
+//! | `sessions` | which terminals logind says belong to a seat |
+//! | `plug` | the file by which a site says that somebody is there |
+//!
+//! All paths are handed in, because the agent sees its node's files below a mount such as `/host`. Each file of the kernel's
+//! has a parser apart from its reading.
+
+mod inputs;
+mod machine;
+mod meter;
+mod plug;
+mod sessions;
+mod terminals;
+
+pub use inputs::{InputSensor, Inputs, Problem, Roots};
+pub use machine::{LoadAverage, Pressure, cpus, free_scratch_kib, free_swap_kib, load_average, pressure};
+pub use meter::LoadMeter;
+pub use plug::Malformed;
+
+use std::io;
+use std::path::Path;
+
+/// The same error with the path in its message.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
