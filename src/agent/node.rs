@@ -2,22 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::cgroup::{Cgroups, State};
+use super::benchmark;
+use super::cgroup::{Cgroups, PodGroup, State};
 use super::deciding::{Act, Seen};
-use super::pods::{Pod, Uid};
-use super::report::{Figures, Problem, Senses};
+use super::pods::{Pod, Pods, Uid};
+use super::report::{Figures, Problem, Senses, input};
+use super::sense::{self, InputSensor, LoadMeter, Pressure};
+
+/// How long a run of the benchmarks may take.
+const BENCHMARKS_TAKE: Duration = Duration::from_secs(10);
+/// Pressures are reported in steps of so many percent: a report of each tremor would help nobody.
+const PRESSURE_STEP: f64 = 10.0;
 
 /// Where the files of a node are. In a container they are mounted elsewhere than on the node.
 #[derive(Clone, Debug)]
 pub struct Roots {
     /// The node's `/sys/fs/cgroup`.
     pub cgroup: PathBuf,
-    /// The node's `/proc`.
+    /// The node's `/proc`, or any `/proc` on the node: load, memory and pressure are the same in all containers.
     pub proc: PathBuf,
     /// The node's `/dev`.
     pub dev: PathBuf,
@@ -33,36 +41,49 @@ pub struct Roots {
 #[derive(Debug)]
 pub(crate) struct Node {
     roots: Roots,
+    /// Unknown until they are found; the agent looks again at each pass.
     cgroups: Option<Cgroups>,
+    inputs: InputSensor,
+    meter: Option<LoadMeter>,
+    began: Instant,
     /// What failed with a pod last, so that each failure is logged once.
     failed: BTreeMap<Uid, String>,
 }
 
 impl Node {
     pub(crate) fn new(roots: Roots) -> Self {
-        Self { roots, cgroups: None, failed: BTreeMap::new() }
+        let inputs = InputSensor::new(sense::Roots {
+            dev: roots.dev.clone(),
+            sessions: roots.sessions.clone(),
+            plug: roots.input_file.clone(),
+        });
+        let meter = logged("the CPUs cannot be counted", sense::cpus(&roots.proc)).map(LoadMeter::new);
+        Self { roots, cgroups: None, inputs, meter, began: Instant::now(), failed: BTreeMap::new() }
     }
 
     /// What the processes of a pod do. A pod that cannot be looked at counts as running.
     pub(crate) fn look(&mut self, pod: &Pod) -> Seen {
-        let seen = self.try_look(pod);
-        self.noted(pod, "its cgroup cannot be read", seen).unwrap_or(Seen::Running)
+        let seen = self.try_look(&pod.uid);
+        self.noted(pod, "the cgroup of a pod cannot be read", seen).unwrap_or(Seen::Running)
     }
 
     /// Does something to the processes of a pod, and returns what they do then.
     pub(crate) fn act(&mut self, pod: &Pod, act: Act) -> Seen {
-        let done = self.try_act(pod, act);
+        let done = self.try_act(&pod.uid, act);
         if self.noted(pod, "what the operator asks for cannot be done", done).is_none() {
             return Seen::Running;
         }
-        tracing::debug!(pod = %pod.name, ?act, "done to the processes of a pod");
-        self.look(pod)
+        let seen = self.look(pod);
+        tracing::debug!(pod = %pod.name, ?act, ?seen, "done to the processes of a pod");
+        seen
     }
 
-    fn try_look(&self, pod: &Pod) -> io::Result<Seen> {
-        let Some(group) = self.cgroups.as_ref().map(|all| all.find(&pod.uid)).transpose()?.flatten() else {
-            return Ok(Seen::Nothing);
-        };
+    fn group(&self, uid: &str) -> io::Result<Option<PodGroup>> {
+        self.cgroups.as_ref().map_or(Ok(None), |all| all.find(uid))
+    }
+
+    fn try_look(&self, uid: &str) -> io::Result<Seen> {
+        let Some(group) = self.group(uid)? else { return Ok(Seen::Nothing) };
         Ok(match group.state()? {
             _ if !group.has_processes()? => Seen::Nothing,
             State::Thawed => Seen::Running,
@@ -71,10 +92,8 @@ impl Node {
         })
     }
 
-    fn try_act(&self, pod: &Pod, act: Act) -> io::Result<()> {
-        let Some(group) = self.cgroups.as_ref().map(|all| all.find(&pod.uid)).transpose()?.flatten() else {
-            return Ok(());
-        };
+    fn try_act(&self, uid: &str, act: Act) -> io::Result<()> {
+        let Some(group) = self.group(uid)? else { return Ok(()) };
         match act {
             Act::Freeze => group.freeze(),
             Act::Thaw => group.thaw(),
@@ -84,37 +103,88 @@ impl Node {
 
     /// Logs a failure with a pod, unless the same failure was the pod's last.
     fn noted<T>(&mut self, pod: &Pod, what: &str, outcome: io::Result<T>) -> Option<T> {
-        match outcome {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let text = format!("{what}: {error}");
-                if self.failed.get(&pod.uid) != Some(&text) {
-                    tracing::warn!(pod = %pod.name, %error, "{what}");
-                    self.failed.insert(Arc::clone(&pod.uid), text);
-                }
-                None
-            }
+        let error = match outcome {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        let text = format!("{what}: {error}");
+        if self.failed.get(&pod.uid) != Some(&text) {
+            tracing::warn!(pod = %pod.name, %error, "{what}");
+            self.failed.insert(Arc::clone(&pod.uid), text);
+        }
+        None
+    }
+
+    /// Senses the node, on which these are the pods of the pool. Which of them are suspended is not sensed here.
+    pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
+        self.failed.retain(|uid, _| pods.knows(uid));
+        let problem = self.find_cgroups();
+        let (inputs, doubts) = self.inputs.sense(now);
+        for doubt in doubts {
+            tracing::warn!("{doubt}");
+        }
+        let load = sense::load_average(&self.roots.proc).ok().map(|load| load.minute);
+        self.measure(pods);
+        Senses {
+            keyboard: inputs.keyboard.map(|last| input(last, now)),
+            console: inputs.console.map(|last| input(last, now)),
+            load,
+            pool_load: load.and_then(|load| self.meter.as_ref()?.load(load)),
+            disk_kib: kib(sense::free_scratch_kib(&self.roots.scratch)),
+            virtual_memory_kib: kib(sense::free_swap_kib(&self.roots.proc)),
+            attributes: pressures(&self.roots.proc),
+            problem,
+            ..Senses::default()
         }
     }
 
-    /// Senses the node, on which these are the pods of the pool.
-    pub(crate) fn sense<'a>(&mut self, pods: impl Iterator<Item = &'a Uid>, _now: Timestamp) -> Senses {
-        let mut senses = Senses::default();
-        self.failed.retain(|_, _| true);
-        let _ = pods;
-        if self.cgroups.is_none() {
-            match Cgroups::detect(&self.roots.cgroup) {
-                Ok(cgroups) => self.cgroups = Some(cgroups),
-                Err(error) => {
-                    senses.problem = Some(Problem { reason: "NoCgroups", message: error.to_string() });
-                }
-            }
+    /// Looks for the cgroups of pods, unless they are known.
+    fn find_cgroups(&mut self) -> Option<Problem> {
+        if self.cgroups.is_some() {
+            return None;
         }
-        senses
+        match Cgroups::detect(&self.roots.cgroup) {
+            Ok(cgroups) => {
+                tracing::info!(version = ?cgroups.version(), "the cgroups of pods can be frozen");
+                self.cgroups = Some(cgroups);
+                None
+            }
+            Err(error) => Some(Problem { reason: "NoCgroups", message: error.to_string() }),
+        }
+    }
+
+    /// Measures the CPU time of the pool's pods.
+    fn measure(&mut self, pods: &Pods) {
+        let used = |uid: &Uid| Some((uid.to_string(), self.group(uid).ok()??.usage().cpu?));
+        let used = pods.iter().filter_map(|pod| used(&pod.uid)).collect();
+        let now = self.began.elapsed();
+        if let Some(meter) = &mut self.meter {
+            meter.sample(now, used);
+        }
     }
 }
 
-/// Runs the benchmarks.
+/// The pressures on CPU, memory and disks, in percent of the last ten seconds, as attributes of the machine's ad.
+fn pressures(proc: &Path) -> BTreeMap<String, String> {
+    let Pressure { cpu, memory, io } = sense::pressure(proc);
+    let all = [("CpuPressure", cpu), ("MemoryPressure", memory), ("IoPressure", io)];
+    let stepped = |percent: f64| (percent / PRESSURE_STEP).round() * PRESSURE_STEP;
+    all.into_iter().filter_map(|(name, some)| Some((name.to_owned(), stepped(some?).to_string()))).collect()
+}
+
+fn kib(free: io::Result<u64>) -> Option<i64> {
+    free.ok().and_then(|free| i64::try_from(free).ok())
+}
+
+fn logged<T>(what: &str, outcome: io::Result<T>) -> Option<T> {
+    outcome.inspect_err(|error| tracing::warn!(%error, "{what}")).ok()
+}
+
+/// Runs the benchmarks at the lowest priority, in the thread that calls.
 pub(crate) fn benchmark() -> Figures {
-    Figures { mips: 0, kflops: 0 }
+    // On Linux this sets the priority of the calling thread alone, which the run has for itself.
+    let _ = rustix::process::nice(19);
+    let began = Instant::now();
+    let figures = benchmark::run(|| began.elapsed(), BENCHMARKS_TAKE);
+    Figures { mips: figures.mips, kflops: figures.kflops }
 }

@@ -81,6 +81,11 @@ impl Pods {
         self.known.values()
     }
 
+    /// Whether there is a pod with this uid.
+    pub fn knows(&self, uid: &Uid) -> bool {
+        self.known.contains_key(uid)
+    }
+
     /// A list begins: the pods that it does not show are gone at its end.
     pub fn list_begins(&mut self) {
         self.listed = Some(BTreeMap::new());

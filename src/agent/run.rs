@@ -201,7 +201,7 @@ impl Agent {
 
     fn observe(&mut self, problem: Option<Problem>) {
         let now = Timestamp::now();
-        let mut senses = self.node.sense(self.pods.iter().map(|pod| &pod.uid), now);
+        let mut senses = self.node.sense(&self.pods, now);
         senses.suspended.clone_from(&self.suspended);
         senses.problem = problem.or(senses.problem);
         self.reporter.observe(senses, now);
