@@ -2,5 +2,6 @@
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
 
+pub mod benchmark;
 pub mod cgroup;
 pub mod sense;
