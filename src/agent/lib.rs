@@ -11,6 +11,7 @@
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
 
+pub mod benchmark;
 pub mod cgroup;
 mod deciding;
 mod lease;
