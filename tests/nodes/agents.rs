@@ -53,7 +53,9 @@ impl Desk {
         let log = cluster.log_dir().join(format!("agent-{}-{}.log", self.node, self.started));
         let log = File::create(log).unwrap();
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--", env!("CARGO_BIN_EXE_slotwright"), "agent"]);
+        // As the chart runs an agent: root without any capability.
+        command.args(["--pdeathsig", "KILL", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--"]);
+        command.args([env!("CARGO_BIN_EXE_slotwright"), "agent"]);
         let child = command
             .args(["--node", &self.node, "--scratch", "/tmp", "--sessions"])
             .arg(self.directory.join("sessions"))
@@ -124,10 +126,14 @@ async fn slots_in(cluster: &Cluster, activity: SlotActivity) -> usize {
     slots.iter().filter(|slot| slot.status.as_ref().and_then(|status| status.activity) == Some(activity)).count()
 }
 
+/// Waits until so many slots are Suspended, and the agents say that so many pods stand still.
 async fn suspended(cluster: &Cluster, procs: usize) {
+    let reports: Api<NodeReport> = Api::all(cluster.client.clone());
     cluster
-        .until(&format!("{procs} slots are Suspended"), 60, || async {
-            slots_in(cluster, SlotActivity::Suspended).await == procs
+        .until(&format!("{procs} procs are suspended"), 60, || async {
+            let reports = reports.list(&ListParams::default()).await.unwrap();
+            let still = reports.iter().filter_map(|report| Some(report.status.as_ref()?.suspended_pods.len()));
+            still.sum::<usize>() == procs && slots_in(cluster, SlotActivity::Suspended).await == procs
         })
         .await;
 }
@@ -240,10 +246,11 @@ async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
     let cluster = Cluster::start("suspend-stop", DESKTOP).await;
     let mut desk = Desk::new(&cluster, 1);
     desk.reports(&cluster).await;
-    cluster.apply(Program::new(12, 12).job("suspend-stop", "count", 2, only_on("node1"))).await;
+    cluster.apply(Program::new(30, 30).job("suspend-stop", "count", 2, only_on("node1"))).await;
     cluster.running("count", 2).await;
     desk.last_used(Duration::ZERO);
     suspended(&cluster, 2).await;
+    stands_still(&cluster, "count", 5).await;
     desk.stop();
     let report = desk.report(&cluster).await.unwrap().status.unwrap();
     assert_eq!(report.suspended_pods, [] as [String; 0]);
@@ -253,7 +260,7 @@ async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
         .await;
     cluster.completed("count", 90).await;
     for proc in 0..2 {
-        counted_on(cluster.proof("count").only(proc), 24);
+        counted_on(cluster.proof("count").only(proc), 60);
     }
 }
 

@@ -107,7 +107,8 @@ impl PodGroup {
             let text = files::read(&container.join("freezer.state"))?;
             let Some(state) = text.as_deref().and_then(parse::freezer) else { continue };
             asked |= state != Freezer::Thawed;
-            if populated_below(&container)? {
+            let name = container.strip_prefix(self.root.join("freezer")).unwrap_or(&container);
+            if self.populated_v1(name)? {
                 populated = true;
                 all &= state == Freezer::Frozen;
             }
@@ -119,15 +120,24 @@ impl PodGroup {
         })
     }
 
-    /// Whether the pod has processes. On version 1, only processes of the agent's PID namespace are seen: the agent needs
-    /// `hostPID` there.
+    /// Whether the pod has processes.
     pub fn has_processes(&self) -> io::Result<bool> {
         match self.version {
             Version::V2 => {
                 let events = files::read(&self.directory().join("cgroup.events"))?;
                 Ok(events.is_some_and(|events| parse::keyed(&events, "populated") == Some(1)))
             }
-            Version::V1 => populated_below(&self.directory()),
+            Version::V1 => self.populated_v1(&self.path),
+        }
+    }
+
+    /// Whether a process is in this cgroup of version 1, or in one below. The list of a cgroup's processes leaves out those of
+    /// other PID namespaces than the agent's, which the count of the `pids` controller has. Few kernels lack that controller.
+    fn populated_v1(&self, path: &Path) -> io::Result<bool> {
+        let count = files::read(&self.root.join("pids").join(path).join("pids.current"))?;
+        match count.as_deref().and_then(parse::number) {
+            Some(count) => Ok(count > 0),
+            None => Ok(!processes_below(&self.root.join("freezer").join(path))?.is_empty()),
         }
     }
 
@@ -175,11 +185,6 @@ impl PodGroup {
         let directory = self.directory();
         Ok(files::directories(&directory)?.into_iter().map(|name| directory.join(name)).collect())
     }
-}
-
-/// Whether a process is in this cgroup or in one below.
-fn populated_below(directory: &Path) -> io::Result<bool> {
-    Ok(!processes_below(directory)?.is_empty())
 }
 
 /// The processes in this cgroup and in those below.
