@@ -22,6 +22,7 @@ pub mod report;
 mod run;
 pub mod sense;
 
+pub use self::deciding::{Act, Seen, act};
 pub use self::node::Roots;
-pub use self::pods::Uid;
+pub use self::pods::{Pod, Uid, Wanted};
 pub use self::run::{Error, Options, run};

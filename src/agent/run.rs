@@ -186,7 +186,7 @@ impl Agent {
             let mut seen = self.node.look(pod);
             if let Some(act) = act(pod.wanted(), seen) {
                 seen = self.node.act(pod, act);
-                settled &= super::deciding::act(pod.wanted(), seen).is_none();
+                settled &= super::act(pod.wanted(), seen).is_none();
             }
             if is_suspended(seen) {
                 suspended.insert(Arc::clone(&pod.uid));

@@ -1,12 +1,16 @@
-//! The nodes' agents: what they sense, what they suspend and kill when the operator asks them to, and how they fail.
+//! The nodes' agents: how late they are, and how they fail. What they do to processes, and what they report and when, is decided
+//! by the code of the real agent.
 
-use api::labels;
-use serde_json::{Value, json};
+use agent::report::{Figures, Problem, Reporter, Senses};
+use agent::{Act, Pod, Seen, act};
+use api::{LastInput, NodeReport, labels};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde_json::json;
 
-use super::kubelets::{FENCED, is_ours, is_over, node_key};
+use super::kubelets::{FENCED, is_over, node_key};
 use super::plan::Presence;
 use super::processes::{Over, Standing};
-use super::store::{Key, meta};
+use super::store::Key;
 use super::world::World;
 
 /// How often an agent renews its Lease, in milliseconds.
@@ -15,12 +19,14 @@ const HEARTBEAT: u64 = 10_000;
 const TICK: u64 = 500;
 
 /// The state of a machine's agent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Agent {
     pub presence: Option<Presence>,
     /// Until when the owner is at the machine.
     pub owner_until: u64,
     beat: u64,
+    /// What the agent reports; none before its first report. An agent that starts anew knows nothing.
+    reporter: Option<Reporter>,
     /// When the agent last renewed its Lease with the promise to end pods whose claim's lease passes before the next
     /// renewal.
     promised: Option<u64>,
@@ -44,6 +50,7 @@ impl World {
         let Some(machine) = self.kubelets.machines.get_mut(node) else { return };
         machine.agent.presence = Some(presence);
         machine.agent.beat = 0;
+        machine.agent.reporter = None;
         if presence == Presence::TakenOff {
             self.delete(&report_key(node), None);
             self.delete(&lease_key(node), None);
@@ -117,60 +124,79 @@ impl World {
         }
     }
 
-    /// Suspends and kills pods as the operator asks on them: at once, late, or never.
+    /// Does to processes what the agent decides: at once, late, or never.
     fn obey(&mut self, node: &str, at: u64) {
-        let pods: Vec<(String, bool, bool)> = self
-            .store
-            .of("pods")
-            .filter(|(_, pod)| is_ours(pod) && pod["spec"]["nodeName"] == node && !is_over(pod))
-            .map(|(_, pod)| {
-                let asks = |name: &str| pod["metadata"]["annotations"][name] == "true";
-                (meta(pod, "uid").to_owned(), asks(labels::SUSPEND), asks(labels::KILL))
-            })
-            .collect();
-        for (uid, still, kill) in pods {
-            let late = [0, 0, 2000, 8000, u64::MAX][self.draw(&format!("agent {uid}"), 5) as usize];
-            let Some(process) = self.kubelets.processes.get_mut(&uid).filter(|process| process.alive) else {
+        let pods = self.store.of("pods").filter(|(_, pod)| pod["spec"]["nodeName"] == node && !is_over(pod));
+        let read = |pod: &serde_json::Value| {
+            let meta: ObjectMeta = serde_json::from_value(pod["metadata"].clone()).unwrap();
+            Pod::read(&meta)
+        };
+        let pods: Vec<Pod> = pods.filter_map(|(_, pod)| read(pod)).collect();
+        for pod in pods {
+            let late = [0, 0, 2000, 8000, u64::MAX][self.draw(&format!("agent {}", pod.uid), 5) as usize];
+            let Some(process) = self.kubelets.processes.get_mut(&*pod.uid).filter(|process| process.alive)
+            else {
                 continue;
             };
-            if !still {
-                process.standing = Standing::No;
-            } else if !process.stands_still() && late != u64::MAX {
-                process.hold_still(at, late);
-            }
-            if kill {
-                process.kill_now(at);
+            let seen = match process.standing {
+                Standing::No => Seen::Running,
+                Standing::Asked(_) => Seen::Freezing,
+                Standing::Still(_) => Seen::Frozen,
+            };
+            match act(pod.wanted(), seen) {
+                Some(Act::Freeze) if late != u64::MAX => process.hold_still(at, late),
+                Some(Act::Thaw) => process.standing = Standing::No,
+                Some(Act::Kill) => process.kill_now(at),
+                Some(Act::Freeze) | None => {}
             }
         }
     }
 
-    /// Writes the agent's report if there is something new in it.
+    /// Writes the agent's report if a write is due.
     fn report(&mut self, node: &str, at: u64, works: bool, owner_until: u64) {
-        let busy = at < owner_until;
-        let input = if busy { json!("ongoing") } else { json!(self.text(owner_until)) };
-        let frozen: Vec<&String> = self
-            .kubelets
-            .processes
-            .iter()
-            .filter(|(_, process)| process.node == node && process.alive && process.stands_still())
-            .map(|(uid, _)| uid)
-            .collect();
-        let condition = json!({"type": "Ready", "status": if works { "True" } else { "False" }, "reason": "Told",
-            "message": "", "lastTransitionTime": self.text(0)});
-        let mut status = json!({"lastInput": {"keyboard": input, "console": input}, "load": f64::from(u8::from(busy)),
-            "poolLoad": 0.0, "suspendedPods": frozen, "conditions": [condition]});
-        let key = report_key(node);
-        if self.store.get(&key).is_none() {
-            self.put(key.clone(), json!({"metadata": {}, "spec": {}}));
+        let (now, key) = (self.wall_at(at), report_key(node));
+        let senses = self.senses(node, at, works, owner_until);
+        let Some(machine) = self.kubelets.machines.get_mut(node) else { return };
+        let mut reporter = machine.agent.reporter.take().unwrap_or_else(|| Reporter::new(now));
+        reporter.observe(senses, now);
+        match self.store.get(&key) {
+            None => reporter.report_deleted(),
+            Some(report) if report["spec"]["benchmark"] != report["status"]["benchmarkedAt"] => {
+                let mut seen = NodeReport::new(node, serde_json::from_value(report["spec"].clone()).unwrap());
+                seen.status = serde_json::from_value(report["status"].clone()).unwrap();
+                reporter.observe_report(&seen);
+            }
+            Some(_) => {}
         }
-        let asked = self.store.get(&key).map(|report| report["spec"]["benchmark"].clone());
-        if let Some(Value::String(when)) = asked {
-            status["mips"] = json!(20_000);
-            status["kflops"] = json!(1_000_000);
-            status["benchmarkedAt"] = json!(when);
+        if reporter.wants_benchmark() {
+            reporter.benchmarked(Figures { mips: 20_000, kflops: 1_000_000 }, now);
         }
-        if self.store.get(&key).is_some_and(|report| report["status"] != status) {
+        if let Some(write) = reporter.due_write(now) {
+            if self.store.get(&key).is_none() {
+                self.put(key.clone(), json!({"metadata": {}, "spec": {}}));
+            }
+            let status = serde_json::to_value(&write.status).unwrap();
             self.edit(&key, |report| report["status"] = status);
+            reporter.record_write(write.status, now);
+        }
+        if let Some(machine) = self.kubelets.machines.get_mut(node) {
+            machine.agent.reporter = Some(reporter);
+        }
+    }
+
+    fn senses(&self, node: &str, at: u64, works: bool, owner_until: u64) -> Senses {
+        let busy = at < owner_until;
+        let input = if busy { LastInput::Ongoing } else { LastInput::At(Time(self.wall_at(owner_until / 1000 * 1000))) };
+        let processes = self.kubelets.processes.iter();
+        let still = processes.filter(|(_, process)| process.node == node && process.alive && process.stands_still());
+        Senses {
+            keyboard: Some(input.clone()),
+            console: Some(input),
+            load: Some(f64::from(u8::from(busy))),
+            pool_load: Some(0.0),
+            suspended: still.map(|(uid, _)| uid.as_str().into()).collect(),
+            problem: (!works).then(|| Problem { reason: "Told", message: String::new() }),
+            ..Senses::default()
         }
     }
 }
