@@ -14,7 +14,11 @@ use api::{NodeReport, NodeReportSpec, NodeReportStatus};
 ///
 /// # Errors
 /// When the API server refuses a call, or does not answer.
-pub(crate) async fn write_status(client: Client, node: String, write: Write) -> Result<NodeReportStatus, Error> {
+pub(crate) async fn write_status(
+    client: Client,
+    node: String,
+    write: Write,
+) -> Result<NodeReportStatus, Error> {
     let reports: Api<NodeReport> = Api::all(client.clone());
     let params = PatchParams::default();
     match reports.patch_status(&node, &params, &Patch::Merge(&write.patch)).await {
@@ -38,8 +42,11 @@ async fn create(client: Client, node: &str) -> Result<(), Error> {
         ..OwnerReference::default()
     };
     let mut report = NodeReport::new(node, NodeReportSpec::default());
-    report.metadata =
-        ObjectMeta { name: Some(node.to_owned()), owner_references: Some(vec![owner]), ..ObjectMeta::default() };
+    report.metadata = ObjectMeta {
+        name: Some(node.to_owned()),
+        owner_references: Some(vec![owner]),
+        ..ObjectMeta::default()
+    };
     let reports: Api<NodeReport> = Api::all(client);
     match reports.create(&PostParams::default(), &report).await {
         // Somebody was quicker.

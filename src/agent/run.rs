@@ -147,7 +147,9 @@ impl Agent {
             Ok(Event::Apply(pod)) if !self.pods.there(&pod.metadata) => return,
             Ok(Event::Delete(pod)) if !self.pods.gone(&pod.metadata) => return,
             Ok(Event::Apply(_) | Event::Delete(_)) => {}
-            Err(error) => return tracing::warn!(%error, "the watch on the node's pods failed and begins anew"),
+            Err(error) => {
+                return tracing::warn!(%error, "the watch on the node's pods failed and begins anew");
+            }
         }
         self.hurried = 0;
         self.pass();
@@ -232,8 +234,9 @@ impl Agent {
         }
         if let Some(write) = self.reporter.due_write(now) {
             let call = objects::write_status(self.client.clone(), self.name.clone(), write);
-            self.writing
-                .spawn(async move { (now, timeout(CALL_LIMIT, call).await.unwrap_or_else(|_| Err(too_slow()))) });
+            self.writing.spawn(async move {
+                (now, timeout(CALL_LIMIT, call).await.unwrap_or_else(|_| Err(too_slow())))
+            });
         }
     }
 
@@ -261,10 +264,14 @@ impl Agent {
         while let Some(Ok((at, written))) = self.writing.join_next().await {
             self.written(at, written);
         }
-        let Some(write) = self.reporter.due_write(Timestamp::now()).filter(|_| self.report_known) else { return };
+        let Some(write) = self.reporter.due_write(Timestamp::now()).filter(|_| self.report_known) else {
+            return;
+        };
         let call = objects::write_status(self.client.clone(), self.name.clone(), write);
         if !matches!(timeout(CALL_LIMIT, call).await, Ok(Ok(_))) {
-            tracing::warn!("the report could not be written once more: its reader learns from the Lease that the agent is gone");
+            tracing::warn!(
+                "the report could not be written once more: its reader learns from the Lease that the agent is gone"
+            );
         }
     }
 }

@@ -209,6 +209,9 @@ pub struct HTCJobStatus {
     /// Procs that have a claim.
     #[serde(default)]
     pub running: i64,
+    /// The running procs whose processes stand still, because their machine's owner is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<i64>,
     /// Procs that ended with exit code 0.
     #[serde(default)]
     pub completed: i64,

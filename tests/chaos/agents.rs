@@ -186,9 +186,14 @@ impl World {
 
     fn senses(&self, node: &str, at: u64, works: bool, owner_until: u64) -> Senses {
         let busy = at < owner_until;
-        let input = if busy { LastInput::Ongoing } else { LastInput::At(Time(self.wall_at(owner_until / 1000 * 1000))) };
+        let input = if busy {
+            LastInput::Ongoing
+        } else {
+            LastInput::At(Time(self.wall_at(owner_until / 1000 * 1000)))
+        };
         let processes = self.kubelets.processes.iter();
-        let still = processes.filter(|(_, process)| process.node == node && process.alive && process.stands_still());
+        let still =
+            processes.filter(|(_, process)| process.node == node && process.alive && process.stands_still());
         Senses {
             keyboard: Some(input.clone()),
             console: Some(input),

@@ -54,7 +54,14 @@ impl Desk {
         let log = File::create(log).unwrap();
         let mut command = Command::new("setpriv");
         // As the chart runs an agent: root without any capability.
-        command.args(["--pdeathsig", "KILL", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--"]);
+        command.args([
+            "--pdeathsig",
+            "KILL",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            "--no-new-privs",
+            "--",
+        ]);
         command.args([env!("CARGO_BIN_EXE_slotwright"), "agent"]);
         let child = command
             .args(["--node", &self.node, "--scratch", "/tmp", "--sessions"])
@@ -123,7 +130,10 @@ impl Drop for Desk {
 async fn slots_in(cluster: &Cluster, activity: SlotActivity) -> usize {
     let slots: Api<Slot> = Api::all(cluster.client.clone());
     let slots = slots.list(&ListParams::default()).await.unwrap();
-    slots.iter().filter(|slot| slot.status.as_ref().and_then(|status| status.activity) == Some(activity)).count()
+    slots
+        .iter()
+        .filter(|slot| slot.status.as_ref().and_then(|status| status.activity) == Some(activity))
+        .count()
 }
 
 /// Waits until so many slots are Suspended, and the agents say that so many pods stand still.
@@ -132,7 +142,8 @@ async fn suspended(cluster: &Cluster, procs: usize) {
     cluster
         .until(&format!("{procs} procs are suspended"), 60, || async {
             let reports = reports.list(&ListParams::default()).await.unwrap();
-            let still = reports.iter().filter_map(|report| Some(report.status.as_ref()?.suspended_pods.len()));
+            let still =
+                reports.iter().filter_map(|report| Some(report.status.as_ref()?.suspended_pods.len()));
             still.sum::<usize>() == procs && slots_in(cluster, SlotActivity::Suspended).await == procs
         })
         .await;
@@ -168,12 +179,22 @@ async fn a_suspended_program_counts_on_exactly() {
     cluster.running("count", 2).await;
     desk.last_used(Duration::ZERO);
     suspended(&cluster, 2).await;
+    cluster
+        .until("the job says that its procs are suspended", 10, || async {
+            let status = cluster.jobs().get("count").await.unwrap().status.unwrap_or_default();
+            (status.summary.as_deref(), status.suspended) == (Some("Suspended"), Some(2))
+        })
+        .await;
     let uids: Vec<String> = cluster.pods_of("count").await.iter().filter_map(ResourceExt::uid).collect();
     let report = desk.report(&cluster).await.unwrap().status.unwrap();
     assert!(uids.iter().all(|uid| report.suspended_pods.contains(uid)), "{uids:?} {report:?}");
     stands_still(&cluster, "count", 20).await;
     for pod in cluster.pods_of("count").await {
-        assert_eq!((crate::cluster::phase(&pod), restarts(&pod)), ("Running", 0), "for Kubernetes, nothing has happened");
+        assert_eq!(
+            (crate::cluster::phase(&pod), restarts(&pod)),
+            ("Running", 0),
+            "for Kubernetes, nothing has happened"
+        );
     }
     // Nobody types any more: 30 s after the last touch, the keyboard is idle.
     cluster.completed("count", 90).await;
@@ -201,7 +222,10 @@ async fn a_program_that_is_sent_away_while_it_is_suspended_hears_sigterm() {
     for proc in 0..2 {
         let proof = cluster.proof("polite");
         let [first, _] = proof.runs(proc) else { panic!("two runs: {:?}", proof.runs(proc)) };
-        assert!(first.term.is_some() && first.shut_down, "its three seconds after SIGTERM were its own: {first:?}");
+        assert!(
+            first.term.is_some() && first.shut_down,
+            "its three seconds after SIGTERM were its own: {first:?}"
+        );
     }
 }
 
@@ -254,7 +278,9 @@ async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
     desk.stop();
     let report = desk.report(&cluster).await.unwrap().status.unwrap();
     assert_eq!(report.suspended_pods, [] as [String; 0]);
-    assert!(report.conditions.iter().any(|c| c.type_ == "Ready" && c.status == "False" && c.reason == "Stopped"));
+    assert!(
+        report.conditions.iter().any(|c| c.type_ == "Ready" && c.status == "False" && c.reason == "Stopped")
+    );
     cluster
         .until("the slots are Busy again", 30, || async { slots_in(&cluster, SlotActivity::Busy).await == 2 })
         .await;
@@ -284,9 +310,7 @@ async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
         "spec": {"node": "node1", "schedule": "Fast"},
     });
     cluster.apply(drain.clone()).await;
-    cluster
-        .until("their pods are gone", 30, || async { cluster.pods_of("stubborn").await.is_empty() })
-        .await;
+    cluster.until("their pods are gone", 30, || async { cluster.pods_of("stubborn").await.is_empty() }).await;
     let proof = cluster.proof("stubborn");
     for (proc, run) in proof.all_runs() {
         let outlived = run.last - run.term.unwrap();

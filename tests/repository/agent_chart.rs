@@ -15,7 +15,11 @@ const AGENT: [&str; 2] = ["--set", "agent.enabled=true"];
 const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("/pods", &["list", "watch"], "what the operator asks for, in annotations; RBAC cannot name a node"),
     ("/nodes", &["get"], "the Node owns its report"),
-    ("slotwright.dev/nodereports", &["list", "watch", "create"], "its report, and what the operator asks for there"),
+    (
+        "slotwright.dev/nodereports",
+        &["list", "watch", "create"],
+        "its report, and what the operator asks for there",
+    ),
     ("slotwright.dev/nodereports/status", &["patch"], "what it senses and does"),
 ];
 
@@ -73,7 +77,10 @@ fn the_agent_is_root_without_any_capability_and_sees_what_is_listed() {
         MOUNTS.iter().map(|(path, writable, _)| ((*path).to_owned(), *writable)).collect();
     assert_eq!(mounts(&pod), listed);
     assert!(pod.host_pid.is_none() && pod.host_network.is_none() && pod.host_ipc.is_none());
-    assert_eq!(pod.security_context.as_ref().unwrap().seccomp_profile.as_ref().unwrap().type_, "RuntimeDefault");
+    assert_eq!(
+        pod.security_context.as_ref().unwrap().seccomp_profile.as_ref().unwrap().type_,
+        "RuntimeDefault"
+    );
     let security = security(&pod);
     assert_eq!(security.run_as_user, Some(0));
     assert_eq!((security.privileged, security.allow_privilege_escalation), (None, Some(false)));
@@ -111,7 +118,9 @@ fn the_policy_holds_each_agent_to_its_own_node() {
     let objects = objects(&text);
     let policy = objects
         .iter()
-        .find(|object| object["kind"] == "ValidatingAdmissionPolicy" && object["metadata"]["name"] == "slotwright-agent")
+        .find(|object| {
+            object["kind"] == "ValidatingAdmissionPolicy" && object["metadata"]["name"] == "slotwright-agent"
+        })
         .unwrap();
     let condition = &policy["spec"]["matchConditions"][0]["expression"];
     let account = "system:serviceaccount:slotwright-system:slotwright-agent";

@@ -305,7 +305,9 @@ pub(super) fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
     all
 }
 
-pub(super) fn listed<'a>(permissions: impl IntoIterator<Item = (&'a str, &'a [&'a str])>) -> BTreeSet<String> {
+pub(super) fn listed<'a>(
+    permissions: impl IntoIterator<Item = (&'a str, &'a [&'a str])>,
+) -> BTreeSet<String> {
     permissions
         .into_iter()
         .flat_map(|(resource, verbs)| verbs.iter().map(move |verb| format!("{resource} {verb}")))

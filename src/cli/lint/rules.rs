@@ -102,10 +102,12 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "ProtectedAttribute" => &ATTRIBUTE_PROTECTED,
         "InvalidTemplate" => &JOB_TEMPLATE,
         "ReservedName" => &TEMPLATE_RESERVED_NAME,
-        "ReplacedResources" | "SubmitMacro" | "AttributeNotActedOn" | "AmountInBytes" | "NoScheduler"
-        | "ProbeWhileSuspended" => {
-            &JOB_IN_VAIN
-        }
+        "ReplacedResources"
+        | "SubmitMacro"
+        | "AttributeNotActedOn"
+        | "AmountInBytes"
+        | "NoScheduler"
+        | "ProbeWhileSuspended" => &JOB_IN_VAIN,
         "UnlikelyAttribute" => &EXPRESSION_ATTRIBUTE,
         "NameTooLong" => &JOB_NAME,
         "ObjectTooLarge" => &JOB_TOO_LARGE,

@@ -106,6 +106,8 @@ pub(super) enum Change<'a> {
         /// Whether its next step will come in a moment, so that writing its status now would cost a write for each
         /// proc.
         passing: bool,
+        /// The job whose count of suspended procs may have changed.
+        job: Option<&'a JobUid>,
     },
     /// A slot's object was adopted or deleted, or has a claim that it should not have.
     SlotObject(&'a SlotName),
@@ -292,7 +294,8 @@ impl Pool {
                 self.marks.slots.insert(after.name().clone());
                 self.marks.cycle = true;
             }
-            Change::Rests { slot, seen, passing } => {
+            Change::Rests { slot, seen, passing, job } => {
+                self.marks.statuses.extend(job.cloned().map(Document::Job));
                 self.marks.drain_costs.insert(slot.machine.clone());
                 if seen {
                     self.marks.machines.insert(slot.machine.clone());

@@ -78,20 +78,22 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
     let mut problems = job.problems.clone();
     problems.extend(group_problem(pool, job));
     let complete = job.is_complete() && problems.is_empty() && !job.removing;
+    let suspended = pool.suspended_procs(job);
     let mut conditions = vec![accepted(old, &problems, job.generation, now)];
     if problems.is_empty() && !job.removing {
         conditions.extend(applied(job, old, now));
         conditions.extend(waiting::conditions(job, old, now));
-        conditions.push(completion(job, complete, old, now));
+        conditions.push(completion(job, suspended, complete, old, now));
     }
     HTCJobStatus {
         observed_generation: Some(job.generation),
         cluster_id: Some(job.cluster),
         submitter: job.spec.as_ref().map(|spec| spec.submitter.to_string()),
-        summary: Some(summary(job, complete, &problems).to_owned()),
+        summary: Some(summary(job, suspended, complete, &problems).to_owned()),
         why: why(job, &problems).map(|why| why.chars().take(4096).collect()),
         idle: size(job.idle.len()),
         running: count(job.active.len()),
+        suspended: (suspended > 0).then(|| count(suspended)),
         completed: size(job.succeeded.len()),
         failed: size(job.failed.len()),
         held: count(job.on_hold.len()),
@@ -129,13 +131,15 @@ fn applied(job: &Job, old: &[Condition], now: Time) -> Option<Condition> {
     Some(condition(old, says, job.generation, now))
 }
 
-fn summary(job: &Job, complete: bool, problems: &[Problem]) -> &'static str {
+fn summary(job: &Job, suspended: usize, complete: bool, problems: &[Problem]) -> &'static str {
     if job.removing {
         "Removing"
     } else if complete && job.failed.is_empty() {
         "Completed"
     } else if complete {
         "Failed"
+    } else if !job.active.is_empty() && suspended == job.active.len() {
+        "Suspended"
     } else if !job.active.is_empty() {
         "Running"
     } else if problems.is_empty() && (job.on_hold.is_empty() || !job.idle.is_empty()) {
@@ -145,9 +149,9 @@ fn summary(job: &Job, complete: bool, problems: &[Problem]) -> &'static str {
     }
 }
 
-fn completion(job: &Job, complete: bool, old: &[Condition], now: Time) -> Condition {
+fn completion(job: &Job, suspended: usize, complete: bool, old: &[Condition], now: Time) -> Condition {
     let (reason, message) = match (complete, job.failed.len()) {
-        (false, _) => ("ProcsLeft", left(job)),
+        (false, _) => ("ProcsLeft", left(job, suspended)),
         (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
         (true, failed) => (
             "SomeFailed",
@@ -163,10 +167,11 @@ fn completion(job: &Job, complete: bool, old: &[Condition], now: Time) -> Condit
 }
 
 /// Which procs have not ended.
-fn left(job: &Job) -> String {
-    let active = u64::try_from(job.active.len()).unwrap_or(u64::MAX);
-    let held = u64::try_from(job.on_hold.len()).unwrap_or(u64::MAX);
-    let parts = [(job.idle.len(), "idle"), (active, "running"), (held, "held")];
+fn left(job: &Job, suspended: usize) -> String {
+    let some = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (active, held, suspended) = (some(job.active.len()), some(job.on_hold.len()), some(suspended));
+    let running = active.saturating_sub(suspended);
+    let parts = [(job.idle.len(), "idle"), (running, "running"), (suspended, "suspended"), (held, "held")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let text: Vec<String> = parts.map(|(count, state)| format!("{count} {state}")).collect();
     if text.is_empty() { "procs are left".to_owned() } else { format!("procs left: {}", text.join(", ")) }

@@ -132,7 +132,8 @@ fn probes(template: &PodTemplateSpec) -> Vec<Problem> {
         containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
     });
     let probes = all.flat_map(|(list, index, container)| {
-        let probes = [("livenessProbe", &container.liveness_probe), ("startupProbe", &container.startup_probe)];
+        let probes =
+            [("livenessProbe", &container.liveness_probe), ("startupProbe", &container.startup_probe)];
         let probes = probes.into_iter().filter(|(_, probe)| probe.is_some());
         probes.map(move |(name, _)| format!("spec.template.spec.{list}[{index}].{name}"))
     });
