@@ -10,11 +10,12 @@ use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::benchmark;
-use super::cgroup::{Cgroups, PodGroup, State};
+use super::cgroup::{Cgroups, PodGroup, State, Usage};
 use super::deciding::{Act, Seen};
 use super::pods::{Pod, Pods, Uid};
 use super::report::{Figures, Problem, Senses, input};
-use super::sense::{self, InputSensor, LoadMeter, Pressure};
+use super::sense::{self, InputSensor, LoadMeter, Pace, Pressure};
+use api::PodUsage;
 
 /// How much CPU time a run of the benchmarks may take.
 const BENCHMARKS_TAKE: Duration = Duration::from_secs(10);
@@ -47,6 +48,7 @@ pub(crate) struct Node {
     inputs: InputSensor,
     meter: Option<LoadMeter>,
     began: Instant,
+    paces: BTreeMap<Uid, Pace>,
     /// What failed with a pod last, so that each failure is logged once.
     failed: BTreeMap<Uid, String>,
 }
@@ -59,7 +61,8 @@ impl Node {
             plug: roots.input_file.clone(),
         });
         let meter = logged("the CPUs cannot be counted", sense::cpus(&roots.proc)).map(LoadMeter::new);
-        Self { roots, cgroups: None, inputs, meter, began: Instant::now(), failed: BTreeMap::new() }
+        let (paces, failed) = (BTreeMap::new(), BTreeMap::new());
+        Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed }
     }
 
     /// What the processes of a pod do. A pod that cannot be looked at counts as running.
@@ -125,7 +128,7 @@ impl Node {
             tracing::warn!("{doubt}");
         }
         let load = sense::load_average(&self.roots.proc).ok().map(|load| load.minute);
-        self.measure(pods);
+        let usage = self.measure(pods);
         Senses {
             keyboard: inputs.keyboard.map(|last| input(last, now)),
             console: inputs.console.map(|last| input(last, now)),
@@ -133,6 +136,7 @@ impl Node {
             pool_load: load.and_then(|load| self.meter.as_ref()?.load(load)),
             disk_kib: kib(sense::free_scratch_kib(&self.roots.scratch)),
             virtual_memory_kib: kib(sense::free_swap_kib(&self.roots.proc)),
+            usage,
             attributes: pressures(&self.roots.proc),
             problem,
             ..Senses::default()
@@ -154,14 +158,23 @@ impl Node {
         }
     }
 
-    /// Measures the CPU time of the pool's pods.
-    fn measure(&mut self, pods: &Pods) {
-        let used = |uid: &Uid| Some((uid.to_string(), self.group(uid).ok()??.usage().cpu?));
-        let used = pods.iter().filter_map(|pod| used(&pod.uid)).collect();
+    /// Measures what the pool's pods use.
+    fn measure(&mut self, pods: &Pods) -> Vec<PodUsage> {
         let now = self.began.elapsed();
+        let usage = |pod: &Pod| Some((Arc::clone(&pod.uid), self.group(&pod.uid).ok()??.usage()));
+        let all: Vec<(Uid, Usage)> = pods.iter().filter_map(usage).collect();
         if let Some(meter) = &mut self.meter {
-            meter.sample(now, used);
+            let cpu = all.iter().filter_map(|(uid, usage)| Some((uid.to_string(), usage.cpu?)));
+            meter.sample(now, cpu.collect());
         }
+        self.paces.retain(|uid, _| pods.knows(uid));
+        let report = |(uid, usage): (Uid, Usage)| {
+            let cpus = usage.cpu.and_then(|cpu| self.paces.entry(Arc::clone(&uid)).or_default().cpus(now, cpu));
+            let memory_mib = usage.memory_bytes.and_then(|bytes| i64::try_from(bytes.div_ceil(1 << 20)).ok());
+            let resident_kib = usage.rss_bytes.and_then(|bytes| i64::try_from(bytes / 1024).ok());
+            PodUsage { uid: uid.to_string(), memory_mib, resident_kib, cpus }
+        };
+        all.into_iter().map(report).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Map, Value, json};
 
 use super::pods::Uid;
-use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, ReportedDevice, condition};
+use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, ReportedDevice, condition};
 
 /// The least time between two writes that report nothing new but the load.
 const LOAD_PACE: Duration = Duration::from_secs(5);
@@ -40,6 +40,8 @@ pub struct Senses {
     pub virtual_memory_kib: Option<i64>,
     /// The pods that stand still.
     pub suspended: BTreeSet<Uid>,
+    /// What the pool's pods use, in the order of their uids.
+    pub usage: Vec<PodUsage>,
     /// Devices with their properties.
     pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, as ClassAd expressions.
@@ -193,6 +195,7 @@ impl Reporter {
             disk_kib: written.disk_kib,
             virtual_memory_kib: written.virtual_memory_kib,
             attributes: written.attributes.clone(),
+            usage: written.usage.clone(),
             observed_generation: written.observed_generation,
             ..status.clone()
         };
@@ -207,7 +210,8 @@ impl Reporter {
         let moved = |now: Option<i64>, before: Option<i64>| has_moved(now.map(float), before.map(float), 0.0);
         let slow = moved(status.disk_kib, written.disk_kib)
             || moved(status.virtual_memory_kib, written.virtual_memory_kib)
-            || status.attributes != written.attributes;
+            || status.attributes != written.attributes
+            || uses_other(&status.usage, &written.usage);
         slow.then(|| after(*at, SLOW_PACE))
     }
 
@@ -225,6 +229,7 @@ impl Reporter {
             suspended_pods: self.senses.suspended.iter().map(ToString::to_string).collect(),
             disk_kib: self.senses.disk_kib,
             virtual_memory_kib: self.senses.virtual_memory_kib,
+            usage: self.senses.usage.clone(),
             devices: self.senses.devices.clone(),
             attributes: self.senses.attributes.clone(),
             conditions: vec![self.ready()],
@@ -261,6 +266,7 @@ fn anything() -> Value {
         suspended_pods: vec![String::new()],
         disk_kib: Some(0),
         virtual_memory_kib: Some(0),
+        usage: vec![PodUsage::default()],
         devices: vec![ReportedDevice::default()],
         attributes: [(String::new(), String::new())].into(),
         conditions: Vec::new(),
@@ -268,6 +274,17 @@ fn anything() -> Value {
     let mut fields = serde_json::to_value(status).unwrap_or_default();
     fields.as_object_mut().into_iter().flatten().for_each(|(_, value)| *value = Value::Null);
     fields
+}
+
+/// Whether other pods use something than before, or a pod's usage has moved.
+fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
+    let moved = |(now, before): (&PodUsage, &PodUsage)| {
+        now.uid != before.uid
+            || has_moved(now.memory_mib.map(float), before.memory_mib.map(float), 1.0)
+            || has_moved(now.resident_kib.map(float), before.resident_kib.map(float), 1024.0)
+            || has_moved(now.cpus, before.cpus, LOAD_STEP)
+    };
+    now.len() != before.len() || now.iter().zip(before).any(moved)
 }
 
 /// Whether a measure has moved by a tenth of what it was, and by `step` at least.

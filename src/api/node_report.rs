@@ -103,6 +103,10 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub suspended_pods: Vec<String>,
+    /// What the pool's pods use. Written once a minute at most, when some amount has moved by a tenth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub usage: Vec<PodUsage>,
     /// Free scratch space in KiB. If unset, the node's allocatable ephemeral storage counts.
     #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
     pub disk_kib: Option<i64>,
@@ -208,4 +212,20 @@ pub struct ReportedDevice {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 64))]
     pub properties: BTreeMap<String, String>,
+}
+
+/// What a pod uses.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+pub struct PodUsage {
+    /// The pod's uid.
+    pub uid: String,
+    /// Memory in use in MiB, rounded up, without file pages that the kernel may drop at once: MemoryUsage.
+    #[serde(default, rename = "memoryMiB", skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<i64>,
+    /// Memory in KiB that belongs to no file: ResidentSetSize.
+    #[serde(default, rename = "residentKiB", skip_serializing_if = "Option::is_none")]
+    pub resident_kib: Option<i64>,
+    /// CPUs in use, averaged over the last minute: CpusUsage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
 }

@@ -104,6 +104,25 @@ fn slow_measures_are_written_once_a_minute_if_they_have_moved_by_a_tenth() {
 }
 
 #[test]
+fn what_pods_use_is_written_once_a_minute_if_it_has_moved() {
+    let mut reporter = written();
+    let uses = |memory: i64, cpus: f64| {
+        let usage = PodUsage { uid: "u1".to_owned(), memory_mib: Some(memory), cpus: Some(cpus), resident_kib: None };
+        Senses { usage: vec![usage], ..idle() }
+    };
+    reporter.observe(uses(100, 1.0), at(1001));
+    assert_eq!(reporter.next_wake(at(1001)), Some(at(1060)));
+    let expected = json!({"usage": [{"uid": "u1", "memoryMiB": 100, "cpus": 1.0}]});
+    assert_eq!(write(&mut reporter, 1060), Some(expected));
+    reporter.observe(uses(109, 0.95), at(1200));
+    assert_eq!(reporter.next_wake(at(1200)), None);
+    reporter.observe(uses(110, 0.95), at(1200));
+    assert!(write(&mut reporter, 1200).is_some());
+    reporter.observe(idle(), at(1300));
+    assert_eq!(write(&mut reporter, 1300), Some(json!({"usage": null})));
+}
+
+#[test]
 fn benchmarks_are_run_once_when_they_are_asked_for() {
     let figures = Figures { mips: 20_000, kflops: 2_000_000 };
     let mut reporter = written();

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `machine` | load average, CPUs, free swap and scratch space, pressure |
 //! | `meter` | [`LoadMeter`]: the part of the load that the pool's pods cause |
+//! | `pace` | [`Pace`]: how many CPUs one pod uses |
 //! | `inputs` | [`InputSensor`]: when somebody last used a terminal or the console, from all that follows |
 //! | `terminals` | the access times of terminals |
 //! | `sessions` | which terminals logind says belong to a seat |
@@ -15,6 +16,7 @@
 mod inputs;
 mod machine;
 mod meter;
+mod pace;
 mod plug;
 mod sessions;
 mod terminals;
@@ -22,6 +24,7 @@ mod terminals;
 pub use inputs::{InputSensor, Inputs, Problem, Roots};
 pub use machine::{LoadAverage, Pressure, cpus, free_scratch_kib, free_swap_kib, load_average, pressure};
 pub use meter::LoadMeter;
+pub use pace::Pace;
 pub use plug::Malformed;
 
 use std::io;

@@ -11,7 +11,7 @@ use crate::cache::Kind;
 use crate::convert::time;
 use api::{NodeReport, NodeReportSpec, NodeReportStatus, condition as types};
 use classad::Expr;
-use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Sensed};
+use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Sensed, Usage};
 use model::schedd::is_attribute_name;
 
 impl Custom for NodeReport {
@@ -44,6 +44,7 @@ pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
         sensed: sensed(status, (load(status.load) - pool_load).max(0.0)),
         pool_load,
         suspended: status.suspended_pods.iter().map(|uid| uid.as_str().into()).collect(),
+        usage: status.usage.iter().map(|usage| (usage.uid.as_str().into(), used(usage))).collect(),
         benchmarks: benchmarks(&report.spec, status),
         disk_kib: amount(status.disk_kib),
         virtual_memory_kib: amount(status.virtual_memory_kib),
@@ -80,6 +81,15 @@ fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchm
     };
     let so_far = Benchmarks { mips: mips.max(0), kflops: kflops.max(0), at };
     Some(if run.answers(asked) { so_far.with(run) } else { so_far })
+}
+
+fn used(usage: &api::PodUsage) -> Usage {
+    let amount = |amount: Option<i64>| amount.filter(|amount| *amount >= 0);
+    Usage {
+        memory_mib: amount(usage.memory_mib),
+        resident_kib: amount(usage.resident_kib),
+        cpus: usage.cpus.filter(|cpus| cpus.is_finite() && *cpus >= 0.0),
+    }
 }
 
 fn device(device: &api::ReportedDevice) -> Device {

@@ -1,6 +1,6 @@
 //! Agents: they sense a machine's owner, suspend pods, and measure the machine. Keeps the last report of each agent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
@@ -25,6 +25,8 @@ pub struct ReportFacts {
     pub pool_load: f64,
     /// The pods whose processes are suspended.
     pub suspended: BTreeSet<PodUid>,
+    /// What pods of the pool use now.
+    pub usage: BTreeMap<PodUid, Usage>,
     /// The averages of the machine's benchmark runs.
     pub benchmarks: Option<Benchmarks>,
     /// Free scratch space, in KiB.
@@ -46,6 +48,7 @@ impl ReportFacts {
             sensed: None,
             pool_load: 0.0,
             suspended: BTreeSet::new(),
+            usage: BTreeMap::new(),
             benchmarks: None,
             disk_kib: None,
             virtual_memory_kib: None,
@@ -54,8 +57,8 @@ impl ReportFacts {
         }
     }
 
-    /// Whether both reports agree about the machine itself: benchmarks, disk, memory, devices and attributes. Load and
-    /// suspended pods do not count.
+    /// Whether both reports agree about the machine itself: benchmarks, disk, memory, devices and attributes. Load, suspended
+    /// pods and what pods use do not count.
     fn same_machine(&self, other: &Self) -> bool {
         self.benchmarks == other.benchmarks
             && self.disk_kib == other.disk_kib
@@ -63,6 +66,17 @@ impl ReportFacts {
             && self.devices == other.devices
             && self.attributes == other.attributes
     }
+}
+
+/// What a pod uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// `MemoryUsage`: memory in MiB, rounded up, without file pages that the kernel may drop at once.
+    pub memory_mib: Option<i64>,
+    /// `ResidentSetSize`: memory in KiB that belongs to no file.
+    pub resident_kib: Option<i64>,
+    /// `CpusUsage`: CPUs in use, averaged over the last minute.
+    pub cpus: Option<f64>,
 }
 
 /// The averages of a machine's benchmark runs.
@@ -166,8 +180,11 @@ impl Pool {
             (Some(before), Some(after)) => before.same_machine(after),
             (before, after) => before.is_none() && after.is_none(),
         };
-        let pool_load = |report: &Option<Arc<ReportFacts>>| report.as_ref().map(|report| report.pool_load);
-        let same_load = pool_load(&machine.report) == pool_load(&report);
+        // Both change with what the pool's own jobs do.
+        let of_jobs = |report: &Option<Arc<ReportFacts>>| {
+            report.as_ref().map(|report| (report.pool_load, report.usage.clone()))
+        };
+        let same_load = of_jobs(&machine.report) == of_jobs(&report);
         let same_start = machine.agent == agent && machine.sensed == sensed && same_machine;
         (machine.agent, machine.sensed, machine.report) = (agent, sensed, report);
         if !same_machine {

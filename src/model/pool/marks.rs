@@ -52,7 +52,7 @@ pub(super) enum Change<'a> {
         machine: &'a MachineName,
         /// Whether START may have another value.
         start: bool,
-        /// Whether the load of the pool's own jobs changed.
+        /// Whether the load of the pool's own jobs changed, or what they use.
         load: bool,
     },
     /// Whether a machine offers its resources changed, or the reason why not.

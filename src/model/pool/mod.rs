@@ -68,7 +68,7 @@ use std::sync::{Arc, LazyLock};
 
 use marks::{Change, Marks};
 
-pub use agent::{Benchmarks, Device, ReportFacts};
+pub use agent::{Benchmarks, Device, ReportFacts, Usage};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
 pub use devices::Inventory;
 pub use drain::{

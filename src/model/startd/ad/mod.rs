@@ -219,6 +219,7 @@ pub fn claimed_slot_ad(
         ad.insert("Requirements", FALSE.clone());
     }
     set_claim(&mut ad, slot.claim());
+    set_usage(&mut ad, machine, slot);
     if let Some(draining) = &machine.draining {
         ad.set("AcceptedWhileDraining", slot.claim().since > draining.since);
     }
@@ -246,6 +247,20 @@ pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
         rollup::set(&mut ad, pool, machine, slot, now);
     }
     Some(ad)
+}
+
+/// Sets what the slot's job uses, if the machine's agent tells.
+fn set_usage(ad: &mut Ad, machine: &Machine, slot: &Slot) {
+    let report = machine.report.as_ref().filter(|_| machine.agent);
+    let usage = slot.active().zip(report).and_then(|(running, report)| report.usage.get(&running.pod.uid));
+    let Some(usage) = usage else { return };
+    let amounts = [("MemoryUsage", usage.memory_mib), ("ResidentSetSize", usage.resident_kib)];
+    for (name, amount) in amounts.into_iter().filter_map(|(name, amount)| Some((name, amount?))) {
+        ad.set(name, amount);
+    }
+    if let Some(cpus) = usage.cpus {
+        ad.set("CpusUsage", cpus);
+    }
 }
 
 /// Sets which submitter claimed the slot, and for which job.
