@@ -49,6 +49,7 @@ mod policy;
 mod ranges;
 mod read;
 mod resources;
+mod secure_attributes;
 mod slot;
 mod slot_policy;
 pub mod slot_types;
