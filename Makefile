@@ -35,9 +35,10 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 	$(CARGO) run -q --locked --bin slotwright -- knobs --file docs/reference/knobs.md --check
 	hack/manifests.sh --check
 
-e2e: ## Run the integration tests, the chart and the webhook against a real kube-apiserver (built once where missing)
+e2e: ## Run the integration tests, the chart, the webhook and the policies against a real kube-apiserver (built once where missing)
 	hack/e2e.sh
 	hack/e2e-webhook.sh
+	hack/e2e-policies.sh
 
 e2e-nodes: ## Run what happens to programs on real kubelets (root; built once where missing): make e2e-nodes PROCS=500
 	$(if $(PROCS),PROCS=$(PROCS)) hack/e2e-nodes.sh $(FILTER)

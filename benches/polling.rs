@@ -11,6 +11,7 @@ use model::pool::{
     Assignment, Capacity, Claim, ClaimId, Event, Forced, JobFacts, JobKey, LastInput, MachineFacts,
     MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, RecordedOwner, Remains,
     ReportFacts, Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
+    UnknownCreator,
 };
 use model::schedd::{Submission, submit};
 use model::startd::config::understand;
@@ -61,7 +62,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         generation: 1,
         submitted: now,
         owner: RecordedOwner::New,
-        requester: None,
+        requester: Err(UnknownCreator::default()),
         spec: Ok(Arc::new(submit(&submission).unwrap())),
         warnings: Vec::new(),
         removing: false,

@@ -2,7 +2,7 @@
 # e2e.sh [chart|tests|all [FILTER]]: runs tests against a real kube-apiserver with etcd and the controller manager. Without an argument,
 # runs both parts. With FILTER runs only tests with this part in their names, and shows what they print.
 #
-#   chart  checks the chart: a dry run, an apply, another apply (which must change nothing), what the operator's account may
+#   chart  checks the chart: a dry run, an apply, another apply (which would change nothing), what the operator's account may
 #          and may not do, the examples, and the pods of the Deployment.
 #   tests  runs tests/e2e, which also run against the embedded server. They read:
 #            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, with the rights of its administrator
@@ -33,11 +33,10 @@ control_plane() {
 # --- chart -------------------------------------------------------------------------------------------------------------
 
 apply() {
-  local again
   kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
   kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml"
-  again=$(kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml")
-  ! grep -v unchanged <<<"$again" || die "the second apply changed something"
+  # kubectl calls an object "configured" for every patch that it sends, such as one that replaces a selector by itself.
+  kubectl diff -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" || die "a second apply would change something"
   kubectl kustomize "$ROOT/deploy/base" >"$SLOTWRIGHT_KUBE_STATE/kustomize.yaml"
   if [ "$MINOR" -ge 30 ]; then kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/kustomize.yaml" >/dev/null; fi
 }
@@ -94,15 +93,19 @@ job_namespaces() {
   say "rbac.jobNamespaces: the operator writes pods in those namespaces alone"
 }
 
-# Checks that the admission policy keeps the operator's marks on pods from a tenant who may edit pods, and not from the operator.
+# Checks that the admission policy keeps the operator's marks on pods from a tenant who may edit pods and their subresources, and not
+# from the operator and from cluster-admins.
 marks() {
   if [ "$MINOR" -lt 30 ]; then say "marks on pods: not looked at, since this server has no admission policies"; return; fi
-  local tenant=system:serviceaccount:tenant:default pod refused
+  local tenant=system:serviceaccount:tenant:default pod refused change
   pod='{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","labels":{"app":"x"MARK}},"spec":{"containers":[{"name":"c","image":"busybox"}]}}'
   local mark=',"slotwright.dev/job-uid":"u"'
   kubectl create namespace tenant
   kubectl -n tenant create rolebinding edits --clusterrole=edit --serviceaccount=tenant:default
   kubectl -n tenant create serviceaccount default >/dev/null 2>&1 || true
+  kubectl -n tenant create role subresources --verb=create,update,patch \
+    --resource=bindings,pods/binding,pods/ephemeralcontainers,pods/resize,pods/status
+  kubectl -n tenant create rolebinding subresources --role=subresources --serviceaccount=tenant:default
   create() { sed "s|NAME|$2|; s|MARK|$3|" <<<"$pod" | kubectl -n tenant --as="$1" create -f - 2>&1; }
   # The server takes a policy into account a moment late.
   for attempt in $(seq 50); do
@@ -123,8 +126,60 @@ marks() {
   kubectl -n tenant --as="$tenant" label pod marked app=y --overwrite || die "a tenant may not label a pod of ours"
   kubectl -n tenant --as="$ACCOUNT" patch pod marked --type=merge -p '{"metadata":{"labels":{"slotwright.dev/job-uid":null}}}' \
     || die "the operator may not take its label off"
+  marks_by_subresources "$tenant"
+  marks_by_controller "$tenant"
+  # Whoever has all rights may mark: by a certificate of system:masters, and by the role cluster-admin.
+  kubectl -n tenant annotate pod plain slotwright.dev/kill=true || die "system:masters may not mark a pod"
+  kubectl create clusterrolebinding root --clusterrole=cluster-admin --user=root
+  kubectl -n tenant --as=root annotate pod plain slotwright.dev/kill- || die "a cluster-admin may not mark a pod"
+  kubectl delete clusterrolebinding root
   kubectl delete --wait=false namespace tenant
   say "marks on pods: the operator's only"
+}
+
+# Tries to mark the pod `plain` by each other way to write a pod's metadata. An attempt that is not refused must change nothing.
+marks_by_subresources() { # tenant
+  local way path found
+  for way in status ephemeralcontainers resize; do
+    found=$(kubectl -n tenant get pod plain -o json | python3 -c "
+import json, sys
+pod = json.load(sys.stdin)
+pod['metadata'].setdefault('annotations', {})['slotwright.dev/kill'] = 'true'
+pod['metadata']['labels']['slotwright.dev/job-uid'] = 'u'
+pod['metadata']['finalizers'] = ['slotwright.dev/tracking']
+json.dump(pod, sys.stdout)" | kubectl --as="$1" replace --raw "/api/v1/namespaces/tenant/pods/plain/$way" -f - 2>&1 || true)
+    tried "pods/$way" "$found"
+  done
+  for path in pods/plain/binding bindings; do
+    found=$(kubectl --as="$1" create --raw "/api/v1/namespaces/tenant/$path" -f - 2>&1 <<<'{"apiVersion":"v1","kind":"Binding",
+      "metadata":{"name":"plain","annotations":{"slotwright.dev/kill":"true"}},"target":{"kind":"Node","name":"n"}}' || true)
+    tried "$path" "$found"
+  done
+}
+
+# Checks that a controller makes no pod of a tenant's template that has a mark.
+marks_by_controller() { # tenant
+  kubectl -n tenant --as="$1" create -f - <<<'{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"forged"},"spec":{"selector":
+    {"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b","slotwright.dev/job-uid":"u"}},"spec":{"containers":
+    [{"name":"c","image":"busybox"}]}}}}'
+  local events _
+  for _ in $(seq 100); do
+    events=$(kubectl -n tenant get events -o 'jsonpath={.items[*].message}')
+    ! grep -q "written by Slotwright's operator only" <<<"$events" || break
+    sleep .2
+  done
+  grep -q "written by Slotwright's operator only" <<<"$events" || die "a ReplicaSet with a marked template was not refused its pods: $events"
+  [ -z "$(kubectl -n tenant get pods -l a=b -o name)" ] || die "a controller may mark a pod by a tenant's template"
+  say "marks on pods: by a controller: refused"
+}
+
+# Checks that an attempt left the pod `plain` without a mark, and says how.
+tried() { # way answer
+  local pod how='in vain'
+  pod=$(kubectl -n tenant get pod plain -o json)
+  ! grep -q '"slotwright.dev/' <<<"$pod" || die "a tenant may mark a pod by $1: $2"
+  ! grep -q "written by Slotwright's operator only" <<<"$2" || how=refused
+  say "marks on pods: by $1: $how"
 }
 
 # Checks that the server creates the Deployment's pods. They never run, because there is no node.

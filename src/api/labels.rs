@@ -22,6 +22,9 @@ pub const NODE: &str = "slotwright.dev/node";
 /// On an HTCJob, as annotation: who created it, sealed by the admission webhook. Nobody else can write a value that the operator
 /// believes.
 pub const SUBMITTED_BY: &str = "slotwright.dev/submitted-by";
+/// On an HTCJob, as annotation: who created it, stamped by the chart's `MutatingAdmissionPolicy`: the user in the first line, and a
+/// group in each further line. The operator believes the annotation only of a job that was created while the policy was in force.
+pub const CREATED_BY: &str = "slotwright.dev/created-by";
 /// On a pod, as annotation: the id of the claim under which it was activated.
 pub const CLAIM: &str = "slotwright.dev/claim";
 /// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::signals;
+use controller::creators::Stamps;
 use controller::seal::{Key, Seals};
 
 /// Run the operator on the cluster that the kubeconfig names, or that its pod runs in.
@@ -44,6 +45,10 @@ pub struct OperatorArgs {
     /// authority is written.
     #[arg(long, value_name = "NAME", default_value = "slotwright", requires = "webhook_port")]
     webhook_configuration: String,
+    /// The name of the MutatingAdmissionPolicy, the ValidatingAdmissionPolicy and their bindings by which the API server stamps into a
+    /// job who creates it. Without this option no stamp is believed.
+    #[arg(long, value_name = "NAME")]
+    owner_policy: Option<String>,
     /// This operator's name in the Lease and in events [default: made of host, process and time].
     #[arg(long, env = "POD_NAME")]
     identity: Option<String>,
@@ -82,6 +87,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let variable = |name: &str| std::env::var(name).ok();
     controller::proxy::choose(&mut config, Kubeconfig::read().ok().as_ref(), None, variable);
     let webhook = webhook_options(&args);
+    let stamps = Stamps::by(args.owner_policy);
     let identity = args.identity.unwrap_or_else(own_name);
     let options = controller::Options {
         health_addr: Some(args.health_addr),
@@ -96,7 +102,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let webhook = serve_webhook(&config, webhook, key)?;
     tokio::select! {
         biased;
-        ended = controller::run(config, options, seals, stop) => ended?,
+        ended = controller::run(config, options, (seals, stamps), stop) => ended?,
         ended = webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
     }
     Ok(ExitCode::SUCCESS)

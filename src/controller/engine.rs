@@ -10,12 +10,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::{Cache, Kind};
+use super::creators::Creators;
 use super::health::Health;
 use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
 use super::leader::HighestCluster;
 use super::publisher::Publisher;
-use super::seal::Seals;
 use super::writer::{Reply, Task, Writer};
 use super::{Clock, Cycles};
 use model::decide::{self, Negotiation};
@@ -45,7 +45,7 @@ pub struct Engine {
     /// When the deciders want to look again.
     next: Option<Time>,
     cycles: Cycles,
-    seals: Seals,
+    creators: Creators,
     /// The cycle that is under way: it ends with the engine.
     thinking: JoinSet<(Arc<Negotiation>, Matches)>,
 }
@@ -56,7 +56,7 @@ impl Engine {
         writer: Writer,
         (health, highest): (Arc<Health>, HighestCluster),
         clock: Clock,
-        (cycles, seals): (Cycles, Seals),
+        (cycles, creators): (Cycles, Creators),
     ) -> Self {
         let mut pool = Pool::default();
         pool.apply(Event::ClustersGiven(highest.get()), clock.now());
@@ -77,7 +77,7 @@ impl Engine {
             awaited: kinds::ALL.iter().filter(|kind| kind.awaited).map(|kind| kind.kind).collect(),
             next: None,
             cycles,
-            seals,
+            creators,
             thinking: JoinSet::new(),
         }
     }
@@ -98,6 +98,11 @@ impl Engine {
                 Some(Ok((negotiation, matches))) = self.thinking.join_next() => {
                     journal::negotiated(&negotiation, &matches);
                     decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
+                }
+                Some(jobs) = self.creators.found() => {
+                    for (stage, job) in jobs {
+                        self.event(stage, Event::Job(job));
+                    }
                 }
                 Some(first) = seen.recv() => self.take_in(first, &mut seen),
                 () = tokio::time::sleep(pause) => {}
@@ -140,10 +145,16 @@ impl Engine {
         }
         for news in sighting.news {
             match news {
-                News::Event(event) => self.event(sighting.stage, *event),
-                News::Job(mut job, seal) => {
-                    job.requester = seal.and_then(|seal| self.seals.opened(&seal, &job));
-                    self.event(sighting.stage, Event::Job(*job));
+                News::Event(event) => {
+                    if let Event::JobGone(job) = &*event {
+                        self.creators.forget(job);
+                    }
+                    self.event(sighting.stage, *event);
+                }
+                News::Job(job, marks) => {
+                    if let Some(job) = self.creators.look_at(sighting.stage, job, *marks) {
+                        self.event(sighting.stage, Event::Job(job));
+                    }
                 }
                 News::PodSeen(pod, claim) => self.writer.pod_seen(&pod, &claim),
                 News::Template(job, template) => self.cache.keep_template(job, template),

@@ -3,6 +3,7 @@
 
 mod cache;
 pub mod convert;
+pub mod creators;
 pub mod decode;
 mod engine;
 mod guarded;
@@ -34,6 +35,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::creators::{Creators, Stamps};
 use self::engine::Engine;
 use self::health::Health;
 use self::leader::{Election, HighestCluster};
@@ -87,7 +89,7 @@ const LEASE: &str = "slotwright-operator";
 /// The most changes that wait for the engine. A watch that has one more waits itself.
 const AHEAD: usize = 4096;
 
-/// Runs the operator until `stop`, on the cluster that `config` names. Who created a job is believed if one of `seals` says so.
+/// Runs the operator until `stop`, on the cluster that `config` names. Who created a job is believed if a seal says so, or a stamp.
 ///
 /// # Errors
 /// When there is no client, an address cannot be bound, the leadership was lost, or the pool is
@@ -95,10 +97,10 @@ const AHEAD: usize = 4096;
 pub async fn run(
     config: Config,
     options: Options,
-    seals: Seals,
+    (seals, stamps): (Seals, Stamps),
     stop: CancellationToken,
 ) -> Result<(), Error> {
-    let surroundings = Surroundings { seals, ..Surroundings::of_a_process(client(config)?) };
+    let surroundings = Surroundings { seals, stamps, ..Surroundings::of_a_process(client(config)?) };
     run_in(surroundings, options, stop).await
 }
 
@@ -213,7 +215,7 @@ async fn lead(
     (health, highest): (Arc<Health>, HighestCluster),
     stop: CancellationToken,
 ) {
-    let Surroundings { client, clock, cycles, chance, seals } = surroundings;
+    let Surroundings { client, clock, cycles, chance, seals, stamps } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
@@ -225,16 +227,17 @@ async fn lead(
     // once.
     let client = guarded::guarded(client);
     drop(out);
+    let mut creators = Creators::new(seals, stamps, client.clone(), &pauses);
     let writer = Writer::new(Context::new(client, clock, &options.identity));
-    // The pool is told jobs with their creators: the key has to be there before the first of them.
+    // The pool is told jobs with their creators: how to know these has to be there before the first of the jobs.
     tokio::select! {
         biased;
         () = stop.cancelled() => return,
-        () = seals.wait() => {}
+        () = creators.wait() => {}
     }
     tokio::select! {
         biased;
-        () = Engine::new(writer, (health, highest), clock, (cycles, seals)).run(seen, stop) => {}
+        () = Engine::new(writer, (health, highest), clock, (cycles, creators)).run(seen, stop) => {}
         Some(Err(fault)) = watches.join_next() => {
             // A fault of the operator's own ends the operator: without the watch it would be blind for that kind.
             if let Ok(panic) = fault.try_into_panic() {

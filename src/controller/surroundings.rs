@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::time::Instant;
 
+use super::creators::Stamps;
 use super::seal::Seals;
 
 use model::decide::Negotiation;
@@ -30,6 +31,8 @@ pub struct Surroundings {
     pub chance: u64,
     /// The key by which the admission webhook seals into a job who created the job.
     pub seals: Seals,
+    /// The admission policies by which the API server stamps into a job who created the job.
+    pub stamps: Stamps,
 }
 
 impl Surroundings {
@@ -43,6 +46,7 @@ impl Surroundings {
             cycles: Cycles::on_other_threads(),
             chance,
             seals: Seals::default(),
+            stamps: Stamps::default(),
         }
     }
 }

@@ -22,7 +22,7 @@ use model::pool::backfill::Facts;
 use model::pool::{
     Benchmarks, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid, MachineFacts,
     MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, RecordedOwner, Remains, SlotName,
-    Time,
+    Time, UnknownCreator,
 };
 use model::schedd::submit;
 
@@ -273,7 +273,7 @@ impl<'s> World<'s> {
             generation: 1,
             submitted: now,
             owner: RecordedOwner::New,
-            requester: None,
+            requester: Err(UnknownCreator::default()),
             spec: Ok(Arc::new(said)),
             warnings: Vec::new(),
             removing: false,

@@ -97,9 +97,9 @@ fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Kn
     }
     let Some(mut facts) = kinds::job::facts(&job) else { return Verdict::default() };
     // An edit may come before the operator has recorded the owner: the editor is then taken for the creator.
-    before.as_mut().unwrap_or(&mut facts).requester = Some(requester.clone());
+    before.as_mut().unwrap_or(&mut facts).requester = Ok(requester.clone());
     let uid = facts.key.uid.clone();
-    let editor = rule.decide(Some(&requester), &facts.key.namespace);
+    let editor = rule.decide(Ok(&requester), &facts.key.namespace);
     let owner = before.as_ref().and_then(|before| before.owner.owner().cloned());
     let pool = known.after(before.map(Event::Job).into_iter().chain([Event::Job(facts)]));
     let Some(job) = pool.jobs().get(&uid) else { return Verdict::default() };

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::task::Poll;
 use std::time::Duration;
 
+use controller::creators::Stamps;
 use controller::seal::Seals;
 use controller::{self, Clock, Cycles, Options, Surroundings};
 use futures::FutureExt;
@@ -230,6 +231,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         }),
         chance: draw(&format!("chance {who}"), seed),
         seals: Seals::default(),
+        stamps: Stamps::default(),
     };
     let options = Options {
         health_addr: None,

@@ -1,5 +1,6 @@
 //! How many writes a proc costs, as the embedded API server counts them.
 
+use controller::creators::Stamps;
 use controller::seal::Seals;
 use hollow::nodes::shapes;
 use serde_json::json;
@@ -26,7 +27,7 @@ async fn writes_per_proc(worklife: i64) -> f64 {
     let operator = tokio::spawn(controller::run(
         server.kube_config_as("counted").unwrap(),
         options,
-        Seals::default(),
+        <(Seals, Stamps)>::default(),
         stop.clone(),
     ));
     cluster.quick_cycles().await;

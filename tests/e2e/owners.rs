@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
+use controller::creators::Stamps;
 use controller::seal::Seals;
 use hollow::nodes::shapes;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -92,7 +93,7 @@ async fn an_operator_that_refuses_has_touched_nothing() {
         tokio::spawn(controller::run(
             server.kube_config_as(name).unwrap(),
             options,
-            Seals::default(),
+            <(Seals, Stamps)>::default(),
             stop.clone(),
         ))
     };

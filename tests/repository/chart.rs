@@ -15,6 +15,9 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 };
+use k8s_openapi::api::admissionregistration::v1alpha1::{
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Secret, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -121,12 +124,24 @@ fn check_types(objects: &[Value]) -> usize {
             "ServiceAccount" => drop(typed::<ServiceAccount>(object)),
             "ValidatingAdmissionPolicy" => drop(typed::<ValidatingAdmissionPolicy>(object)),
             "ValidatingAdmissionPolicyBinding" => drop(typed::<ValidatingAdmissionPolicyBinding>(object)),
+            "MutatingAdmissionPolicy" => drop(typed::<MutatingAdmissionPolicy>(&of_alpha(object))),
+            "MutatingAdmissionPolicyBinding" => {
+                drop(typed::<MutatingAdmissionPolicyBinding>(&of_alpha(object)));
+            }
             "MutatingWebhookConfiguration" => drop(typed::<MutatingWebhookConfiguration>(object)),
             "ValidatingWebhookConfiguration" => drop(typed::<ValidatingWebhookConfiguration>(object)),
             other => panic!("the chart has a {other}: add the kind to this test"),
         }
     }
     objects.len()
+}
+
+/// An object of v1 as one of v1alpha1, which has the same fields: the types here are those of an older Kubernetes.
+fn of_alpha(object: &Value) -> Value {
+    assert_eq!(object["apiVersion"], "admissionregistration.k8s.io/v1");
+    let mut object = object.clone();
+    object["apiVersion"] = MutatingAdmissionPolicy::API_VERSION.into();
+    object
 }
 
 #[test]
@@ -144,7 +159,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 31);
+    assert_eq!(check_types(&objects(&text)), 37);
 }
 
 #[test]
@@ -169,6 +184,7 @@ fn wrong_values_are_refused_by_name() {
         ("metrics.port=80", "/metrics/port"),
         ("webhook.port=443", "/webhook/port"),
         ("webhook.failurePolicy=Fail", "failurePolicy"),
+        ("admissionPolicy.owner=yes", "/admissionPolicy/owner"),
         ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
         ("log=", "/log"),
@@ -377,6 +393,61 @@ fn with_the_webhook_the_operator_may_keep_its_certificate_and_nothing_else_more(
     assert_eq!(granted(cluster.rules), listed(AUTHORITY));
 }
 
+/// With the policies that stamp jobs, and by name: whether they are in force. The operator reads no other policy, and writes none.
+const STAMPING: [&str; 4] = [
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
+
+#[test]
+fn with_the_policies_that_stamp_jobs_the_operator_may_look_at_them_and_knows_their_name() {
+    let arguments = ["--set", "admissionPolicy.owner=true"];
+    let (Some(without), Some(with)) = (render(&[]), render(&arguments)) else { return };
+    let (without, with) = (objects(&without), objects(&with));
+    let more = with.iter().filter(|object| !without.contains(object) && object["kind"] != "Deployment");
+    let more: Vec<(&str, &str)> = more
+        .map(|object| (object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap()))
+        .collect();
+    let name = more[0].1;
+    assert!(name.starts_with("slotwright-owner-"), "{name}");
+    let role = "slotwright-owner";
+    let rest = [("ClusterRole", role), ("ClusterRoleBinding", role)];
+    let expected: Vec<(&str, &str)> = STAMPING.map(|kind| (kind, name)).into_iter().chain(rest).collect();
+    assert_eq!(more, expected);
+    let plural = |kind: &str| {
+        kind.to_lowercase().replace("policy", "policies").replace("policiesbinding", "policybindings")
+    };
+    let looks: BTreeSet<String> = STAMPING
+        .map(|kind| format!("admissionregistration.k8s.io/{}/{name} get", plural(kind)))
+        .into_iter()
+        .collect();
+    assert_eq!(granted(find::<ClusterRole>(&with, role).rules), looks);
+    let arguments = |objects: &[Value]| {
+        let pod = find::<Deployment>(objects, "slotwright").spec.unwrap().template.spec.unwrap();
+        pod.containers[0].args.clone().unwrap()
+    };
+    let more: Vec<String> =
+        arguments(&with).into_iter().filter(|argument| !arguments(&without).contains(argument)).collect();
+    assert_eq!(more, [format!("--owner-policy={name}")]);
+}
+
+/// The operator believes no stamp of a policy whose spec was edited: another text has to have another name.
+#[test]
+fn the_name_of_the_policies_that_stamp_jobs_is_of_their_text() {
+    let name = |arguments: &[&str]| {
+        let arguments = [&["--set", "admissionPolicy.owner=true"], arguments].concat();
+        let objects = objects(&render(&arguments)?);
+        let policy = objects.iter().find(|object| object["kind"] == STAMPING[0]).unwrap();
+        Some(policy["metadata"]["name"].as_str().unwrap().to_owned())
+    };
+    let Some(found) = name(&[]) else { return };
+    let (_, digest) = found.rsplit_once('-').unwrap();
+    assert_eq!(digest.len(), 8);
+    assert_eq!(name(&["--name", "x", "--namespace", "y"]), Some(format!("x-slotwright-owner-{digest}")));
+}
+
 #[test]
 fn the_webhook_is_asked_about_our_own_kinds_only_and_stops_nobody_while_the_operator_is_down() {
     let Some(text) = render(&["--set", "webhook.enabled=true"]) else { return };
@@ -505,7 +576,7 @@ fn bindings_name_the_account_that_runs() {
         assert_eq!((&subject["name"], &subject["namespace"]), (&"pool-operator".into(), &"hpc".into()));
         count += 1;
     }
-    assert_eq!(count, 7);
+    assert_eq!(count, 8);
 }
 
 // --- the pod -------------------------------------------------------------------------------------------------------

@@ -74,3 +74,95 @@ subjects:
   resources: [pods/status]
   verbs: [patch]
 {{- end }}
+
+{{/* Whether the policies that stamp who creates a job are made: asked for, and MutatingAdmissionPolicy v1 is there. */}}
+{{- define "slotwright.stamps" -}}
+{{- if and .Values.admissionPolicy.owner (semverCompare ">=1.36-0" .Capabilities.KubeVersion.Version) }}yes{{ end }}
+{{- end }}
+
+{{/* The name of these policies and of their bindings. The operator believes no stamp of a policy whose spec was edited, so that another
+     text has another name: an upgrade makes new policies, and removes the old ones. */}}
+{{- define "slotwright.stampsName" -}}
+{{- $text := print (include "slotwright.stampPolicy" .) (include "slotwright.stampGuard" .) }}
+{{- printf "%s-owner-%s" (include "slotwright.fullname" .) (sha256sum $text | trunc 8) }}
+{{- end }}
+
+{{/* What a stamp says, in CEL: the user's name in the first line, and a group in each further line. A name with a line break counts
+     as no name, so that nobody forges a line. */}}
+{{- define "slotwright.stampVariables" -}}
+- name: user
+  expression: >-
+    has(request.userInfo.username) && !request.userInfo.username.contains('\n') ? request.userInfo.username : ''
+- name: groups
+  expression: "has(request.userInfo.groups) ? request.userInfo.groups : []"
+- name: creator
+  expression: "([variables.user] + variables.groups.filter(group, !group.contains('\\n'))).join('\\n')"
+- name: before
+  expression: >-
+    oldObject != null && has(oldObject.metadata.annotations) && 'slotwright.dev/created-by' in oldObject.metadata.annotations ?
+    oldObject.metadata.annotations['slotwright.dev/created-by'] : ''
+- name: written
+  expression: >-
+    has(object.metadata.annotations) && 'slotwright.dev/created-by' in object.metadata.annotations ?
+    object.metadata.annotations['slotwright.dev/created-by'] : ''
+{{- end }}
+
+{{/* The requests that stamps are about. */}}
+{{- define "slotwright.stampRequests" -}}
+resourceRules:
+  - apiGroups: [slotwright.dev]
+    apiVersions: [v1alpha1]
+    operations: [CREATE, UPDATE]
+    resources: [htcjobs]
+    scope: Namespaced
+{{- end }}
+
+{{/* The spec of the policy that stamps: a new job gets a stamp, and an edited job keeps its own. */}}
+{{- define "slotwright.stampPolicy" -}}
+failurePolicy: Fail
+reinvocationPolicy: Never
+matchConstraints:
+  {{- include "slotwright.stampRequests" . | nindent 2 }}
+variables:
+  {{- include "slotwright.stampVariables" . | nindent 2 }}
+  - name: wanted
+    expression: "request.operation == 'CREATE' ? variables.creator : variables.before"
+mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        variables.written == variables.wanted ? [] :
+        variables.wanted == '' ?
+        [JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey('slotwright.dev/created-by')}] :
+        (has(object.metadata.annotations) ? [] : [JSONPatch{op: 'add', path: '/metadata/annotations', value: {}}]) +
+        [JSONPatch{op: 'add', path: '/metadata/annotations/' + jsonpatch.escapeKey('slotwright.dev/created-by'),
+        value: variables.wanted}]
+{{- end }}
+
+{{/* The spec of the policy that lets no other stamp pass, and nobody edit what another created. */}}
+{{- define "slotwright.stampGuard" -}}
+failurePolicy: Fail
+matchConstraints:
+  {{- include "slotwright.stampRequests" . | nindent 2 }}
+variables:
+  {{- include "slotwright.stampVariables" . | nindent 2 }}
+  - name: mayEdit
+    expression: >-
+      variables.before == '' || variables.before.split('\n')[0] == request.userInfo.username || 'system:masters' in variables.groups ||
+      authorizer.group('slotwright.dev').resource('htcjobs').namespace(request.namespace).check('administer').allowed()
+validations:
+  - expression: "request.operation != 'CREATE' || variables.written == variables.creator"
+    message: >-
+      slotwright.dev/created-by has to say who creates the job. The API server writes it by a MutatingAdmissionPolicy, which is not in
+      force: try again, or ask an admin
+    reason: Forbidden
+  - expression: "request.operation != 'UPDATE' || variables.written == variables.before"
+    message: slotwright.dev/created-by says who created the job, and is never changed
+    reason: Forbidden
+  - expression: "request.operation != 'UPDATE' || object.spec == oldObject.spec || variables.mayEdit"
+    messageExpression: >-
+      "the job is " + variables.before.split('\n')[0] + "'s, and " + variables.user + " may not edit its spec; ask " +
+      variables.before.split('\n')[0] + ", or submit a job of your own"
+    message: the job is another's, and you may not edit its spec; submit a job of your own
+    reason: Forbidden
+{{- end }}

@@ -107,7 +107,8 @@ fn slow_measures_are_written_once_a_minute_if_they_have_moved_by_a_tenth() {
 fn what_pods_use_is_written_once_a_minute_if_it_has_moved() {
     let mut reporter = written();
     let uses = |memory: i64, cpus: f64| {
-        let usage = PodUsage { uid: "u1".to_owned(), memory_mib: Some(memory), cpus: Some(cpus), resident_kib: None };
+        let usage =
+            PodUsage { uid: "u1".to_owned(), memory_mib: Some(memory), cpus: Some(cpus), resident_kib: None };
         Senses { usage: vec![usage], ..idle() }
     };
     reporter.observe(uses(100, 1.0), at(1001));

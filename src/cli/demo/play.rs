@@ -17,6 +17,7 @@ use super::sights::Sights;
 use super::summary::{self, Ending, Outcome};
 use super::verdict::judge;
 use super::{DemoArgs, Error};
+use controller::creators::Stamps;
 use controller::seal::Seals;
 use hollow::server::RunningServer;
 use hollow::watchdog::watch::Watch;
@@ -139,7 +140,7 @@ impl Show {
         let operator = tokio::spawn(controller::run(
             cluster::config(server, OPERATOR)?,
             options,
-            Seals::default(),
+            <(Seals, Stamps)>::default(),
             operator_stop.clone(),
         ));
         Ok(Self {

@@ -59,15 +59,35 @@ pub(super) const KNOBS: &[Knob] = &[
         Honored,
         "Attributes that cannot be changed once they are set.",
     ),
-    Knob::new("PROTECTED_JOB_ATTRS", Kind::List, SCHEDD, Honored, "Attributes that only admins change."),
+    Knob::new(
+        "PROTECTED_JOB_ATTRS",
+        Kind::List,
+        SCHEDD,
+        Honored,
+        "Attributes that nobody changes once they are set, as IMMUTABLE_JOB_ATTRS.",
+    ),
     Knob::new(
         "QUEUE_SUPER_USERS",
         Kind::List,
         SCHEDD,
         Honored,
-        "Owners who may edit everybody's jobs. HTCondor's default does not count.",
+        "Owners who may edit the spec of everybody's jobs, where spec.owner asks who created a job and the admission webhook \
+         serves. HTCondor's default, and groups (%name), do not count.",
     ),
-    Knob::new("SECURE_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that users may not set."),
+    Knob::new(
+        "SECURE_JOB_ATTRS",
+        Kind::List,
+        SCHEDD,
+        Honored,
+        "Attributes that only transforms set: not users, and not QUEUE_SUPER_USERS. Those of SYSTEM_SECURE_JOB_ATTRS are secure, too.",
+    ),
+    Knob::new(
+        "IGNORE_ATTEMPTS_TO_SET_SECURE_JOB_ATTRS",
+        Kind::Boolean,
+        SCHEDD,
+        Honored,
+        "Whether a job that sets a secure attribute goes on without it, with a warning. If not, the job or the edit is refused.",
+    ),
     Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Honored, "Which maps userMap() knows.")
         .section("Policy Configuration: Job Transforms"),
     Knob::new(

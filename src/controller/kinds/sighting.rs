@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Stage, Watched};
 use crate::cache::{Kind, Known, ObjectKey};
+use crate::creators::Marks;
 use crate::decode::Undecodable;
-use crate::seal::Seal;
 use model::pool::{ClaimId, Document, Event, JobFacts, JobUid, PodRef};
 
 /// What a watch saw.
@@ -63,9 +63,9 @@ pub enum Trace {
 pub enum News {
     /// The pool is told.
     Event(Box<Event>),
-    /// A job was seen, with what its annotation says of who created it. The pool is told the job, and the creator only if the seal is
-    /// genuine.
-    Job(Box<JobFacts>, Option<Box<Seal>>),
+    /// A job was seen, with what its annotations say of who created it. The pool is told the job, and the creator only if the seal is
+    /// genuine, or the stamp.
+    Job(Box<JobFacts>, Box<Marks>),
     /// A claim's pod exists: the writer may still wait for the answer to its creation.
     PodSeen(PodRef, ClaimId),
     /// The template of a job's pods; `None` if the job is gone.

@@ -8,7 +8,7 @@ use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::marks::Change;
-use super::owner::{RecordedOwner, Requester};
+use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::submit_rules::Transformed;
@@ -142,7 +142,7 @@ impl Pool {
     }
 
     /// Why the job is charged to its namespace, although the policy asks who created the job.
-    fn owner_problem(&self, uid: &JobUid, requester: Option<&Requester>) -> Option<Problem> {
+    fn owner_problem(&self, uid: &JobUid, requester: Result<&Requester, &UnknownCreator>) -> Option<Problem> {
         let owner = self.jobs.get(uid)?.owner.as_deref();
         self.owner_rule().problem(requester, owner)
     }

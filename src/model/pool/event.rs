@@ -18,7 +18,7 @@ use super::job::{End, JobSpec, Problem};
 use super::job_defaults::JobDefaults;
 use super::leaving::HoldReason;
 use super::machine::MachineFacts;
-use super::owner::{RecordedOwner, Requester};
+use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
@@ -342,8 +342,9 @@ pub struct JobFacts {
     pub submitted: Time,
     /// `status.owner`, if an operator has written the status.
     pub owner: RecordedOwner,
-    /// Who created the job, if the admission webhook has said so and nobody else can have said so.
-    pub requester: Option<Requester>,
+    /// Who created the job, if the admission webhook or the API server's admission policies have said so and nobody else can have said
+    /// so.
+    pub requester: Result<Requester, UnknownCreator>,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
     /// Parts of the spec that have no effect.

@@ -49,6 +49,7 @@ mod policy;
 mod ranges;
 mod read;
 mod resources;
+mod secure_attributes;
 mod slot;
 mod slot_policy;
 pub mod slot_types;
@@ -103,7 +104,7 @@ pub use machine::{
 };
 pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
-pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, is_like, is_namespace};
+pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,

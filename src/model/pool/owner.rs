@@ -2,7 +2,7 @@
 //!
 //! A job's owner is decided when the operator first sees the job, and stays. The job's status records the owner.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use super::job::Problem;
@@ -15,6 +15,30 @@ pub struct Requester {
     pub user: Arc<str>,
     /// The groups of the user.
     pub groups: Vec<Arc<str>>,
+}
+
+/// Why nobody knows who created a job, in words that go on from "the job is charged to its namespace".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownCreator(Arc<str>);
+
+impl UnknownCreator {
+    /// For this reason.
+    pub fn because(why: &str) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for UnknownCreator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Nothing but the admission webhook could have seen who created the job.
+impl Default for UnknownCreator {
+    fn default() -> Self {
+        Self::because("the admission webhook did not see who created the job")
+    }
 }
 
 /// What an owner is made of.
@@ -91,13 +115,21 @@ impl OwnerRule {
 
     /// The owner of a new job. `None`: the namespace, as the job itself says. If the rule finds nobody, the job is charged to its
     /// namespace by an owner that no user has; [`problem`](Self::problem) says why.
-    pub fn decide(&self, requester: Option<&Requester>, namespace: &str) -> Option<Arc<str>> {
+    pub fn decide(
+        &self,
+        requester: Result<&Requester, &UnknownCreator>,
+        namespace: &str,
+    ) -> Option<Arc<str>> {
         let found = self.asks_who().then(|| self.of(requester))?;
         Some(found.unwrap_or_else(|_| format!("{BY_NAMESPACE}{namespace}").into()))
     }
 
     /// Why a job of this owner is charged to its namespace, if so. After a change of the policy the reason at the time is unknown.
-    pub fn problem(&self, requester: Option<&Requester>, owner: Option<&str>) -> Option<Problem> {
+    pub fn problem(
+        &self,
+        requester: Result<&Requester, &UnknownCreator>,
+        owner: Option<&str>,
+    ) -> Option<Problem> {
         let namespace = owner?.strip_prefix(BY_NAMESPACE)?;
         let why = self.asks_who().then(|| self.of(requester).err()).flatten();
         let why =
@@ -109,8 +141,8 @@ impl OwnerRule {
         })
     }
 
-    fn of(&self, requester: Option<&Requester>) -> Result<Arc<str>, String> {
-        let requester = requester.ok_or("the admission webhook did not see who created the job")?;
+    fn of(&self, requester: Result<&Requester, &UnknownCreator>) -> Result<Arc<str>, String> {
+        let requester = requester.map_err(ToString::to_string)?;
         let user = &*requester.user;
         let (what, name) = match &self.source {
             OwnerSource::Group(pattern) => {
@@ -172,8 +204,8 @@ mod tests {
         let groups = groups.iter().map(|group| Arc::from(*group)).collect();
         let requester = Requester { user: user.into(), groups };
         let rule = OwnerRule::new(source, None);
-        let owner = rule.decide(Some(&requester), "lab");
-        let problem = rule.problem(Some(&requester), owner.as_deref());
+        let owner = rule.decide(Ok(&requester), "lab");
+        let problem = rule.problem(Ok(&requester), owner.as_deref());
         (
             owner.unwrap_or_default().to_string(),
             problem.map(|problem| problem.to_string()).unwrap_or_default(),
@@ -211,10 +243,12 @@ mod tests {
             assert!(why.contains("is no owner's name"), "{why}");
         }
         let rule = OwnerRule::new(OwnerSource::User, None);
-        let owner = rule.decide(None, "lab");
-        assert_eq!(owner.as_deref(), Some("namespace:lab"));
-        let problem = rule.problem(None, owner.as_deref()).unwrap();
-        assert!(problem.message.contains("did not see who created the job"), "{problem}");
+        for unknown in [UnknownCreator::default(), UnknownCreator::because("nobody looked")] {
+            let owner = rule.decide(Err(&unknown), "lab");
+            assert_eq!(owner.as_deref(), Some("namespace:lab"));
+            let problem = rule.problem(Err(&unknown), owner.as_deref()).unwrap();
+            assert!(problem.message.ends_with(&format!("lab: {unknown}")), "{problem}");
+        }
     }
 
     #[test]
@@ -224,9 +258,9 @@ mod tests {
 
     #[test]
     fn a_recorded_owner_says_that_the_namespace_is_charged() {
-        let rule = OwnerRule::default();
-        assert!(rule.problem(None, Some("namespace:lab")).is_some());
-        assert_eq!(rule.problem(None, Some("lab")), None);
-        assert_eq!(rule.problem(None, None), None);
+        let (rule, unknown) = (OwnerRule::default(), UnknownCreator::default());
+        assert!(rule.problem(Err(&unknown), Some("namespace:lab")).is_some());
+        assert_eq!(rule.problem(Err(&unknown), Some("lab")), None);
+        assert_eq!(rule.problem(Err(&unknown), None), None);
     }
 }

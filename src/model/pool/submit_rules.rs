@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::ids::GroupName;
 use super::job::{JobSpec, Problem};
 use super::resources::classad_name;
+use super::secure_attributes::SecureAttributes;
 use super::time::Time;
 use classad::{Ad, Env, Expr, Maps, Value};
 use condor_config::{Config, Diagnostic};
@@ -37,6 +38,7 @@ pub struct SubmitRules {
     transforms: Transforms,
     requirements: Requirements,
     immutable: Vec<String>,
+    secure: SecureAttributes,
     superusers: Vec<String>,
     maps: Maps,
 }
@@ -71,6 +73,7 @@ impl SubmitRules {
             transforms: Transforms::of(Arc::clone(config), findings),
             requirements: Requirements::of(config, findings),
             immutable: lists.iter().flat_map(|list| config.list(list).unwrap_or_default()).collect(),
+            secure: SecureAttributes::of(config),
             superusers,
             maps,
         }
@@ -111,22 +114,24 @@ impl SubmitRules {
             .collect()
     }
 
-    /// Applies the transforms to a job that is submitted, and checks the requirements. Returns what the transforms changed, and
+    /// Takes away what only policy sets of a job that is submitted, applies the transforms, and checks the requirements. Returns what the transforms changed, and
     /// the warnings for the job's author.
     ///
     /// # Errors
-    /// A transform that cannot be carried out; a change that the operator cannot act on; a requirement that the job does not meet.
+    /// An attribute that only policy sets, if such jobs are refused; a transform that cannot be carried out; a change that the operator cannot act on; a requirement that the job does not meet.
     pub fn submit(
         &self,
         spec: &mut JobSpec,
         submitted: Time,
     ) -> Result<(Transformed, Vec<Problem>), Vec<Problem>> {
-        if self.transforms.is_empty() && self.requirements.is_empty() {
+        if self.transforms.is_empty() && self.requirements.is_empty() && !self.secure.are_in(&spec.ad) {
             return Ok(<(Transformed, Vec<Problem>)>::default());
         }
         let env = Env { maps: self.maps.clone(), ..env_of(submitted) };
         let before = spec.ad.clone();
-        let applied = self.transforms.apply(before.clone(), &env).map_err(|error| {
+        let mut own = before.clone();
+        let ignored = self.secure.take_from(&mut own)?;
+        let applied = self.transforms.apply(own, &env).map_err(|error| {
             vec![Problem {
                 reason: "TransformFailed",
                 field: String::new(),
@@ -135,7 +140,9 @@ impl SubmitRules {
                 ),
             }]
         })?;
+        // What the author set in vain is among the attributes that policy took away: the job's status records it.
         let (transformed, mut warnings) = Transformed::between(&before, &applied);
+        warnings.extend(ignored);
         transformed.put_into(spec, submitted)?;
         let schedd =
             Ad::new().with("MyType", "Scheduler").with("Name", before.eval_attr("JobNamespace", None, &env));
@@ -146,6 +153,11 @@ impl SubmitRules {
         warnings.extend(verdict.warnings.into_iter().map(|unmet| said("SubmitWarning", unmet)));
         Ok((transformed, warnings))
     }
+}
+
+/// Whether an attribute says who submitted which job.
+pub(super) fn is_identity(name: &str) -> bool {
+    IDENTITY.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// What a requirement says of a job that does not meet it.
@@ -161,7 +173,6 @@ impl Transformed {
     /// The changes between two ads, with warnings about those that are left out.
     fn between(before: &Ad, applied: &Applied) -> (Self, Vec<Problem>) {
         let Applied { ad: after, names, written, .. } = applied;
-        let is_identity = |name: &str| IDENTITY.iter().any(|own| own.eq_ignore_ascii_case(name));
         let other =
             |name: &str, expr: &Expr| before.get(name).is_none_or(|old| old.to_string() != expr.to_string());
         let set: Vec<(String, Expr)> = after

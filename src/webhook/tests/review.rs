@@ -368,6 +368,34 @@ fn requirements_and_warnings_of_the_policy_are_said_before_a_job_is_stored() {
     assert_eq!(said(&by("root", asked("UPDATE", "HTCJob", new, old)), &strict()).0, Some(refused));
 }
 
+/// Not even superusers set them: only transforms do.
+#[test]
+fn secure_attributes_are_left_out_with_a_warning_or_refused() {
+    let known = |more: &str| {
+        let config = format!("SECURE_JOB_ATTRS = Trust\nQUEUE_SUPER_USERS = root\n{more}");
+        let policy = of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}));
+        Known::all(&[], &[], &[policy], &[])
+    };
+    let mut old = object("HTCJob", "x", job(json!({})));
+    old["metadata"]["uid"] = json!("u1");
+    old["status"] = json!({"observedGeneration": 1, "owner": "alice"});
+    let mut new = old.clone();
+    new["spec"]["attributes"] = json!({"Trust": "1"});
+    let requests = [
+        by("alice", asked("CREATE", "HTCJob", new.clone(), Value::Null)),
+        by("alice", asked("UPDATE", "HTCJob", new.clone(), old.clone())),
+        by("root", asked("UPDATE", "HTCJob", new, old)),
+    ];
+    let only = "spec.attributes[Trust]: only the SubmitPolicy's transforms set this attribute";
+    for request in requests {
+        let (refusal, warnings) = said(&request, &known(""));
+        assert_eq!(refusal, None);
+        assert_eq!(warnings, [format!("{only}: the job goes on without it; leave it out")]);
+        let (refusal, _) = said(&request, &known("IGNORE_ATTEMPTS_TO_SET_SECURE_JOB_ATTRS = False\n"));
+        assert_eq!(refusal.as_deref(), Some(&*format!("{only}; leave it out")));
+    }
+}
+
 #[test]
 fn only_its_owner_and_superusers_edit_a_job() {
     let mut old = object("HTCJob", "x", job(json!({"requests": {"memory": "2Gi"}})));

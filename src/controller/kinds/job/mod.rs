@@ -14,7 +14,7 @@ use super::document::{count, size};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
-use crate::seal::Seal;
+use crate::creators::Marks;
 use api::{HTCJob, HTCJobStatus, JobPolicy, condition as types};
 use model::pool::units::counted;
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed};
@@ -39,8 +39,8 @@ impl Custom for HTCJob {
         // As it is understood, and not as it was written: fields that pods do not have are not kept.
         let template = template_of(&job).ok().and_then(|template| serde_json::to_string(&template).ok());
         let template = template.map(|text| News::Template(facts.key.uid.clone(), Some(text.into())));
-        let seal = Seal::of(&job);
-        template.into_iter().chain([News::Job(Box::new(facts), seal.map(Box::new))]).collect()
+        let marks = Marks::of(&job);
+        template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()
     }
 
     fn gone(names: &Names, (): ()) -> Vec<News> {

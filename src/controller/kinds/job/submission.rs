@@ -14,7 +14,7 @@ use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use model::pool::{
     GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request, Resources,
-    Retention, Time, Transformed, Unsaid, classad_name,
+    Retention, Time, Transformed, UnknownCreator, Unsaid, classad_name,
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
@@ -32,8 +32,8 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
     Some(JobFacts {
         owner: recorded_owner(&status),
-        // The engine fills this in, once the job's seal is found to be genuine.
-        requester: None,
+        // The engine fills this in, once it has looked at the job's seal and stamp.
+        requester: Err(UnknownCreator::default()),
         spec: understand(job, submitted),
         warnings: super::warnings::warnings(job),
         generation: job.metadata.generation.unwrap_or(1),

@@ -244,6 +244,56 @@ fn what_is_immutable_is_not_edited() {
     }
 }
 
+/// `condor_submit` and `condor_qedit` cannot set them, whoever asks. A job goes on without; with the other setting it is refused.
+#[test]
+fn only_transforms_set_secure_attributes() {
+    const SECURE: &str = "SECURE_JOB_ATTRS = Trust AcctGroup RequestCpus\n\
+        JOB_TRANSFORM_NAMES = T\nJOB_TRANSFORM_T = SET Trust 7\n";
+    let with = |name: &'static str, text: &'static str| {
+        move |job: &mut Submission| {
+            job.attributes.insert(name.into(), text.into());
+        }
+    };
+    let reasons = |problems: &[Problem]| problems.iter().map(|problem| problem.reason).collect::<Vec<_>>();
+    for (text, trust, warned) in
+        [(SECURE, Some("7"), true), ("SECURE_JOB_ATTRS = trust\n", None, true), ("", Some("1"), false)]
+    {
+        let mut world = world();
+        policy(&mut world, text);
+        let spec = submitted(&mut world, "alice", with("Trust", "1")).unwrap();
+        assert_eq!(spec.ad.get("Trust").map(ToString::to_string).as_deref(), trust, "{text}");
+        let job = world.pool.jobs().values().next().unwrap();
+        assert_eq!(
+            reasons(&job.told.policy),
+            if warned { vec!["SecureAttribute"] } else { vec![] },
+            "{text}"
+        );
+    }
+    let mut world = world();
+    policy(&mut world, &format!("{SECURE}IGNORE_ATTEMPTS_TO_SET_SECURE_JOB_ATTRS = False\n"));
+    let refused = submitted(&mut world, "alice", with("trust", "1")).unwrap_err();
+    assert_eq!(reasons(&refused), ["SecureAttribute"]);
+    let refused = submitted(&mut world, "alice", with("AuthTokenSubject", "\"root\"")).unwrap_err();
+    assert_eq!(reasons(&refused), ["SecureAttribute"], "of SYSTEM_SECURE_JOB_ATTRS");
+    let spec = submitted(&mut world, "alice", |_| {}).unwrap();
+    assert_eq!(spec.ad.get("Trust").map(ToString::to_string).as_deref(), Some("7"));
+}
+
+/// Otherwise the attribute would be back after a change of the leader.
+#[test]
+fn a_secure_attribute_that_was_ignored_stays_away() {
+    let mut world = world();
+    policy(&mut world, "SECURE_JOB_ATTRS = Trust\n");
+    let set = |job: &mut Submission| drop(job.attributes.insert("Trust".into(), "1".into()));
+    submitted(&mut world, "alice", set).unwrap();
+    world.settle();
+    world.restart();
+    world.settle();
+    let job = world.pool.jobs().values().next().unwrap();
+    assert!(job.policy_recorded && job.spec.as_ref().unwrap().ad.get("Trust").is_none());
+    assert_eq!(job.transformed.removed(), ["Trust"]);
+}
+
 /// A job keeps what policy made of it, whoever leads and whatever becomes of the policy; a job that was refused is judged by
 /// the policy in force.
 #[test]

@@ -11,7 +11,8 @@ use crate::negotiator;
 use crate::pool::{
     Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
     PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, Request, Requester,
-    Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
+    Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, UnknownCreator,
+    backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -207,7 +208,7 @@ impl World {
     pub(super) fn submit_as(&mut self, name: &str, namespace: &str, requester: Option<Requester>) {
         let mut facts = self.new_job(name, namespace, 1, |_| {});
         facts.key.namespace = namespace.into();
-        self.submit_facts(JobFacts { requester, ..facts });
+        self.submit_facts(JobFacts { requester: requester.ok_or_else(UnknownCreator::default), ..facts });
     }
 
     fn submit_facts(&mut self, facts: JobFacts) {
@@ -223,7 +224,7 @@ impl World {
             generation: 1,
             submitted: self.now,
             owner: RecordedOwner::New,
-            requester: None,
+            requester: Err(UnknownCreator::default()),
             spec: submit(&submission).map(Arc::new),
             warnings: Vec::new(),
             removing: false,
