@@ -16,7 +16,7 @@ use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, Reporte
 /// The least time between two writes that report nothing new but the load.
 const LOAD_PACE: Duration = Duration::from_secs(5);
 /// The least time between two writes that report nothing new but other measures.
-const SLOW_PACE: Duration = Duration::from_secs(60);
+const SLOW_PACE: Duration = Duration::from_mins(1);
 /// The least change of a load that is worth a write, in processes.
 const LOAD_STEP: f64 = 0.1;
 /// Input that was seen within this time is still going on. The kernel notes the time of input on a terminal with a

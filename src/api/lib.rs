@@ -34,7 +34,9 @@ pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, JobPolicy, PodRetention, Template};
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};
-pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};
+pub use node_report::{
+    LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, PodUsage, ReportedDevice,
+};
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use rejections::{FailedClauseStatus, RejectionStatus, RequirementsOf};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, only_on, state};
 use crate::machine::node;
-use crate::program::{OnTerm, Program};
+use crate::program::{OnTerm, Program, shell};
 use crate::proof::Run;
 
 /// The owner of the machine comes first, as in the manual's desktop policy, with shorter times.
@@ -288,6 +288,36 @@ async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
     for proc in 0..2 {
         counted_on(cluster.proof("count").only(proc), 60);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn a_policy_holds_a_program_by_the_memory_that_it_uses() {
+    let policy =
+        "PREEMPT = MemoryUsage > 60\nWANT_HOLD = MemoryUsage > 60\nWANT_HOLD_REASON = \"too much memory\"";
+    let cluster = Cluster::start("usage", policy).await;
+    let desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    let script = |megabytes: u32| {
+        format!("x=$(head -c {megabytes}000000 /dev/zero | tr '\\0' a); sleep 600 & wait $!")
+    };
+    for (name, megabytes) in [("modest", 1), ("hungry", 80)] {
+        let mut job = shell("usage", name, 1, &script(megabytes));
+        job["spec"]["requests"]["memory"] = json!("512Mi");
+        only_on("node1")(&mut job);
+        cluster.apply(job).await;
+    }
+    cluster
+        .until("the hungry one is held", 150, || async {
+            let status = cluster.jobs().get("hungry").await.unwrap().status.unwrap_or_default();
+            status.held == 1 && status.why.unwrap_or_default().contains("too much memory")
+        })
+        .await;
+    let report = desk.report(&cluster).await.unwrap().status.unwrap();
+    let modest = cluster.pods_of("modest").await.first().and_then(ResourceExt::uid).unwrap();
+    let used = report.usage.iter().find(|usage| usage.uid == modest).unwrap();
+    assert!(used.memory_mib.is_some_and(|mib| (1..40).contains(&mib)), "{used:?}");
+    assert_eq!(cluster.jobs().get("modest").await.unwrap().status.unwrap_or_default().running, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

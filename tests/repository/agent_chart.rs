@@ -1,5 +1,8 @@
 //! The chart's agent: it may do what is listed here and nothing else, and sees of its node what is listed here.
 
+// A test states what it expects by panicking.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::DaemonSet;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The time over which CPUs in use are averaged.
-const SPAN: Duration = Duration::from_secs(60);
+const SPAN: Duration = Duration::from_mins(1);
 
 /// How fast a pod's CPU time grows: `CpusUsage`.
 #[derive(Debug, Clone, Copy, Default)]

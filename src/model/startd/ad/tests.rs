@@ -7,7 +7,7 @@ use super::*;
 use crate::kit;
 use crate::pool::{
     Activation, Assignment, Benchmarks, Capacity, JobKey, LastInput, PodRef, ReportFacts, Running, Sensed,
-    SlotConfig, System,
+    SlotConfig, System, Usage,
 };
 use classad::{Env, symmetric_match};
 
@@ -183,6 +183,7 @@ fn a_claimed_slot_says_whose_it_is() {
     slot.set_activation(Activation::Active(Box::new(Running { started, ..Running::that_runs(pod) })));
     let config = StartdConfig { uid_domain: Some("lab.org".into()), ..StartdConfig::default() };
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
+    assert!(!text.contains("MemoryUsage"), "nobody tells what the job uses");
     for line in [
         "AccountingGroup = \"physics.higgs.alice\"",
         "DSlotID = 2",
@@ -200,4 +201,14 @@ fn a_claimed_slot_says_whose_it_is() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
+    let mut machine = machine;
+    let usage = Usage { memory_mib: Some(300), resident_kib: None, cpus: Some(0.5) };
+    let report = ReportFacts { usage: [("p".into(), usage)].into(), ..ReportFacts::of("node1".into()) };
+    (machine.agent, machine.report) = (true, Some(Arc::new(report)));
+    let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
+    assert!(text.contains("MemoryUsage = 300") && text.contains("CpusUsage = 0.5"), "{text}");
+    assert!(!text.contains("ResidentSetSize"), "an amount that the agent does not know is left out");
+    machine.agent = false;
+    let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
+    assert!(!text.contains("MemoryUsage"), "what a silent agent told counts no longer");
 }
