@@ -159,7 +159,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 37);
+    assert_eq!(check_types(&objects(&text)), 45);
 }
 
 #[test]

@@ -131,8 +131,11 @@ impl PodGroup {
         }
     }
 
-    /// Whether a process is in this cgroup of version 1, or in one below. The list of a cgroup's processes leaves out those of
-    /// other PID namespaces than the agent's, which the count of the `pids` controller has. Few kernels lack that controller.
+    /// Whether a process is in this cgroup of version 1, or in one below.
+    ///
+    /// The list of a cgroup's processes leaves out those of other PID namespaces than the agent's. So the count of the `pids`
+    /// controller says, which few kernels lack. The count includes processes that have ended until their parent has asked for
+    /// their exit code.
     fn populated_v1(&self, path: &Path) -> io::Result<bool> {
         let count = files::read(&self.root.join("pids").join(path).join("pids.current"))?;
         match count.as_deref().and_then(parse::number) {

@@ -41,7 +41,10 @@ fn a_frozen_pod_stops_and_continues(version: Version) {
     first.advances();
     second.advances();
     group.kill().unwrap();
-    wait_until("the pod is empty", || !group.has_processes().unwrap());
+    wait_until("the pod is empty", || {
+        scratch.reap();
+        !group.has_processes().unwrap()
+    });
     first.is_exact();
     second.is_exact();
 }

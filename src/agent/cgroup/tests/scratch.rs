@@ -103,6 +103,13 @@ impl Scratch {
         Counter { path }
     }
 
+    /// Asks for the exit codes of processes that have ended, as their parent has to.
+    pub fn reap(&mut self) {
+        for child in &mut self.children {
+            let _ = child.try_wait();
+        }
+    }
+
     /// Waits until all processes that were started have ended by SIGKILL.
     pub fn all_killed(&mut self) {
         use std::os::unix::process::ExitStatusExt;
