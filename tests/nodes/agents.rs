@@ -293,9 +293,14 @@ async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn a_policy_holds_a_program_by_the_memory_that_it_uses() {
-    let policy =
-        "PREEMPT = MemoryUsage > 60\nWANT_HOLD = MemoryUsage > 60\nWANT_HOLD_REASON = \"too much memory\"";
-    let cluster = Cluster::start("usage", policy).await;
+    // A shell that waits as the container's first process does not hear SIGTERM.
+    const POLICY: &str = "
+PREEMPT = MemoryUsage > 60
+WANT_HOLD = MemoryUsage > 60
+WANT_HOLD_REASON = \"too much memory\"
+MachineMaxVacateTime = 5
+";
+    let cluster = Cluster::start("usage", POLICY).await;
     let desk = Desk::new(&cluster, 1);
     desk.reports(&cluster).await;
     let script = |megabytes: u32| {
