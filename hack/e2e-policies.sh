@@ -20,13 +20,8 @@ MARGIN=61
 
 # --- the cluster ---------------------------------------------------------------------------------------------------------
 
-control_plane() {
-  KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
-  SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-policies-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
-  trap cleanup EXIT
-  local exports; exports=$("$ROOT/hack/kube/up.sh" start); eval "$exports"
-  server_version
-  say "Kubernetes 1.$MINOR is up"
+cluster() {
+  control_plane policies cleanup
   if [ "$MINOR" -lt 36 ]; then say "SKIPPED: this server has no MutatingAdmissionPolicy of v1, which is there from 1.36"; exit 0; fi
   kubectl create namespace "$NAMESPACE" >/dev/null
   definitions >/dev/null
@@ -299,7 +294,7 @@ edited() {
 }
 
 (cd "$ROOT" && cargo build -q --locked --bin slotwright)
-control_plane
+cluster
 early
 creations
 stamps

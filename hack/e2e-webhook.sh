@@ -17,13 +17,8 @@ ROOT=$(cd "$(dirname "$0")/.." && pwd)
 
 # --- the cluster and the operators -------------------------------------------------------------------------------------
 
-control_plane() {
-  KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
-  SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-webhook-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
-  trap cleanup EXIT
-  local exports; exports=$("$ROOT/hack/kube/up.sh" start); eval "$exports"
-  server_version
-  say "Kubernetes 1.$MINOR is up"
+cluster() {
+  control_plane webhook cleanup
   kubectl create namespace "$NAMESPACE"
   definitions >/dev/null
   render --set webhook.enabled=true
@@ -293,7 +288,7 @@ latency() {
 }
 
 (cd "$ROOT" && cargo build -q --locked --bin slotwright)
-control_plane
+cluster
 operator first; point_to "$PORT"; people; until_true "the webhook serves" serves
 case ${1:-all} in
   all) manual; newcomers; cheats; outages; say "passed" ;;

@@ -21,15 +21,6 @@ FILTER=${2:-}
 # shellcheck disable=SC1091  # chart.sh is linted by itself
 . "$ROOT/hack/kube/chart.sh"
 
-control_plane() {
-  KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
-  SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-e2e-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
-  trap '"$ROOT/hack/kube/up.sh" stop' EXIT
-  local exports; exports=$("$ROOT/hack/kube/up.sh" start); eval "$exports"
-  server_version
-  say "Kubernetes 1.$MINOR is up"
-}
-
 # --- chart -------------------------------------------------------------------------------------------------------------
 
 apply() {
@@ -222,6 +213,56 @@ templates() {
   say "templates: junk is dropped, and lists are bounded"
 }
 
+# Checks that an agent writes the report and the Lease of its own node, and nothing else.
+agents() {
+  local node attempt
+  render --set agent.enabled=true
+  kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
+  kubectl -n "$NAMESPACE" delete daemonset slotwright-agent
+  for node in node1 node2; do object v1 Node "$node" | kubectl create -f -; done
+  agent_kubeconfigs node1
+  as_agent may_create node1 || die "an agent may not create its report: $ANSWER"
+  as_agent may_report node1 || die "an agent may not write its report: $ANSWER"
+  as_agent may_renew slotwright-agent-node1 || die "an agent may not renew its Lease: $ANSWER"
+  report node2 | kubectl create -f -
+  as_agent delete nodereport node1 && die "an agent may delete reports"
+  as_agent label node node1 a=b && die "an agent may label nodes"
+  as_agent get pods -n kube-system -o name || die "an agent may not list pods: $ANSWER"
+  if [ "$MINOR" -ge 33 ]; then
+    for attempt in 'may_create node3' 'may_report node2' 'may_renew slotwright-agent-node2' 'may_renew node2' 'may_renew pool.slotwright.dev'; do
+      # shellcheck disable=SC2086  # words
+      as_agent $attempt && die "an agent succeeds with: $attempt"
+      grep -q 'of its own node only' <<<"$ANSWER" || die "$attempt is refused for another reason: $ANSWER"
+    done
+    say "agents: each keeps to its own node"
+  else
+    say "agents: that each keeps to its own node is not looked at, since this server gives no tokens of nodes"
+  fi
+  kubectl delete node node1 node2
+}
+
+object() { printf 'apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n' "$@"; }
+
+report() { object slotwright.dev/v1alpha1 NodeReport "$1"; echo 'spec: {}'; }
+
+# Runs kubectl, or a function, as the agent of node1. Sets ANSWER to what it prints.
+as_agent() { # argument...
+  if [[ $1 == may_* ]]; then ANSWER=$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/agent-node1.kubeconfig "$@" 2>&1)
+  else ANSWER=$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/agent-node1.kubeconfig kubectl "$@" 2>&1); fi
+}
+may_create() { # node
+  local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
+  report "$1" | kubectl create "${flags[@]}" -f -
+}
+may_report() { # node
+  local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
+  { report "$1"; printf 'status:\n  load: 1\n'; } | kubectl apply --server-side --subresource=status "${flags[@]}" -f -
+}
+may_renew() { # lease
+  printf '%s\nspec:\n  holderIdentity: x\n' "$(object coordination.k8s.io/v1 Lease "$1")" \
+    | kubectl -n kube-node-lease apply --server-side -f -
+}
+
 chart() {
   kubectl create namespace "$NAMESPACE"
   definitions
@@ -234,6 +275,7 @@ chart() {
   templates
   examples
   if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
+  agents
   kubectl -n "$NAMESPACE" delete deployment slotwright
   say "chart: passed"
 }
@@ -258,7 +300,7 @@ tests() {
   return "$status"
 }
 
-control_plane
+control_plane e2e
 case $PART in
   all) chart; tests ;;
   chart|tests) "$PART" ;;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# chart.sh: functions that install the chart in a cluster of up.sh. e2e.sh and e2e-nodes.sh source this file. They set ROOT, the
-# repository; KUBECTL; and SLOTWRIGHT_KUBE_STATE.
+# chart.sh: functions that start a cluster of up.sh, and install the chart there. The e2e scripts source this file. They set ROOT,
+# the repository.
 
 NAMESPACE=slotwright-system
 ACCOUNT=system:serviceaccount:$NAMESPACE:slotwright
@@ -12,6 +12,18 @@ kubectl() { timeout 120 "$KUBECTL" "$@"; }
 # Sets MINOR, Kubernetes' minor version.
 server_version() {
   MINOR=$(kubectl get --raw /version | sed -nE 's/.*"minor": *"([0-9]+).*/\1/p')
+}
+
+# Starts a control plane in a directory and on ports of its own. It is stopped at the end, by the function if one is named.
+control_plane() { # name [function]
+  local exports
+  KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
+  SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-$1-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
+  # shellcheck disable=SC2064  # the name, now
+  trap "${2:-'$ROOT/hack/kube/up.sh' stop}" EXIT
+  exports=$("$ROOT/hack/kube/up.sh" start); eval "$exports"
+  server_version
+  say "Kubernetes 1.$MINOR is up"
 }
 
 definitions() {

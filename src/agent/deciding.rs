@@ -27,7 +27,7 @@ pub enum Act {
 }
 
 /// What is to be done to a pod's processes now. The agent looks again after each act: a process may have started meanwhile.
-pub fn act(wanted: Wanted, seen: Seen) -> Option<Act> {
+pub fn next_act(wanted: Wanted, seen: Seen) -> Option<Act> {
     match (wanted, seen) {
         (_, Seen::Nothing) | (Wanted::Run, Seen::Running) | (Wanted::Suspend, Seen::Frozen) => None,
         (Wanted::Run, Seen::Freezing | Seen::Frozen) => Some(Act::Thaw),
@@ -57,7 +57,7 @@ mod tests {
         ];
         for (wanted, acts) in table {
             let seen = [Seen::Nothing, Seen::Running, Seen::Freezing, Seen::Frozen];
-            assert_eq!(seen.map(|seen| act(wanted, seen)), acts, "{wanted:?}");
+            assert_eq!(seen.map(|seen| next_act(wanted, seen)), acts, "{wanted:?}");
         }
     }
 
@@ -68,7 +68,7 @@ mod tests {
             for start in [Seen::Running, Seen::Freezing, Seen::Frozen] {
                 let mut seen = start;
                 for _ in 0..2 {
-                    seen = match (act(wanted, seen), seen) {
+                    seen = match (next_act(wanted, seen), seen) {
                         (Some(Act::Freeze), Seen::Running) => Seen::Freezing,
                         (Some(Act::Freeze), _) => Seen::Frozen,
                         (Some(Act::Thaw), _) => Seen::Running,
@@ -81,7 +81,7 @@ mod tests {
                     Wanted::Suspend => Seen::Frozen,
                     Wanted::Kill => Seen::Nothing,
                 };
-                assert_eq!((seen, act(wanted, seen)), (end, None), "{wanted:?} from {start:?}");
+                assert_eq!((seen, next_act(wanted, seen)), (end, None), "{wanted:?} from {start:?}");
             }
         }
     }

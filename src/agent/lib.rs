@@ -22,7 +22,8 @@ pub mod report;
 mod run;
 pub mod sense;
 
-pub use self::deciding::{Act, Seen, act};
+pub use self::deciding::{Act, Seen, next_act};
 pub use self::node::Roots;
 pub use self::pods::{Pod, Uid, Wanted};
 pub use self::run::{Error, Options, run};
+pub use self::sense::InputPaths;

@@ -14,7 +14,7 @@ use super::cgroup::{Cgroups, PodGroup, State, Usage};
 use super::deciding::{Act, Seen};
 use super::pods::{Pod, Pods, Uid};
 use super::report::{Figures, Problem, Senses, input};
-use super::sense::{self, InputSensor, LoadMeter, Pace, Pressure};
+use super::sense::{self, InputPaths, InputSensor, LoadMeter, Pace, Pressure};
 use api::PodUsage;
 
 /// How much CPU time a run of the benchmarks may take.
@@ -29,14 +29,10 @@ pub struct Roots {
     pub cgroup: PathBuf,
     /// The node's `/proc`, or any `/proc` on the node: load, memory and pressure are the same in all containers.
     pub proc: PathBuf,
-    /// The node's `/dev`.
-    pub dev: PathBuf,
-    /// The session files of systemd-logind.
-    pub sessions: PathBuf,
     /// A directory on the file system of the scratch space.
     pub scratch: PathBuf,
-    /// The file by which the site says when somebody used the node.
-    pub input_file: Option<PathBuf>,
+    /// What tells when somebody used the node.
+    pub inputs: InputPaths,
 }
 
 /// The node of an agent.
@@ -55,11 +51,7 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn new(roots: Roots) -> Self {
-        let inputs = InputSensor::new(sense::Roots {
-            dev: roots.dev.clone(),
-            sessions: roots.sessions.clone(),
-            plug: roots.input_file.clone(),
-        });
+        let inputs = InputSensor::new(roots.inputs.clone());
         let meter = logged("the CPUs cannot be counted", sense::cpus(&roots.proc)).map(LoadMeter::new);
         let (paces, failed) = (BTreeMap::new(), BTreeMap::new());
         Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed }
@@ -201,6 +193,5 @@ pub(crate) fn benchmark() -> Figures {
     let _ = rustix::process::nice(19);
     // By the thread's own CPU time, so that what else the node does counts little.
     let clock = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
-    let figures = benchmark::run(clock, BENCHMARKS_TAKE);
-    Figures { mips: figures.mips, kflops: figures.kflops }
+    benchmark::run(clock, BENCHMARKS_TAKE)
 }

@@ -71,7 +71,9 @@ impl Pod {
 #[derive(Debug, Default)]
 pub struct Pods {
     known: BTreeMap<Uid, Pod>,
-    /// The uids that a list in progress has shown so far.
+    /// Whether a list was ever whole. Before, a pod that stands still may be unknown.
+    complete: bool,
+    /// What a list in progress has shown so far.
     listed: Option<BTreeMap<Uid, Pod>>,
 }
 
@@ -79,6 +81,11 @@ impl Pods {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Pod> {
         self.known.values()
+    }
+
+    /// Whether all of them are known, so that the report may say which of them stand still.
+    pub fn are_known(&self) -> bool {
+        self.complete
     }
 
     /// Whether there is a pod with this uid.
@@ -101,7 +108,7 @@ impl Pods {
     /// The list has ended.
     pub fn list_ends(&mut self) {
         if let Some(listed) = self.listed.take() {
-            self.known = listed;
+            (self.known, self.complete) = (listed, true);
         }
     }
 
@@ -172,7 +179,9 @@ mod tests {
         pods.listed(&named("b"));
         pods.listed(&named("c"));
         assert_eq!(uids(&pods), ["a", "b"], "until the list is whole, what was known counts");
+        assert!(!pods.are_known());
         pods.list_ends();
+        assert!(pods.are_known());
         assert_eq!(uids(&pods), ["b", "c"]);
         assert!(pods.gone(&named("b")) && !pods.gone(&named("b")));
         assert!(!pods.there(&named("c")), "nothing has changed");

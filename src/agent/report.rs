@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Map, Value, json};
 
+pub use super::benchmark::Figures;
 use super::pods::Uid;
 use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, ReportedDevice, condition};
 
@@ -59,21 +60,12 @@ pub struct Problem {
     pub message: String,
 }
 
-/// What a run of the benchmarks has measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
-    /// Millions of integer instructions a second.
-    pub mips: i64,
-    /// Thousands of floating point operations a second.
-    pub kflops: i64,
-}
-
 /// What input that was last seen at this time counts as at `now`.
 pub fn input(last: Timestamp, now: Timestamp) -> LastInput {
     if now.duration_since(last).unsigned_abs() < ONGOING {
         LastInput::Ongoing
     } else {
-        LastInput::At(Time(whole(last)))
+        LastInput::At(Time(last))
     }
 }
 
@@ -216,7 +208,10 @@ impl Reporter {
     }
 
     fn status(&self) -> NodeReportStatus {
-        let Senses { keyboard, console, .. } = self.senses.clone();
+        let [keyboard, console] = [&self.senses.keyboard, &self.senses.console].map(|input| match input {
+            Some(LastInput::At(time)) => Some(LastInput::At(Time(whole(time.0)))),
+            other => other.clone(),
+        });
         let inputs = (keyboard.is_some() || console.is_some()).then_some(LastInputs { keyboard, console });
         NodeReportStatus {
             observed_generation: self.generation,

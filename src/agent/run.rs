@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::deciding::{Act, act, is_suspended};
+use super::deciding::{is_suspended, next_act};
 use super::node::{Node, Roots};
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
@@ -77,7 +77,7 @@ struct Agent {
     node: Node,
     pods: Pods,
     suspended: BTreeSet<Uid>,
-    /// Whether the API server's report is known: before, the agent does not know what a write has to take away.
+    /// Whether the API server's report is known, or that there is none.
     report_known: bool,
     reporter: Reporter,
     pass_at: Instant,
@@ -157,13 +157,16 @@ impl Agent {
 
     fn report_event(&mut self, event: watcher::Result<Event<NodeReport>>) {
         match event {
-            Ok(Event::Init) => {}
+            Ok(Event::Init) => self.report_known = false,
             Ok(Event::InitApply(report) | Event::Apply(report)) => {
                 self.report_known = true;
                 self.reporter.observe_report(&report);
             }
-            // A list without the report: nothing is known of the report yet, or the list has just shown the report.
-            Ok(Event::InitDone) => self.report_known = true,
+            Ok(Event::InitDone) if !self.report_known => {
+                self.report_known = true;
+                self.reporter.report_deleted();
+            }
+            Ok(Event::InitDone) => {}
             Ok(Event::Delete(_)) => self.reporter.report_deleted(),
             Err(error) => tracing::warn!(%error, "the watch on the node's report failed and begins anew"),
         }
@@ -186,9 +189,9 @@ impl Agent {
         let mut suspended = BTreeSet::new();
         for pod in self.pods.iter() {
             let mut seen = self.node.look(pod);
-            if let Some(act) = act(pod.wanted(), seen) {
+            if let Some(act) = next_act(pod.wanted(), seen) {
                 seen = self.node.act(pod, act);
-                settled &= super::act(pod.wanted(), seen).is_none();
+                settled &= next_act(pod.wanted(), seen).is_none();
             }
             if is_suspended(seen) {
                 suspended.insert(Arc::clone(&pod.uid));
@@ -226,10 +229,10 @@ impl Agent {
         self.renew_at = Instant::now() + pause;
     }
 
-    /// Writes the report if a write is due and none is under way; otherwise sees to it that the loop comes here again.
+    /// Writes the report if a write is due and none is under way. The loop comes here after each event, and after each pass.
     fn write_if_due(&mut self) {
         let (now, clock) = (Timestamp::now(), Instant::now());
-        if !self.report_known || !self.writing.is_empty() || self.write_not_before > clock {
+        if !self.may_write() || !self.writing.is_empty() || self.write_not_before > clock {
             return;
         }
         if let Some(write) = self.reporter.due_write(now) {
@@ -238,6 +241,12 @@ impl Agent {
                 (now, timeout(CALL_LIMIT, call).await.unwrap_or_else(|_| Err(too_slow())))
             });
         }
+    }
+
+    /// Whether enough is known for a write: of the API server's report, what the write has to take away; and of the pods, which of
+    /// them an earlier agent has suspended.
+    fn may_write(&self) -> bool {
+        self.report_known && self.pods.are_known()
     }
 
     fn written(&mut self, at: Timestamp, written: Result<NodeReportStatus, kube::Error>) {
@@ -253,8 +262,8 @@ impl Agent {
     /// Lets all pods run again that stand still, and says so: nobody is there any more who could let them run later.
     async fn leave(&mut self) {
         for pod in self.pods.iter().filter(|pod| pod.wanted() != Wanted::Kill) {
-            if is_suspended(self.node.look(pod)) {
-                self.node.act(pod, Act::Thaw);
+            if let Some(act) = next_act(Wanted::Run, self.node.look(pod)) {
+                self.node.act(pod, act);
             }
         }
         self.suspended = BTreeSet::new();
@@ -264,7 +273,7 @@ impl Agent {
         while let Some(Ok((at, written))) = self.writing.join_next().await {
             self.written(at, written);
         }
-        let Some(write) = self.reporter.due_write(Timestamp::now()).filter(|_| self.report_known) else {
+        let Some(write) = self.reporter.due_write(Timestamp::now()).filter(|_| self.may_write()) else {
             return;
         };
         let call = objects::write_status(self.client.clone(), self.name.clone(), write);

@@ -209,7 +209,7 @@ pub struct HTCJobStatus {
     /// Procs that have a claim.
     #[serde(default)]
     pub running: i64,
-    /// The running procs whose processes stand still, because their machine's owner is there.
+    /// The running procs that are suspended: their processes stand still until the policy of their slots lets them continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<i64>,
     /// Procs that ended with exit code 0.

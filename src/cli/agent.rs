@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use kube::Config;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::signals;
-use agent::{Options, Roots};
+use super::daemon::{self, Unable};
+use agent::{InputPaths, Options, Roots};
 
 /// Run the agent of a node: it senses the node's owner, and suspends and kills pods of the pool.
 #[derive(Args, Debug)]
@@ -40,12 +39,9 @@ pub struct AgentArgs {
 /// Why the agent did not run.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No cluster can be found.
-    #[error("no cluster: {0}; set KUBECONFIG, or run in a pod with a service account")]
-    NoCluster(#[from] Box<kube::config::InferConfigError>),
-    /// Signals cannot be received.
-    #[error("signals cannot be received: {0}")]
-    Signals(#[from] std::io::Error),
+    /// The agent cannot begin.
+    #[error(transparent)]
+    Start(#[from] Unable),
     /// The agent ended by itself.
     #[error(transparent)]
     Agent(#[from] agent::Error),
@@ -56,16 +52,14 @@ pub enum Error {
 /// # Errors
 /// When no cluster can be found.
 pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
-    let config = Config::infer().await.map_err(Box::new)?;
+    let config = daemon::cluster().await?;
     let stop = CancellationToken::new();
-    signals::cancel(&stop, "the pods that the agent has suspended run again")?;
+    daemon::cancel_at_signals(&stop, "the pods that the agent has suspended run again")?;
     let roots = Roots {
         cgroup: args.cgroup_root,
         proc: args.proc_root,
-        dev: args.dev_root,
-        sessions: args.sessions,
         scratch: args.scratch,
-        input_file: args.input_file,
+        inputs: InputPaths { dev: args.dev_root, sessions: args.sessions, plug: args.input_file },
     };
     agent::run(config, Options { node: args.node, roots }, stop).await?;
     Ok(ExitCode::SUCCESS)

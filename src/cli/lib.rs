@@ -1,8 +1,8 @@
 //! The commands of `slotwright`, a module for each. `src/main.rs` parses the command line and calls them.
 //!
 //! Invariant: a command decides nothing itself: what it says of a job, a slot or a configuration comes from the same code
-//! that the operator runs. Only [`operator`], [`mod@agent`] and [`demo`] open connections; all others take their input and output as
-//! arguments. No command ends the process, except [`demo`] at a second Ctrl-C.
+//! that the operator runs. Only [`operator`], [`mod@agent`] and [`demo`] open connections; all others take their input and
+//! output as arguments. No command ends the process, except [`demo`] at a second Ctrl-C.
 //!
 //! | module | is |
 //! | --- | --- |
@@ -18,7 +18,7 @@
 //! | [`simulate`] | tries a policy on a workload in virtual time |
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
-//! | `signals` | stops a program at SIGTERM and SIGINT |
+//! | `daemon` | how commands begin and end that run until they are stopped |
 //! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
 //! | `outcome` | runs a command, for tests |
 
@@ -28,6 +28,7 @@ mod circumstances;
 pub mod classad;
 pub mod config;
 pub mod crds;
+mod daemon;
 pub mod demo;
 pub mod knobs;
 pub mod lint;
@@ -38,7 +39,6 @@ mod outcome;
 mod print;
 mod problems;
 pub mod quota;
-mod signals;
 pub mod simulate;
 mod stop;
 pub mod transform;

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kube::Config;
-use kube::config::Kubeconfig;
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::signals;
+use super::daemon::{self, Unable};
 use controller::creators::Stamps;
 use controller::seal::{Key, Seals};
 
@@ -57,12 +56,9 @@ pub struct OperatorArgs {
 /// Why the operator did not run, or ended by itself.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No cluster can be found.
-    #[error("no cluster: {0}; set KUBECONFIG, or run in a pod with a service account")]
-    NoCluster(#[from] Box<kube::config::InferConfigError>),
-    /// Signals cannot be received.
-    #[error("signals cannot be received: {0}")]
-    Signals(#[from] std::io::Error),
+    /// The operator cannot begin.
+    #[error(transparent)]
+    Start(#[from] Unable),
     /// The operator ended by itself.
     #[error(transparent)]
     Operator(#[from] controller::Error),
@@ -83,9 +79,7 @@ fn own_name() -> String {
 /// # Errors
 /// When no cluster can be found, or the operator ends by itself.
 pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
-    let mut config = Config::infer().await.map_err(Box::new)?;
-    let variable = |name: &str| std::env::var(name).ok();
-    controller::proxy::choose(&mut config, Kubeconfig::read().ok().as_ref(), None, variable);
+    let config = daemon::cluster().await?;
     let webhook = webhook_options(&args);
     let stamps = Stamps::by(args.owner_policy);
     let identity = args.identity.unwrap_or_else(own_name);
@@ -96,7 +90,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         identity,
     };
     let stop = CancellationToken::new();
-    signals::cancel(&stop, "writes under way are finished and the lease is released")?;
+    daemon::cancel_at_signals(&stop, "writes under way are finished and the lease is released")?;
     let (key, sealed_by) = watch::channel(None);
     let seals = if webhook.is_some() { Seals::by(sealed_by) } else { Seals::default() };
     let webhook = serve_webhook(&config, webhook, key)?;

@@ -2,7 +2,7 @@
 //! by the code of the real agent.
 
 use agent::report::{Figures, Problem, Reporter, Senses};
-use agent::{Act, Pod, Seen, act};
+use agent::{Act, Pod, Seen, next_act};
 use api::{LastInput, NodeReport, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::json;
@@ -143,7 +143,7 @@ impl World {
                 Standing::Asked(_) => Seen::Freezing,
                 Standing::Still(_) => Seen::Frozen,
             };
-            match act(pod.wanted(), seen) {
+            match next_act(pod.wanted(), seen) {
                 Some(Act::Freeze) if late != u64::MAX => process.hold_still(at, late),
                 Some(Act::Thaw) => process.standing = Standing::No,
                 Some(Act::Kill) => process.kill_now(at),
@@ -186,11 +186,7 @@ impl World {
 
     fn senses(&self, node: &str, at: u64, works: bool, owner_until: u64) -> Senses {
         let busy = at < owner_until;
-        let input = if busy {
-            LastInput::Ongoing
-        } else {
-            LastInput::At(Time(self.wall_at(owner_until / 1000 * 1000)))
-        };
+        let input = if busy { LastInput::Ongoing } else { LastInput::At(Time(self.wall_at(owner_until))) };
         let processes = self.kubelets.processes.iter();
         let still =
             processes.filter(|(_, process)| process.node == node && process.alive && process.stands_still());

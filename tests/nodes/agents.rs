@@ -2,7 +2,7 @@
 
 use std::fs::{File, FileTimes};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, SystemTime};
 
 use api::{NodeReport, Slot, SlotActivity};
@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::json;
 
-use crate::cluster::{Cluster, only_on, state};
+use crate::cluster::{Cluster, only_on, spawn, state};
 use crate::machine::node;
 use crate::program::{OnTerm, Program, shell};
 use crate::proof::Run;
@@ -63,19 +63,9 @@ impl Desk {
             "--",
         ]);
         command.args([env!("CARGO_BIN_EXE_slotwright"), "agent"]);
-        let child = command
-            .args(["--node", &self.node, "--scratch", "/tmp", "--sessions"])
-            .arg(self.directory.join("sessions"))
-            .arg("--dev-root")
-            .arg(&self.directory)
-            .env("KUBECONFIG", state().join(format!("agent-{}.kubeconfig", self.node)))
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        self.agent = Some(child);
+        command.args(["--node", &self.node, "--scratch", "/tmp", "--sessions"]);
+        command.arg(self.directory.join("sessions")).arg("--dev-root").arg(&self.directory);
+        self.agent = Some(spawn(&mut command, &format!("agent-{}", self.node), log));
     }
 
     /// Somebody last typed so long ago.

@@ -103,14 +103,7 @@ impl Cluster {
         } else {
             &["--no-leader-elect"]
         });
-        let child = command
-            .env("KUBECONFIG", state().join("operator.kubeconfig"))
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let child = spawn(&mut command, "operator", log);
         self.operators.push((identity.to_owned(), child));
     }
 
@@ -259,6 +252,18 @@ impl Drop for Cluster {
             let _ = operator.wait();
         }
     }
+}
+
+/// Starts a program with a kubeconfig of the cluster. What it prints goes into its log.
+pub fn spawn(command: &mut Command, kubeconfig: &str, log: File) -> Child {
+    command
+        .env("KUBECONFIG", state().join(format!("{kubeconfig}.kubeconfig")))
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
 }
 
 pub fn phase(pod: &Pod) -> &str {

@@ -1,5 +1,6 @@
 //! What the tree promises of itself: the chart, the examples, dependencies, and which rooms stay pure.
 
+mod admission_chart;
 mod agent_chart;
 mod answers;
 mod chart;

@@ -28,9 +28,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: agent
 {{- end }}
 
-{{/* Labels of every object. */}}
+{{/* Labels of every object of the operator. */}}
 {{- define "slotwright.labels" -}}
 {{ include "slotwright.selector" . }}
+{{ include "slotwright.commonLabels" . }}
+{{- end }}
+
+{{/* Labels of every object of the agents. */}}
+{{- define "slotwright.agentLabels" -}}
+{{ include "slotwright.agentSelector" . }}
+{{ include "slotwright.commonLabels" . }}
+{{- end }}
+
+{{/* Labels that say nothing of the component. */}}
+{{- define "slotwright.commonLabels" -}}
 app.kubernetes.io/part-of: slotwright
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}

@@ -149,7 +149,8 @@ impl PodGroup {
     /// Version 2 does so by `cgroup.kill` (Linux 5.14), which no fork escapes. Elsewhere, each process gets its signal until
     /// no new process appears; on version 1 the containers are frozen meanwhile, so that forks end, and thawed at last,
     /// because a frozen process of version 1 does not die. Fails if new processes still appear after a bounded number of
-    /// rounds. A container that starts later runs: the caller calls again.
+    /// rounds, and on version 1 if the pod's processes are of another PID namespace than the agent. A container that starts later
+    /// runs: the caller calls again.
     pub fn kill(&self) -> io::Result<()> {
         let directory = self.directory();
         match self.version {
@@ -160,6 +161,11 @@ impl PodGroup {
                 signal::kill_all(|| processes_below(&directory))
             }
             Version::V1 => {
+                if processes_below(&directory)?.is_empty() && self.populated_v1(&self.path)? {
+                    let message = "the agent sees none of the pod's processes: it has to run in the node's PID namespace \
+                                   (agent.cgroupV1Kill of the chart)";
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+                }
                 let frozen = self.freeze();
                 let killed = signal::kill_all(|| processes_below(&directory));
                 frozen.and(killed).and(self.thaw())

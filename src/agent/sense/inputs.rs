@@ -3,7 +3,7 @@
 //! HTCondor's KeyboardIdle is the least idle time of all terminals, the console's among them, and ConsoleIdle that of the
 //! console alone, so KeyboardIdle never exceeds ConsoleIdle. A desktop reads the keyboard from `/dev/input` and not from a
 //! terminal, and the agent never opens `/dev/input`, because whoever reads there sees each password. A site says by its
-//! file ([`Roots::plug`]) that a desktop is in use.
+//! file ([`InputPaths::plug`]) that a desktop is in use.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct Inputs {
 
 /// Where an [`InputSensor`] looks.
 #[derive(Debug, Clone)]
-pub struct Roots {
+pub struct InputPaths {
     /// The node's `/dev`, with `/dev/pts` in it.
     pub dev: PathBuf,
     /// The node's `/run/systemd/sessions`. The directory may be missing.
@@ -62,14 +62,14 @@ impl fmt::Display for Problem {
 /// Senses when somebody last used the node by hand.
 #[derive(Debug)]
 pub struct InputSensor {
-    roots: Roots,
+    roots: InputPaths,
     /// The problems of the last reading, so that each is told once and not at every reading.
     told: BTreeSet<Problem>,
 }
 
 impl InputSensor {
     /// A sensor that has told of no problem.
-    pub fn new(roots: Roots) -> Self {
+    pub fn new(roots: InputPaths) -> Self {
         Self { roots, told: BTreeSet::new() }
     }
 
@@ -178,7 +178,7 @@ mod tests {
     fn the_sensor_reads_all_sources_and_tells_a_problem_once() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
-        let roots = Roots { dev: path("dev"), sessions: path("sessions"), plug: Some(path("plug")) };
+        let roots = InputPaths { dev: path("dev"), sessions: path("sessions"), plug: Some(path("plug")) };
         let mut sensor = InputSensor::new(roots);
 
         let (inputs, problems) = sensor.sense(at(1000));

@@ -21,7 +21,7 @@ mod plug;
 mod sessions;
 mod terminals;
 
-pub use inputs::{InputSensor, Inputs, Problem, Roots};
+pub use inputs::{InputPaths, InputSensor, Inputs, Problem};
 pub use machine::{LoadAverage, Pressure, cpus, free_scratch_kib, free_swap_kib, load_average, pressure};
 pub use meter::LoadMeter;
 pub use pace::Pace;

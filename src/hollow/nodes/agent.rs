@@ -104,8 +104,7 @@ impl Agent {
         let presence = self.presence(now);
         let input = match presence.load {
             Some(_) => LastInput::Ongoing,
-            // The API server keeps whole seconds: a fraction here would differ from the status that was written.
-            None => LastInput::At(Time(whole(presence.last_input))),
+            None => LastInput::At(Time(presence.last_input)),
         };
         let pool = cores(self.activity.pool_milli);
         let others = cores(self.activity.other_milli) + presence.load.unwrap_or(0.0);
@@ -118,10 +117,6 @@ impl Agent {
             ..Senses::default()
         }
     }
-}
-
-fn whole(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 /// The load that these millicores make: a core in use is one process.

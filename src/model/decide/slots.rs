@@ -172,7 +172,7 @@ fn take(
     if pool.step_slot(name, |slot| startd::take(slot, transition, why, now)) != Some(true) {
         return false;
     }
-    pool.note_transition(name, from);
+    pool.transition_taken(name, from);
     pool.review_charge(name, now);
     let Some(before) = pool.slots().get(name).map(|slot| slot.claim().clone()) else { return true };
     pool.step_slot(name, |slot| change.make(slot, now));

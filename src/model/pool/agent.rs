@@ -66,6 +66,11 @@ impl ReportFacts {
             && self.devices == other.devices
             && self.attributes == other.attributes
     }
+
+    /// Whether both reports agree about what the pool's own jobs do: their load, and what they use.
+    fn same_jobs(&self, other: &Self) -> bool {
+        self.pool_load.total_cmp(&other.pool_load).is_eq() && self.usage == other.usage
+    }
 }
 
 /// What a pod uses.
@@ -180,17 +185,16 @@ impl Pool {
             (Some(before), Some(after)) => before.same_machine(after),
             (before, after) => before.is_none() && after.is_none(),
         };
-        // Both change with what the pool's own jobs do.
-        let of_jobs = |report: &Option<Arc<ReportFacts>>| {
-            report.as_ref().map(|report| (report.pool_load, report.usage.clone()))
+        let same_jobs = match (&machine.report, &report) {
+            (Some(before), Some(after)) => before.same_jobs(after),
+            (before, after) => before.is_none() && after.is_none(),
         };
-        let same_load = of_jobs(&machine.report) == of_jobs(&report);
         let same_start = machine.agent == agent && machine.sensed == sensed && same_machine;
         (machine.agent, machine.sensed, machine.report) = (agent, sensed, report);
         if !same_machine {
             machine.recount();
         }
-        self.changed(Change::Agent { machine: name, start: !same_start, load: !same_load });
+        self.changed(Change::Agent { machine: name, start: !same_start, load: !same_jobs });
     }
 }
 

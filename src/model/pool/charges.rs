@@ -5,7 +5,6 @@
 
 use super::Pool;
 use super::ids::SlotName;
-use super::job::Job;
 use super::marks::Change;
 use super::negotiators::NegotiatorId;
 use super::slot::{Claimed, Slot, State};
@@ -22,18 +21,6 @@ impl Pool {
     fn is_discounted(&self, slot: &Slot) -> bool {
         slot.state() == State::Claimed(Claimed::Suspended)
             && self.config_of(&self.answering(&slot.claim().negotiator)).cycle.discount_suspended_resources
-    }
-
-    /// How many procs of a job are suspended.
-    pub fn suspended_procs(&self, job: &Job) -> usize {
-        // Without agents nothing is suspended, and a job of very many procs costs no look at their slots.
-        if self.reports().is_empty() {
-            return 0;
-        }
-        let still = |name: &&SlotName| {
-            self.slots.get(*name).is_some_and(|slot| slot.state() == State::Claimed(Claimed::Suspended))
-        };
-        job.active.values().filter(still).count()
     }
 
     /// Starts or stops charging a claim's submitter, as the claim's state and the knob demand now.

@@ -96,11 +96,7 @@ impl Pool {
             matches!(slot.state(), State::Matched | State::Owner | State::Backfill(_))
                 || (slot.is_assigned() || slot.is_requested())
         });
-        // Only an agent suspends: elsewhere a transition of the slot changes nothing that the job's status counts.
-        let slot = self.slots.get(name).filter(|_| machine.sensed.is_some());
-        let job =
-            slot.map(|slot| slot.claim().last.job.uid.clone()).filter(|uid| self.jobs.contains_key(uid));
-        self.changed(Change::Rests { slot: name, seen, passing, job: job.as_ref() });
+        self.changed(Change::Rests { slot: name, seen, passing });
     }
 
     /// Changes a machine. If its offer, policy or drain changed, what depends on that is marked.

@@ -106,8 +106,6 @@ pub(super) enum Change<'a> {
         /// Whether its next step will come in a moment, so that writing its status now would cost a write for each
         /// proc.
         passing: bool,
-        /// The job whose count of suspended procs may have changed.
-        job: Option<&'a JobUid>,
     },
     /// A slot's object was adopted or deleted, or has a claim that it should not have.
     SlotObject(&'a SlotName),
@@ -132,7 +130,8 @@ pub(super) enum Change<'a> {
     SpecInForce,
     /// Some procs of a job became idle, running, held or done.
     Procs(&'a JobUid),
-    /// Something changed that a job's status shows: why it waits, whether it can be matched, or when it started.
+    /// Something changed that a job's status shows: why it waits, whether it can be matched, when it started, or how many of
+    /// its procs are suspended.
     JobStatus(&'a JobUid),
     /// A proc was assigned to a claim.
     Assigned(&'a SlotName, &'a JobUid, &'a SubmitterName),
@@ -294,8 +293,7 @@ impl Pool {
                 self.marks.slots.insert(after.name().clone());
                 self.marks.cycle = true;
             }
-            Change::Rests { slot, seen, passing, job } => {
-                self.marks.statuses.extend(job.cloned().map(Document::Job));
+            Change::Rests { slot, seen, passing } => {
                 self.marks.drain_costs.insert(slot.machine.clone());
                 if seen {
                     self.marks.machines.insert(slot.machine.clone());

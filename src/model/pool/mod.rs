@@ -475,10 +475,19 @@ impl Pool {
         }
     }
 
-    /// Records a claimed slot's transition, if transitions are recorded.
-    pub fn note_transition(&mut self, name: &SlotName, from: State) {
-        if let (Some(trace), Some(slot)) = (&mut self.trace, self.slots.get(name)) {
+    /// A claimed slot has taken a transition. The transition is recorded, if transitions are; and the job's status counts
+    /// suspended procs.
+    pub fn transition_taken(&mut self, name: &SlotName, from: State) {
+        let Some(slot) = self.slots.get(name) else { return };
+        if let Some(trace) = &mut self.trace {
             trace.extend(Noted::of_claimed(slot, from));
+        }
+        let suspended = State::Claimed(Claimed::Suspended);
+        if (from == suspended) != (slot.state() == suspended) {
+            let job = slot.claim().last.job.uid.clone();
+            if self.jobs.contains_key(&job) {
+                self.changed(Change::JobStatus(&job));
+            }
         }
     }
 

@@ -5,15 +5,25 @@ use std::sync::Arc;
 
 use super::leaving::Granted;
 use super::{
-    BackfillWork, ClaimId, Drain, Fences, Gathering, Governing, Group, Heartbeats, Holdings, Job, JobUid,
-    LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodFacts, PodUid, PolicyName, Pool,
-    Release, ReportFacts, Schedule, Sharing, Slot, SlotName, SubmitConfig, Submitter, SubmitterName,
+    BackfillWork, ClaimId, Claimed, Drain, Fences, Gathering, Governing, Group, Heartbeats, Holdings, Job,
+    JobUid, LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodFacts, PodUid, PolicyName,
+    Pool, Release, ReportFacts, Schedule, Sharing, Slot, SlotName, State, SubmitConfig, Submitter,
+    SubmitterName,
 };
 
 impl Pool {
     /// Machines by name.
     pub fn machines(&self) -> &BTreeMap<MachineName, Machine> {
         &self.machines
+    }
+
+    /// How many procs of a job are suspended. Where no agent reports, no proc is, and a job of very many procs costs no look at
+    /// their slots.
+    pub fn suspended_procs(&self, job: &Job) -> usize {
+        let still = |name: &&SlotName| {
+            self.slots.get(*name).is_some_and(|slot| slot.state() == State::Claimed(Claimed::Suspended))
+        };
+        if self.reports.is_empty() { 0 } else { job.active.values().filter(still).count() }
     }
 
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.

@@ -14,7 +14,8 @@ pub(super) struct SecureAttributes {
     refused: bool,
 }
 
-/// Attributes that the operator itself writes for each job: a job is nothing without them. No list makes them secure.
+/// Whether the operator itself writes this attribute for each job: who submitted the job, or what the job requests. No list makes
+/// such an attribute secure.
 fn is_of_every_job(name: &str) -> bool {
     super::submit_rules::is_identity(name)
         || name.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("Request"))

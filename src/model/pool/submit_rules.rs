@@ -114,11 +114,12 @@ impl SubmitRules {
             .collect()
     }
 
-    /// Takes away what only policy sets of a job that is submitted, applies the transforms, and checks the requirements. Returns what the transforms changed, and
-    /// the warnings for the job's author.
+    /// Takes the attributes that only transforms set out of the ad of a submitted job, applies the transforms, and checks the
+    /// requirements. Returns what policy changed, and the warnings for the job's author.
     ///
     /// # Errors
-    /// An attribute that only policy sets, if such jobs are refused; a transform that cannot be carried out; a change that the operator cannot act on; a requirement that the job does not meet.
+    /// An attribute that only transforms set, if the policy refuses such jobs; a transform that cannot be carried out; a change
+    /// that the operator cannot act on; a requirement that the job does not meet.
     pub fn submit(
         &self,
         spec: &mut JobSpec,

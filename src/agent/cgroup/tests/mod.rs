@@ -255,6 +255,24 @@ fn version_1_is_frozen_once_all_containers_with_processes_are() {
     }
 }
 
+/// From another PID namespace the list of processes is empty, and only their count tells that there are some.
+#[test]
+fn processes_that_the_agent_cannot_see_are_frozen_and_their_kill_is_an_error_that_says_so() {
+    let root = tempfile::tempdir().unwrap();
+    for (file, text) in [("freezer.state", "FROZEN\n"), ("cgroup.procs", "")] {
+        fs::create_dir_all(root.path().join("freezer/c1")).unwrap();
+        fs::write(root.path().join("freezer/c1").join(file), text).unwrap();
+    }
+    for path in ["pids", "pids/c1"] {
+        fs::create_dir_all(root.path().join(path)).unwrap();
+        fs::write(root.path().join(path).join("pids.current"), "2\n").unwrap();
+    }
+    let group = PodGroup::new(root.path().to_owned(), Version::V1, PathBuf::new());
+    assert!(group.has_processes().unwrap());
+    assert_eq!(group.state().unwrap(), State::Frozen);
+    assert!(group.kill().unwrap_err().to_string().contains("agent.cgroupV1Kill"));
+}
+
 #[test]
 fn a_kernel_that_cannot_freeze_is_an_error_that_says_so() {
     let root = tempfile::tempdir().unwrap();

@@ -121,6 +121,20 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     assert_eq!((world.pool.slots().len(), charged(&world, "alice")), (0, (0, 0.0)));
 }
 
+/// A job's status counts its suspended procs, also when they go on because their agent is gone: [`World::pass`] compares.
+#[test]
+fn a_jobs_status_follows_when_its_agent_is_gone() {
+    let mut world = desktop();
+    world.submit("polite", "alice", 2, |job| {
+        job.attributes.insert("Polite".to_owned(), "true".to_owned());
+    });
+    world.pass(120);
+    assert_eq!(suspended(&world), 2);
+    world.pool.apply(Event::ReportGone("n1".into()), world.now);
+    world.pass(10);
+    assert_eq!(suspended(&world), 0);
+}
+
 /// A suspended claim that costs nothing counts against no ceiling: another proc may run meanwhile.
 #[test]
 fn what_stands_still_makes_room_below_a_ceiling() {

@@ -55,6 +55,8 @@ pub(super) struct World {
     pub(super) obstacle: fn(&str) -> Option<Obstacle>,
     /// Pods that an agent has suspended.
     pub(super) still: BTreeSet<PodUid>,
+    /// How many procs of each job are suspended, as its status says.
+    shown_suspended: BTreeMap<String, usize>,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
     /// The name of a job: the server answers no call that creates a pod of this job.
@@ -108,6 +110,7 @@ impl World {
             fate: |_| (30, 0),
             obstacle: |_| None,
             still: BTreeSet::new(),
+            shown_suspended: BTreeMap::new(),
             obeys: true,
             hangs: None,
             handler: |_| None,
@@ -317,6 +320,15 @@ impl World {
             self.run_pods();
         }
         self.settle();
+        for (uid, job) in self.pool.jobs() {
+            let shown = self.shown_suspended.get(uid.as_str()).copied().unwrap_or_default();
+            assert_eq!(
+                shown,
+                self.pool.suspended_procs(job),
+                "the status of {} counts suspended procs",
+                job.key.name
+            );
+        }
     }
 
     fn write_statuses(&mut self) -> bool {
@@ -330,6 +342,7 @@ impl World {
             }
             let Document::Job(uid) = document else { continue };
             let Some(job) = self.pool.jobs().get(&uid) else { continue };
+            self.shown_suspended.insert(uid.to_string(), self.pool.suspended_procs(job));
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
             let unrecorded = facts.transformed.as_ref() != Some(&job.transformed)
