@@ -24,75 +24,30 @@ fn hint(text: &str) -> String {
     }
 }
 
-/// A quantity in thousandths, rounded up as in Kubernetes. A quantity beyond 64 bits becomes the largest number of 64
-/// bits.
+/// A quantity in thousandths, rounded up as in Kubernetes. A quantity beyond 64 bits becomes the largest or the smallest number
+/// of 64 bits.
 ///
 /// # Errors
 /// When the text is not a quantity.
 pub fn millis(quantity: &Quantity) -> Result<i64, BadQuantity> {
-    scaled(&quantity.0, 1000).ok_or_else(|| BadQuantity(quantity.0.clone()))
+    Ok(saturated(read(quantity)?.milli()))
 }
 
 /// A quantity in units of `unit` bytes, rounded up.
 ///
 /// # Errors
-/// When the text is no quantity.
+/// When the text is not a quantity.
 pub fn ceil_units(quantity: &Quantity, unit: i64) -> Result<i64, BadQuantity> {
-    let bytes = scaled(&quantity.0, 1).ok_or_else(|| BadQuantity(quantity.0.clone()))?;
+    let bytes = saturated(read(quantity)?.units());
     Ok(bytes.div_euclid(unit).saturating_add(i64::from(bytes.rem_euclid(unit) != 0)))
 }
 
-fn scaled(text: &str, by: i128) -> Option<i64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
-    let (number, suffix) = text.split_at_checked(split)?;
-    let (numerator, denominator) = suffix_factor(suffix)?;
-    let (negative, digits) = match number.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, number.strip_prefix('+').unwrap_or(number)),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    // Digits behind the eighteenth decimal place are dropped: no quantity needs them.
-    let fraction = fraction.get(..fraction.len().min(18))?;
-    let mut value: i128 = 0;
-    for digit in whole.chars().chain(fraction.chars()) {
-        value = value.saturating_mul(10).saturating_add(i128::from(digit.to_digit(10)?));
-    }
-    let scale = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?.saturating_mul(denominator);
-    let value = value.saturating_mul(numerator).saturating_mul(by);
-    let rounded = value.div_euclid(scale).saturating_add(i128::from(value.rem_euclid(scale) != 0));
-    let signed = if negative { -rounded } else { rounded };
-    Some(i64::try_from(signed).unwrap_or(if negative { i64::MIN } else { i64::MAX }))
+fn read(quantity: &Quantity) -> Result<kube_schema::Quantity, BadQuantity> {
+    quantity.0.trim().parse().map_err(|_| BadQuantity(quantity.0.clone()))
 }
 
-/// A suffix as a fraction.
-fn suffix_factor(suffix: &str) -> Option<(i128, i128)> {
-    Some(match suffix {
-        "" => (1, 1),
-        "n" => (1, 1_000_000_000),
-        "u" => (1, 1_000_000),
-        "m" => (1, 1_000),
-        "k" => (1_000, 1),
-        "M" => (1_000_000, 1),
-        "G" => (1_000_000_000, 1),
-        "T" => (1_000_000_000_000, 1),
-        "P" => (1_000_000_000_000_000, 1),
-        "E" => (1_000_000_000_000_000_000, 1),
-        "Ki" => (1 << 10, 1),
-        "Mi" => (1 << 20, 1),
-        "Gi" => (1 << 30, 1),
-        "Ti" => (1 << 40, 1),
-        "Pi" => (1 << 50, 1),
-        "Ei" => (1 << 60, 1),
-        exponent => {
-            let power: i32 = exponent.strip_prefix(['e', 'E'])?.parse().ok()?;
-            let factor = 10_i128.checked_pow(power.unsigned_abs().min(24))?;
-            if power < 0 { (1, factor) } else { (factor, 1) }
-        }
-    })
+fn saturated(amount: i128) -> i64 {
+    i64::try_from(amount).unwrap_or(if amount < 0 { i64::MIN } else { i64::MAX })
 }
 
 #[cfg(test)]
