@@ -67,7 +67,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         warnings: Vec::new(),
         removing: false,
         finalizer: true,
-        cluster: Some(1),
+        cluster_id: Some(1),
         succeeded: Ranges::default(),
         failed: Ranges::default(),
         first_start: None,
@@ -90,7 +90,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
             weight: 1.0,
             limits: model::pool::limits::Wants::default(),
             since: now,
-            last: Assignment { job: key.clone(), cluster: 1, proc },
+            last: Assignment { job: key.clone(), cluster_id: 1, proc },
         };
         let pod = PodRef {
             namespace: "default".into(),

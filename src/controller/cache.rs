@@ -153,7 +153,7 @@ impl Cache {
 
     /// Forgets an object to which a write is under way. The answer to that write will be ignored: it shows an object that
     /// is gone.
-    pub fn bury(&mut self, key: ObjectKey, uid: String) {
+    pub fn forget_deleted(&mut self, key: ObjectKey, uid: String) {
         self.forget(&key, &uid);
         self.gone.insert(key, uid);
     }
@@ -194,7 +194,7 @@ mod tests {
         let key = Kind { name: "Slot", plural: "slots" }.object("s");
         let mut cache = Cache::default();
         cache.see(key.clone(), known("1", "5"));
-        cache.bury(key.clone(), "1".into());
+        cache.forget_deleted(key.clone(), "1".into());
         cache.see(key.clone(), known("1", "6"));
         assert!(cache.get(&key).is_none());
         cache.see(key.clone(), known("2", "7"));

@@ -139,7 +139,7 @@ impl Engine {
     fn object(&mut self, sighting: Sighting) {
         match sighting.trace {
             Some(Trace::There(key, known)) => self.cache.see(key, known),
-            Some(Trace::Gone(key, uid)) if self.writer.is_busy(&key) => self.cache.bury(key, uid),
+            Some(Trace::Gone(key, uid)) if self.writer.is_busy(&key) => self.cache.forget_deleted(key, uid),
             Some(Trace::Gone(key, uid)) => self.cache.forget(&key, &uid),
             None => {}
         }

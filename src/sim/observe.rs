@@ -165,7 +165,7 @@ impl Measures {
         for machine in pool.machines().values() {
             let all = cores(&machine.facts.allocatable);
             add(1, all.min(cores(&machine.foreign)));
-            for slot in machine.standing.values().filter(|slot| !slot.claimed) {
+            for slot in machine.machine_slots.values().filter(|slot| !slot.claimed) {
                 add(column_of(slot.state()), amount(machine.available_in(slot).cpus));
             }
         }

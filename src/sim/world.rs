@@ -237,7 +237,7 @@ impl<'s> World<'s> {
         (job.status_due, job.status_written) = (false, Some(now));
         job.facts.succeeded.clone_from(&queued.succeeded);
         job.facts.failed.clone_from(&queued.failed);
-        job.facts.cluster = Some(queued.cluster);
+        job.facts.cluster_id = Some(queued.cluster_id);
         job.facts.transformed = Some(Arc::clone(&queued.transformed));
         job.facts.owner = RecordedOwner::of(queued.owner.as_ref());
         // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.
@@ -278,7 +278,7 @@ impl<'s> World<'s> {
             warnings: Vec::new(),
             removing: false,
             finalizer: false,
-            cluster: None,
+            cluster_id: None,
             succeeded: Ranges::default(),
             failed: Ranges::default(),
             first_start: None,

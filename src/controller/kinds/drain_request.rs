@@ -170,7 +170,7 @@ mod tests {
                 since: now,
                 last: model::pool::Assignment {
                     job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-                    cluster: 1,
+                    cluster_id: 1,
                     proc: id,
                 },
             };

@@ -7,7 +7,7 @@ use kube::api::ObjectMeta;
 use super::conditions::condition;
 use super::document::count;
 use super::node_report::agent_ready;
-use super::slot::{activity, offered, shown, standing, state};
+use super::slot::{activity, machine_slot, offered, shown, state};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::label_value;
@@ -48,7 +48,7 @@ impl Shown for PartitionableSlot {
     }
 
     fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
-        match standing(pool, name, SlotKind::Partitionable) {
+        match machine_slot(pool, name, SlotKind::Partitionable) {
             Some((machine, slot)) => rendered(machine, slot, old, now),
             None => Rendered::Absent,
         }

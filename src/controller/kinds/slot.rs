@@ -118,7 +118,7 @@ fn claim(claim: &api::SlotClaim) -> Option<Claim> {
                 namespace: claim.job.namespace.as_str().into(),
                 name: claim.job.name.as_str().into(),
             },
-            cluster: claim.job_id.split_once('.').and_then(|(cluster, _)| cluster.parse().ok())?,
+            cluster_id: claim.job_id.split_once('.').and_then(|(cluster_id, _)| cluster_id.parse().ok())?,
             proc: u32::try_from(claim.proc).ok()?,
         },
     })
@@ -210,7 +210,7 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
     if name.dynamic.is_some() {
         return Rendered::Nothing;
     }
-    let Some((machine, slot)) = standing(pool, name, SlotKind::Static) else { return Rendered::Absent };
+    let Some((machine, slot)) = machine_slot(pool, name, SlotKind::Static) else { return Rendered::Absent };
     let status = SlotStatus {
         observed_generation: Some(1),
         state: Some(state(slot.state())),
@@ -269,14 +269,14 @@ fn end_unknown(pool: &Pool, slot: &Slot, now: Time) -> Option<Says<'static>> {
     Some(Says { type_: types::END_CONFIRMED, status: Some(false), reason: "NodeSilent", message })
 }
 
-/// A standing slot of a machine that is there.
-pub(super) fn standing<'a>(
+/// A machine slot, if its machine is there.
+pub(super) fn machine_slot<'a>(
     pool: &'a Pool,
     name: &SlotName,
     kind: SlotKind,
 ) -> Option<(&'a Machine, &'a MachineSlot)> {
     let machine = pool.machines().get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
-    Some((machine, machine.standing.get(&name.slot).filter(|slot| slot.kind == kind)?))
+    Some((machine, machine.machine_slots.get(&name.slot).filter(|slot| slot.kind == kind)?))
 }
 
 pub(super) fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condition {
@@ -343,7 +343,7 @@ mod tests {
                 since: Time::from_secs(0),
                 last: model::pool::Assignment {
                     job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-                    cluster: 12,
+                    cluster_id: 12,
                     proc: 3,
                 },
             };

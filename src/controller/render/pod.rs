@@ -347,7 +347,7 @@ mod tests {
             weight: 2.0,
             limits: model::pool::limits::Wants::default(),
             since: Time::from_secs(0),
-            last: model::pool::Assignment { job: job.clone(), cluster: 12, proc: 3 },
+            last: model::pool::Assignment { job: job.clone(), cluster_id: 12, proc: 3 },
         };
         PodPlan {
             lease: Duration::from_mins(40),

@@ -203,7 +203,7 @@ mod tests {
             since: Time::from_secs(0),
             last: model::pool::Assignment {
                 job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-                cluster: 1,
+                cluster_id: 1,
                 proc: 0,
             },
         };

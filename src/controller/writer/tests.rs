@@ -130,7 +130,7 @@ fn plan() -> PodPlan {
         weight: 1.0,
         limits: Wants::default(),
         since: Time::from_secs(0),
-        last: model::pool::Assignment { job: job.clone(), cluster: 12, proc: 3 },
+        last: model::pool::Assignment { job: job.clone(), cluster_id: 12, proc: 3 },
     };
     PodPlan {
         lease: Duration::from_mins(40),

@@ -55,7 +55,7 @@ pub(super) fn claim(
 
 /// Whether a claim may wait for room on a machine.
 fn may_gather(machine: &Machine, parent: &SlotName) -> bool {
-    let stands = machine.standing.get(&parent.slot);
+    let stands = machine.machine_slots.get(&parent.slot);
     machine.offer == Offer::Offered
         && machine.draining.is_none()
         && stands.is_some_and(|slot| matches!(slot.state(), State::Unclaimed(_) | State::Backfill(_)))
@@ -86,10 +86,10 @@ fn room<'p>(
     let weighted = pool.uses_slot_weights(negotiator);
     let carved = |slots: &[(&Slot, f64)]| {
         let without = without(machine, slots);
-        let standing = without.standing.get(&parent.slot)?;
+        let machine_slot = without.machine_slots.get(&parent.slot)?;
         let own = without.slot_config(&config, parent.slot);
-        let ad = unclaimed_slot_ad(&without, standing, &config);
-        match carve(&without, standing, own, &ad, &spec.request, &spec.ad, env) {
+        let ad = unclaimed_slot_ad(&without, machine_slot, &config);
+        match carve(&without, machine_slot, own, &ad, &spec.request, &spec.ad, env) {
             Carving::Slot(resources) => {
                 let weight = if weighted { slot_weight(&ad, &resources, own, env) } else { 1.0 };
                 Some((weight, resources, ad))
@@ -114,9 +114,9 @@ fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
     let mut machine = machine.clone();
     for (slot, _) in slots {
         machine.carved.subtract(slot.resources());
-        if let Some(standing) = machine.standing.get_mut(&slot.name().slot) {
-            standing.carved.subtract(slot.resources());
-            standing.dynamic.retain(|id| Some(*id) != slot.name().dynamic);
+        if let Some(machine_slot) = machine.machine_slots.get_mut(&slot.name().slot) {
+            machine_slot.carved.subtract(slot.resources());
+            machine_slot.dynamic.retain(|id| Some(*id) != slot.name().dynamic);
         }
     }
     machine

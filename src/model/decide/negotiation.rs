@@ -80,7 +80,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
         cycle.slots.push(Candidate {
             carving: Some(Arc::new(own.requests.clone())),
             overdrawn: host
-                .standing
+                .machine_slots
                 .get(&slot.slot)
                 .map(|share| by_name(&host.overdrawn_in(share)))
                 .unwrap_or_default(),
@@ -178,7 +178,7 @@ fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<Startd
     let slots = pool
         .machines()
         .values()
-        .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
+        .flat_map(|machine| machine.machine_slots.values().map(move |slot| (machine, slot)));
     let left = slots
         .filter(|(_, slot)| matches!(slot.state(), State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
         .filter_map(|(machine, slot)| {
@@ -295,14 +295,14 @@ fn rest_refused(
 }
 
 fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
-    if let Some(key) = pool.jobs().get(job).map(|cluster| cluster.key.clone()) {
+    if let Some(key) = pool.jobs().get(job).map(|job| job.key.clone()) {
         let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
         pool.tell(&key, "Matched", "Negotiate", note);
     }
 }
 
 fn tell_gathering(pool: &mut Pool, job: &JobUid, parent: &SlotName, slots: &[SlotName]) {
-    if let Some(key) = pool.jobs().get(job).map(|cluster| cluster.key.clone()) {
+    if let Some(key) = pool.jobs().get(job).map(|job| job.key.clone()) {
         let slots: Vec<String> = slots.iter().map(ToString::to_string).collect();
         let slots = slots.join(", ");
         let note = format!(
@@ -357,11 +357,11 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
 fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
     let env = Env::at(negotiation.cycle.now);
     let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-    for cluster in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs().get(job)) {
-        let spec = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty());
+    for job in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs().get(job)) {
+        let spec = job.spec.as_ref().filter(|_| !job.idle.is_empty());
         let wants = spec.and_then(|spec| Wants::on_any_slot(&spec.ad, &env)).unwrap_or_default();
         if let Some(limit) = pool.holdings().book().blocked(&wants) {
-            *barred.entry(limit.into()).or_default() += cluster.idle.len();
+            *barred.entry(limit.into()).or_default() += job.idle.len();
         }
     }
     pool.set_barred(barred);

@@ -36,7 +36,7 @@ fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
     }
     let env = Env::at(now.secs());
     let (mut sharing, mut owners) = (Sharing::default(), BTreeMap::new());
-    for slot in standing(pool) {
+    for slot in machine_slots(pool) {
         let Some(host) = pool.machines().get(&slot.machine) else { continue };
         let config = pool.startd(host);
         let ad = pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &config));
@@ -59,9 +59,11 @@ fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
 }
 
 /// The partitionable and static slots of machines that offer their resources.
-fn standing(pool: &Pool) -> Vec<SlotName> {
+fn machine_slots(pool: &Pool) -> Vec<SlotName> {
     let offered = pool.machines().values().filter(|machine| machine.offer == Offer::Offered);
-    offered.flat_map(|machine| machine.standing.values().map(|slot| slot.name(&machine.facts.name))).collect()
+    offered
+        .flat_map(|machine| machine.machine_slots.values().map(|slot| slot.name(&machine.facts.name)))
+        .collect()
 }
 
 /// The negotiators whose `NEGOTIATOR_SLOT_CONSTRAINT` is true for a slot's ad, in the order of their names. The first
@@ -126,7 +128,7 @@ pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
         .machines()
         .values()
         .filter(|machine| machine.offer == Offer::Offered)
-        .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)))
+        .flat_map(|machine| machine.machine_slots.values().map(move |slot| (machine, slot)))
         .filter(|(machine, slot)| {
             !slot.claimed
                 && (pool.sharing().owners.is_none()

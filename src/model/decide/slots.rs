@@ -56,45 +56,45 @@ fn with_view<T>(
     let slot = pool.slots().get(name)?;
     let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
-    let cluster = pool.jobs().get(&slot.claim().last.job.uid);
-    let job = cluster.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
+    let job = pool.jobs().get(&slot.claim().last.job.uid);
+    let ad = job.and_then(|job| job.spec.as_ref()).map(|spec| &spec.ad);
     let next = slot.preemptor().and_then(|next| pool.jobs().get(&next.claim.last.job.uid));
-    let next_job = next.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
+    let next_ad = next.and_then(|job| job.spec.as_ref()).map(|spec| &spec.ad);
     let proc = slot.claim().last.proc;
     let stands_still = slot.active().is_some_and(|running| machine.suspends(&running.pod.uid));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let silent = pool.heartbeats().silent_since(&name.machine, now);
     let carried = slot.running().and_then(|running| running.lease);
-    let lease = || carried.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
+    let lease = || carried.unwrap_or_else(|| startd::claim_lease(policy, ad, &Env::at(now.secs())));
     let view = View {
         offered: machine.offer == Offer::Offered,
         off: startd::off(pool, machine, now),
-        wanted: cluster.is_some_and(|cluster| {
-            cluster.active.get(&proc) == Some(slot.name())
-                && schedd::may_start(pool, cluster)
-                && still_counted(cluster, proc)
+        wanted: job.is_some_and(|job| {
+            job.active.get(&proc) == Some(slot.name())
+                && schedd::may_start(pool, job)
+                && still_counted(job, proc)
         }) && is_within_caps(pool, slot, now)
             && (!slot.is_assigned() || !pool.has_stray_pod(&slot.claim().id)),
-        settled: cluster.is_none_or(|cluster| cluster.is_settled(proc)),
+        settled: job.is_none_or(|job| job.is_settled(proc)),
         agent: machine.agent,
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
         fence: fence(pool, slot, now),
-        earlier_pod: cluster.is_some_and(|cluster| cluster.earlier_pods.contains_key(&proc)),
-        starts_by: starts_by(slot, cluster),
+        earlier_pod: job.is_some_and(|job| job.earlier_pods.contains_key(&proc)),
+        starts_by: starts_by(slot, job),
         backfill: backfill_stage(pool, machine, slot),
         draining: pace(machine, slot),
         common: machine
             .draining
             .as_ref()
             .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
-        next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty())
+        next_wanted: next.is_some_and(|job| schedd::may_start(pool, job) && !job.idle.is_empty())
             && super::preemption::may_go_on(pool, slot, now),
         policy,
-        answers: &Asker::new(machine, &config, slot, job, next_job, now),
+        answers: &Asker::new(machine, &config, slot, ad, next_ad, now),
         now,
     };
-    Some(look(slot, &view, job))
+    Some(look(slot, &view, ad))
 }
 
 /// When a pod that cannot start is given up. That is at once if other procs of its job are held for the same reason, or
@@ -116,8 +116,10 @@ fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
 /// How far the backfill work has come that holds what a claim without a pod is to have.
 fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage {
     let waits = matches!(slot.state(), State::Backfill(_)) || slot.is_assigned();
-    let standing = machine.standing.get(&slot.name().slot).filter(|_| waits);
-    if standing.is_none_or(|standing| !pool.backfill().holds(machine, standing, &Resources::default())) {
+    let machine_slot = machine.machine_slots.get(&slot.name().slot).filter(|_| waits);
+    if machine_slot
+        .is_none_or(|machine_slot| !pool.backfill().holds(machine, machine_slot, &Resources::default()))
+    {
         return BackfillStage::None;
     }
     match pool.backfill().stage(&SlotName { dynamic: None, ..slot.name().clone() }) {
@@ -314,7 +316,7 @@ fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
 
 /// Takes the tracking finalizer off a pod, and notes that until the pod is seen without it.
 pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
-    pool.untracking(pod.clone(), delete);
+    pool.untrack(pod.clone(), delete);
     effects.push(Effect::UntrackPod { pod, delete });
 }
 

@@ -21,8 +21,8 @@ impl Pool {
     pub(super) fn job(&mut self, facts: JobFacts, now: Time) {
         let uid = facts.key.uid.clone();
         if !self.jobs.contains_key(&uid) {
-            let cluster = self.new_cluster(&facts);
-            self.jobs.insert(uid.clone(), cluster);
+            let job = self.new_cluster(&facts);
+            self.jobs.insert(uid.clone(), job);
             self.changed(Change::NewJob(&uid));
         }
         self.unqueue(&uid);
@@ -35,7 +35,7 @@ impl Pool {
     fn new_cluster(&mut self, facts: &JobFacts) -> Job {
         // Until the start is complete, a new number could turn out to be another job's.
         let next = if self.synced { self.last_cluster + 1 } else { 0 };
-        let number = facts.cluster.unwrap_or(next);
+        let number = facts.cluster_id.unwrap_or(next);
         self.last_cluster = self.last_cluster.max(number);
         // An operator that has seen the job before wrote down whose the job is.
         let owner = match &facts.owner {
@@ -45,7 +45,7 @@ impl Pool {
         Job {
             owner,
             key: facts.key.clone(),
-            cluster: number,
+            cluster_id: number,
             defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
             transformed: Arc::default(),
             refused_spec: None,
@@ -85,14 +85,14 @@ impl Pool {
 
     /// Gives numbers to the jobs that were submitted while no operator ran, older jobs first.
     pub(super) fn number_jobs(&mut self, now: Time) {
-        let mut new: Vec<_> = self.jobs.values().filter(|job| job.cluster == 0).collect();
+        let mut new: Vec<_> = self.jobs.values().filter(|job| job.cluster_id == 0).collect();
         new.sort_by_key(|job| (job.submitted, job.key.clone()));
         let uids: Vec<JobUid> = new.into_iter().map(|job| job.key.uid.clone()).collect();
         for uid in uids {
             self.unqueue(&uid);
             self.last_cluster += 1;
             if let Some(job) = self.jobs.get_mut(&uid) {
-                job.cluster = self.last_cluster;
+                job.cluster_id = self.last_cluster;
                 if let Some(spec) = &mut job.spec {
                     Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster);
                 }
@@ -328,7 +328,7 @@ fn remove(job: &mut Job) {
 /// are no longer wanted and have not started are dropped. If the job was just found, its held procs stay held.
 fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
-    Arc::make_mut(&mut spec).ad.set("ClusterId", job.cluster);
+    Arc::make_mut(&mut spec).ad.set("ClusterId", job.cluster_id);
     if !new {
         job.on_hold.clear();
     }

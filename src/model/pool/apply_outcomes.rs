@@ -83,8 +83,8 @@ impl Pool {
     pub(super) fn retry(&mut self, retry: Retry) {
         match retry {
             Retry::Pod(uid, slot) => {
-                if let Some(release) = self.released.get_mut(&uid) {
-                    release.again = true;
+                if let Some(untracking) = self.untracking.get_mut(&uid) {
+                    untracking.again = true;
                 }
                 if let Some(orphan) = self.orphans.get_mut(&uid) {
                     orphan.deleting = false;

@@ -20,8 +20,8 @@ impl Pool {
         let uid = facts.pod.uid.clone();
         self.unseen.seen(&uid);
         // If the pod was to be deleted as well, the note stays until it is gone.
-        if !facts.tracked && self.released.get(&uid).is_some_and(|release| !release.delete) {
-            self.released.remove(&uid);
+        if !facts.tracked && self.untracking.get(&uid).is_some_and(|untracking| !untracking.delete) {
+            self.untracking.remove(&uid);
         }
         self.give_to_whose_pod_it_is(&facts);
         self.adopt_remains(&facts, now);
@@ -107,8 +107,8 @@ impl Pool {
     }
 
     fn keep_remains(&mut self, name: &SlotName, job: &JobUid) {
-        if let Some(cluster) = self.jobs.get_mut(job) {
-            cluster.remains.insert(name.clone());
+        if let Some(job) = self.jobs.get_mut(job) {
+            job.remains.insert(name.clone());
         }
     }
 
@@ -116,18 +116,18 @@ impl Pool {
     pub fn let_remains_go(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.pod_is_over();
-        let job = slot.claim().last.job.uid.clone();
-        let Some(cluster) = self.jobs.get_mut(&job) else { return };
-        cluster.remains.remove(name);
-        if cluster.removing {
-            self.changed(Change::Job(&job));
+        let uid = slot.claim().last.job.uid.clone();
+        let Some(job) = self.jobs.get_mut(&uid) else { return };
+        job.remains.remove(name);
+        if job.removing {
+            self.changed(Change::Job(&uid));
         }
     }
 
     /// Whether containers may still run of pods of the job's ended procs.
     pub fn has_remains(&self, job: &JobUid) -> bool {
         let left = |slot: &Slot| slot.claim().last.job.uid == *job && slot.has_ended();
-        let slots = self.jobs.get(job).into_iter().flat_map(|cluster| &cluster.remains);
+        let slots = self.jobs.get(job).into_iter().flat_map(|job| &job.remains);
         slots.filter_map(|name| self.slots.get(name)).any(left)
     }
 
@@ -140,7 +140,7 @@ impl Pool {
             Activation::Vacant => false,
             // A pod whose finalizer was taken off blocks the name of the proc's next pod until the pod is gone.
             Activation::Assigned | Activation::Requested { .. } => {
-                !self.released.contains_key(&facts.pod.uid)
+                !self.untracking.contains_key(&facts.pod.uid)
             }
             Activation::Active(running) | Activation::Ended(running, _) => running.pod.uid == facts.pod.uid,
         };
@@ -169,7 +169,7 @@ impl Pool {
             (Some(machine), false) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
             _ => self.drop_outside(&uid),
         }
-        if self.released.contains_key(&uid) {
+        if self.untracking.contains_key(&uid) {
             self.orphans.remove(&uid);
         } else {
             self.orphans.insert(uid, facts);
@@ -178,15 +178,15 @@ impl Pool {
 
     fn pod_lives(&mut self, name: &SlotName, facts: PodFacts, now: Time) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        let job = facts.job.clone();
+        let uid = facts.job.clone();
         match slot.pod_lives(facts, now) {
             Seen::Nothing => {}
             Seen::Pod => self.changed(Change::Slot(name)),
             Seen::Started => {
                 self.changed(Change::Started(name));
-                if let Some(cluster) = self.jobs.get_mut(&job) {
-                    cluster.first_start.get_or_insert(now);
-                    self.changed(Change::JobStatus(&job));
+                if let Some(job) = self.jobs.get_mut(&uid) {
+                    job.first_start.get_or_insert(now);
+                    self.changed(Change::JobStatus(&uid));
                 }
             }
         }
@@ -230,9 +230,8 @@ impl Pool {
             }
             _ => self.proc_ended(facts, end, now),
         }
-        if let Some(cluster) = self.jobs.get_mut(&facts.job).filter(|cluster| !cluster.is_settled(facts.proc))
-        {
-            cluster.unrecorded.insert(facts.proc, name.clone());
+        if let Some(job) = self.jobs.get_mut(&facts.job).filter(|job| !job.is_settled(facts.proc)) {
+            job.unrecorded.insert(facts.proc, name.clone());
         }
     }
 
@@ -360,19 +359,19 @@ impl Pool {
     }
 
     /// Makes a proc that could not run idle again. It waits before it is tried again.
-    pub(crate) fn send_back(&mut self, job: &JobUid, proc: u32, now: Time) {
-        let Some(cluster) = self.jobs.get_mut(job) else { return };
-        cluster.active.remove(&proc);
-        self.changed(Change::Procs(job));
-        let Some(cluster) = self.jobs.get_mut(job) else { return };
-        let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
-        if cluster.removing || cluster.is_done(proc) || !wanted {
+    pub(crate) fn send_back(&mut self, uid: &JobUid, proc: u32, now: Time) {
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        job.active.remove(&proc);
+        self.changed(Change::Procs(uid));
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        let wanted = job.spec.as_ref().is_some_and(|spec| proc < spec.count);
+        if job.removing || job.is_done(proc) || !wanted {
             return;
         }
-        let times = cluster.cooling.get(&proc).map_or(1, |cooling| cooling.times.saturating_add(1));
+        let times = job.cooling.get(&proc).map_or(1, |cooling| cooling.times.saturating_add(1));
         let until = now + Cooling::wait(times);
-        cluster.cooling.insert(proc, Cooling { times, until });
-        cluster.idle.insert(proc);
+        job.cooling.insert(proc, Cooling { times, until });
+        job.idle.insert(proc);
         self.wake_at(until);
     }
 
@@ -382,7 +381,7 @@ impl Pool {
         self.unseen.seen(uid);
         self.orphans.remove(uid);
         self.orphans_granted.remove(uid);
-        self.released.remove(uid);
+        self.untracking.remove(uid);
         self.drop_outside(uid);
         // The pod went and no end was seen: somebody took the finalizer off. The run is over, and its work is lost.
         if let Some(name) = slot {
@@ -408,8 +407,8 @@ impl Pool {
             slot.pod_is_created(&pod);
             let job = slot.claim().last.job.uid.clone();
             self.changed(Change::Slot(name));
-            if let Some(cluster) = self.jobs.get_mut(&job) {
-                cluster.resting = None;
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.resting = None;
             }
         }
     }
@@ -419,8 +418,8 @@ impl Pool {
         let Some(Assignment { job, proc, .. }) = slot.pod_is_refused() else { return };
         self.changed(Change::Slot(name));
         self.send_back(&job.uid, proc, now);
-        if let Some(cluster) = self.jobs.get_mut(&job.uid) {
-            let until = cluster.rest(now);
+        if let Some(job) = self.jobs.get_mut(&job.uid) {
+            let until = job.rest(now);
             self.wake_at(until);
         }
         self.warn(

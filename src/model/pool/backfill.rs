@@ -108,7 +108,7 @@ impl Work {
     /// What the pod holds of its machine while the pod lives. If the pod's requests are unknown, it may hold as much as its
     /// slot has, or as much as the machine has if the pod names no slot of the machine.
     pub fn holds<'a>(&'a self, machine: &Machine) -> Cow<'a, Capacity> {
-        let slot = || self.facts.slot.and_then(|id| machine.standing.get(&id));
+        let slot = || self.facts.slot.and_then(|id| machine.machine_slots.get(&id));
         match &self.facts.requests {
             Some(requests) => Cow::Borrowed(requests),
             None => Cow::Owned(Capacity::of(slot().map_or(&machine.total, |slot| &slot.total))),

@@ -21,14 +21,14 @@ impl Pool {
             return false;
         }
         let Some(machine) = self.machines.get_mut(&name.machine) else { return false };
-        let Some(standing) = machine.standing.get_mut(&name.slot) else { return false };
+        let Some(machine_slot) = machine.machine_slots.get_mut(&name.slot) else { return false };
         if let Some(dynamic) = name.dynamic {
-            standing.dynamic.insert(dynamic);
+            machine_slot.dynamic.insert(dynamic);
         } else {
-            standing.claimed = true;
-            standing.total.clone_from(slot.resources());
+            machine_slot.claimed = true;
+            machine_slot.total.clone_from(slot.resources());
         }
-        standing.carved.add(slot.resources());
+        machine_slot.carved.add(slot.resources());
         machine.carved.add(slot.resources());
         machine.count_unclaimed(now);
         // Until the start is complete the accounts are not known; the event Synced then reconciles them with the
@@ -61,13 +61,13 @@ impl Pool {
         self.count_limits(name);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.carved.subtract(slot.resources());
-            if let Some(standing) = machine.standing.get_mut(&name.slot) {
-                standing.carved.subtract(slot.resources());
+            if let Some(machine_slot) = machine.machine_slots.get_mut(&name.slot) {
+                machine_slot.carved.subtract(slot.resources());
                 match name.dynamic {
                     Some(dynamic) => {
-                        standing.dynamic.remove(&dynamic);
+                        machine_slot.dynamic.remove(&dynamic);
                     }
-                    None => standing.let_go(&slot, now),
+                    None => machine_slot.let_go(&slot, now),
                 }
             }
             machine.count_unclaimed(now);
@@ -85,18 +85,18 @@ impl Pool {
 
     /// Assigns an idle proc to a claim; `limits` is what the proc takes of concurrency limits. False if the claim or
     /// the job does not exist.
-    pub fn assign(&mut self, name: &SlotName, job: &JobUid, proc: u32, limits: Wants) -> bool {
-        let (Some(slot), Some(cluster)) = (self.slots.get_mut(name), self.jobs.get_mut(job)) else {
+    pub fn assign(&mut self, name: &SlotName, uid: &JobUid, proc: u32, limits: Wants) -> bool {
+        let (Some(slot), Some(job)) = (self.slots.get_mut(name), self.jobs.get_mut(uid)) else {
             return false;
         };
-        cluster.idle.remove(proc);
-        cluster.active.insert(proc, name.clone());
-        slot.assign(Assignment { job: cluster.key.clone(), cluster: cluster.cluster, proc });
+        job.idle.remove(proc);
+        job.active.insert(proc, name.clone());
+        slot.assign(Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc });
         let submitter = slot.claim().submitter.clone();
-        let awaited: Vec<SlotName> = cluster.awaited().cloned().collect();
+        let awaited: Vec<SlotName> = job.awaited().cloned().collect();
         self.slots_changed(&awaited);
         self.take_limits(name, limits);
-        self.changed(Change::Assigned(name, job, &submitter));
+        self.changed(Change::Assigned(name, uid, &submitter));
         true
     }
 
@@ -104,14 +104,14 @@ impl Pool {
     pub fn withdraw(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         let Some(Assignment { job, proc, .. }) = slot.withdraw() else { return };
-        let job = job.uid;
-        let Some(cluster) = self.jobs.get_mut(&job) else { return };
-        cluster.active.remove(&proc);
-        let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
-        if wanted && !cluster.removing && !cluster.is_done(proc) {
-            cluster.idle.insert(proc);
+        let uid = job.uid;
+        let Some(job) = self.jobs.get_mut(&uid) else { return };
+        job.active.remove(&proc);
+        let wanted = job.spec.as_ref().is_some_and(|spec| proc < spec.count);
+        if wanted && !job.removing && !job.is_done(proc) {
+            job.idle.insert(proc);
         }
-        self.changed(Change::Withdrawn(&job));
+        self.changed(Change::Withdrawn(&uid));
     }
 
     /// Lets the claim `next` wait for a slot. If another claim waited for the slot, it waits no longer.

@@ -137,7 +137,7 @@ impl Pool {
         name: &SlotName,
         edit: impl FnOnce(&mut MachineSlot) -> T,
     ) -> Option<T> {
-        let slot = self.machines.get_mut(&name.machine)?.standing.get_mut(&name.slot)?;
+        let slot = self.machines.get_mut(&name.machine)?.machine_slots.get_mut(&name.slot)?;
         let before = (slot.state(), slot.latched.clone());
         let result = edit(slot);
         let (state, latched, document) =

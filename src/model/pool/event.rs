@@ -354,7 +354,7 @@ pub struct JobFacts {
     /// Whether the operator's finalizer is on the job.
     pub finalizer: bool,
     /// `status.clusterId`.
-    pub cluster: Option<i64>,
+    pub cluster_id: Option<i64>,
     /// `status.completedProcs`.
     pub succeeded: Ranges,
     /// `status.failedProcs`.

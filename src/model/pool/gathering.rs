@@ -71,7 +71,7 @@ impl Pool {
         let Some(gathering) = self.gatherings.get_mut(id) else { return };
         gathering.slots.remove(name);
         let (parent, job) = (gathering.parent.clone(), gathering.claim.last.job.uid.clone());
-        if let Some(slots) = self.jobs.get_mut(&job).and_then(|cluster| cluster.waits_for.get_mut(id)) {
+        if let Some(slots) = self.jobs.get_mut(&job).and_then(|job| job.waits_for.get_mut(id)) {
             slots.remove(name);
         }
         self.changed(Change::Gathering(id));
@@ -88,7 +88,7 @@ impl Pool {
     pub fn has_room(&self, gathering: &Gathering) -> bool {
         let parent = &gathering.parent;
         let Some(machine) = self.machines.get(&parent.machine) else { return false };
-        let Some(standing) = machine.standing.get(&parent.slot) else { return false };
+        let Some(machine_slot) = machine.machine_slots.get(&parent.slot) else { return false };
         let others = self.gatherings.values().filter(|other| other.claim.id != gathering.claim.id);
         let fits = |total: &Resources, carved: &Resources, others: &mut dyn Iterator<Item = &Gathering>| {
             let mut left = total.clone();
@@ -103,7 +103,8 @@ impl Pool {
         };
         let mut here = others.clone().filter(|other| other.parent == *parent);
         let mut all = others.filter(|other| other.parent.machine == parent.machine);
-        fits(&standing.total, &standing.carved, &mut here) && fits(&machine.total, &machine.carved, &mut all)
+        fits(&machine_slot.total, &machine_slot.carved, &mut here)
+            && fits(&machine.total, &machine.carved, &mut all)
     }
 
     /// The part of what a claim is to have that does not come from slots that are still there.
@@ -133,9 +134,10 @@ impl Pool {
         for gathering in self.gathered_at(parent) {
             kept.add(&self.own_part(gathering));
         }
-        let standing = self.machines.get_mut(&parent.machine).and_then(|m| m.standing.get_mut(&parent.slot));
-        if let Some(standing) = standing {
-            standing.kept = (kept != Resources::default()).then(|| Box::new(kept));
+        let machine_slot =
+            self.machines.get_mut(&parent.machine).and_then(|m| m.machine_slots.get_mut(&parent.slot));
+        if let Some(machine_slot) = machine_slot {
+            machine_slot.kept = (kept != Resources::default()).then(|| Box::new(kept));
             self.changed(Change::Kept(parent));
         }
         self.count_limits(parent);

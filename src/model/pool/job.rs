@@ -257,7 +257,7 @@ pub enum Matchable {
 pub struct QueueKey {
     priorities: Reverse<[i32; 5]>,
     submitted: Time,
-    cluster: i64,
+    cluster_id: i64,
     job: JobKey,
 }
 
@@ -322,7 +322,7 @@ pub struct Job {
     /// The HTCJob object.
     pub key: JobKey,
     /// `ClusterId`.
-    pub cluster: i64,
+    pub cluster_id: i64,
     /// `QDate`.
     pub submitted: Time,
     /// The `metadata.generation` that `spec` was read from.
@@ -404,7 +404,7 @@ impl Job {
         QueueKey {
             priorities: Reverse(self.spec.as_ref().map_or(JobSpec::PLAIN, |spec| spec.priorities)),
             submitted: self.submitted,
-            cluster: self.cluster,
+            cluster_id: self.cluster_id,
             job: self.key.clone(),
         }
     }

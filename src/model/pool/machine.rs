@@ -278,7 +278,7 @@ pub struct Machine {
     /// What the claims on all slots of the machine hold.
     pub carved: Resources,
     /// The machine slots, by `SlotID`.
-    pub standing: BTreeMap<u32, MachineSlot>,
+    pub machine_slots: BTreeMap<u32, MachineSlot>,
     /// The part of the ad that all slots of the machine share.
     pub(super) ad: Option<MadeMachineAd>,
 }
@@ -324,7 +324,7 @@ impl Machine {
             looked_at: None,
             total: Resources::default(),
             carved: Resources::default(),
-            standing: BTreeMap::new(),
+            machine_slots: BTreeMap::new(),
             ad: None,
         };
         machine.recount();
@@ -391,16 +391,16 @@ impl Machine {
     pub fn lay_out(&mut self, shares: Vec<Share>, now: Time) -> Relaid {
         // As long as only claims of some slots are known (after a change of leader), the machine's other slots are
         // missing here.
-        let adopted = self.standing.values().any(|slot| slot.slot_type.is_none());
+        let adopted = self.machine_slots.values().any(|slot| slot.slot_type.is_none());
         let of = |(slot, share): (&MachineSlot, &Share)| slot.is_of(share);
         let same = if adopted {
             let share = |id: u32| usize::try_from(id).ok().and_then(|id| shares.get(id.checked_sub(1)?));
-            self.standing
+            self.machine_slots
                 .values()
                 .filter(|slot| slot.is_held())
                 .all(|slot| share(slot.id).is_some_and(|s| of((slot, s))))
         } else {
-            self.standing.len() == shares.len() && self.standing.values().zip(&shares).all(of)
+            self.machine_slots.len() == shares.len() && self.machine_slots.values().zip(&shares).all(of)
         };
         let mut relaid = Relaid::default();
         if !same && self.is_held() {
@@ -408,20 +408,20 @@ impl Machine {
             return relaid;
         }
         if adopted {
-            let free = self.standing.values().filter(|slot| !slot.is_held());
+            let free = self.machine_slots.values().filter(|slot| !slot.is_held());
             relaid.changed.extend(free.map(|slot| slot.name(&self.facts.name)));
-            self.standing.retain(|_, slot| slot.is_held());
+            self.machine_slots.retain(|_, slot| slot.is_held());
         }
         if !same {
-            relaid.changed.extend(self.standing.values().map(|slot| slot.name(&self.facts.name)));
-            self.standing.clear();
+            relaid.changed.extend(self.machine_slots.values().map(|slot| slot.name(&self.facts.name)));
+            self.machine_slots.clear();
         }
         for (id, share) in (1..).zip(shares) {
             let name = SlotName { machine: self.facts.name.clone(), slot: id, dynamic: None };
-            if let Some(slot) = self.standing.get_mut(&id) {
+            if let Some(slot) = self.machine_slots.get_mut(&id) {
                 relaid.changed.extend(slot.resize(&share).then_some(name));
             } else {
-                self.standing.insert(id, MachineSlot::new(id, share, now));
+                self.machine_slots.insert(id, MachineSlot::new(id, share, now));
                 relaid.changed.push(name);
             }
         }
@@ -431,44 +431,44 @@ impl Machine {
     /// Adds or keeps the machine slot of a claim that is known while the layout is not.
     pub fn stand(&mut self, claimed: &SlotName, now: Time) {
         let kind = if claimed.dynamic.is_some() { SlotKind::Partitionable } else { SlotKind::Static };
-        match self.standing.get_mut(&claimed.slot) {
+        match self.machine_slots.get_mut(&claimed.slot) {
             // This slot was made before any policy was read: nobody knows its type.
             Some(slot) if slot.kind == kind => slot.slot_type = None,
             Some(slot) if slot.is_held() => {}
             _ => {
-                self.standing.insert(claimed.slot, MachineSlot::adopted(claimed.slot, kind, now));
+                self.machine_slots.insert(claimed.slot, MachineSlot::adopted(claimed.slot, kind, now));
             }
         }
     }
 
     /// The objects of the machine slots.
     pub fn documents(&self) -> impl Iterator<Item = Document> {
-        self.standing.values().map(|slot| slot.document(&self.facts.name))
+        self.machine_slots.values().map(|slot| slot.document(&self.facts.name))
     }
 
     /// The machine slots, in the order of their ids.
     pub fn slots(&self) -> impl Iterator<Item = &MachineSlot> {
-        self.standing.values()
+        self.machine_slots.values()
     }
 
     /// Whether the machine has claims.
     pub fn is_held(&self) -> bool {
-        self.standing.values().any(MachineSlot::is_held)
+        self.machine_slots.values().any(MachineSlot::is_held)
     }
 
     /// The claimed slots on the machine.
     pub fn claimed_slots(&self) -> impl Iterator<Item = SlotName> {
-        self.standing.values().flat_map(|slot| slot.claimed_slots(&self.facts.name))
+        self.machine_slots.values().flat_map(|slot| slot.claimed_slots(&self.facts.name))
     }
 
     /// The part of a configuration that holds for one of the machine's slots.
     pub fn slot_config<'a>(&self, config: &'a StartdConfig, id: u32) -> &'a Arc<SlotConfig> {
-        config.slot(id, self.standing.get(&id).and_then(|slot| slot.slot_type))
+        config.slot(id, self.machine_slots.get(&id).and_then(|slot| slot.slot_type))
     }
 
     /// How many slots the machine has, including dynamic slots: `TotalSlots`.
     pub fn slot_count(&self) -> usize {
-        self.standing.values().map(|slot| 1 + slot.dynamic.len()).sum()
+        self.machine_slots.values().map(|slot| 1 + slot.dynamic.len()).sum()
     }
 
     /// What is left to carve, over all slots of the machine.
@@ -481,7 +481,10 @@ impl Machine {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
         left.subtract(&self.lost);
-        self.standing.values().filter_map(|slot| slot.kept.as_ref()).for_each(|kept| left.subtract(kept));
+        self.machine_slots
+            .values()
+            .filter_map(|slot| slot.kept.as_ref())
+            .for_each(|kept| left.subtract(kept));
         left
     }
 
@@ -541,15 +544,15 @@ mod tests {
             (machine(), |slot| SlotName { machine: "node1".into(), slot, dynamic: Some(1) });
         for id in [1, 2, 4] {
             machine.stand(&name(id), Time::from_secs(1));
-            machine.standing.get_mut(&id).unwrap().dynamic.insert(1);
+            machine.machine_slots.get_mut(&id).unwrap().dynamic.insert(1);
         }
-        machine.standing.get_mut(&4).unwrap().dynamic.clear();
+        machine.machine_slots.get_mut(&4).unwrap().dynamic.clear();
         let halves = vec![share(1, SlotKind::Partitionable, 3), share(2, SlotKind::Partitionable, 4)];
         let relaid = machine.lay_out(halves, Time::from_secs(2));
         assert!(!relaid.waits);
-        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(machine.machine_slots.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
         assert_eq!(
-            machine.standing.values().map(|slot| slot.slot_type).collect::<Vec<_>>(),
+            machine.machine_slots.values().map(|slot| slot.slot_type).collect::<Vec<_>>(),
             [Some(1), Some(2)]
         );
         let changed: Vec<String> = relaid.changed.iter().map(ToString::to_string).collect();
@@ -559,21 +562,21 @@ mod tests {
     #[test]
     fn another_layout_waits_for_claims_and_another_size_does_not() {
         let mut machine = machine();
-        assert_eq!(machine.standing.len(), 1);
+        assert_eq!(machine.machine_slots.len(), 1);
         let halves = || vec![share(1, SlotKind::Static, 3), share(1, SlotKind::Static, 4)];
         assert!(!machine.lay_out(halves(), Time::from_secs(1)).waits);
-        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
-        machine.standing.get_mut(&2).unwrap().claimed = true;
+        assert_eq!(machine.machine_slots.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
+        machine.machine_slots.get_mut(&2).unwrap().claimed = true;
         let smaller = vec![share(1, SlotKind::Static, 2), share(1, SlotKind::Static, 3)];
         let relaid = machine.lay_out(smaller.clone(), Time::from_secs(2));
         assert_eq!(relaid.changed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["slot1@node1"]);
-        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(machine.machine_slots.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [2, 4]);
         let whole = vec![share(0, SlotKind::Partitionable, 7)];
         assert!(machine.lay_out(whole.clone(), Time::from_secs(3)).waits);
-        assert_eq!(machine.standing.len(), 2);
-        machine.standing.get_mut(&2).unwrap().claimed = false;
+        assert_eq!(machine.machine_slots.len(), 2);
+        machine.machine_slots.get_mut(&2).unwrap().claimed = false;
         assert_eq!(machine.lay_out(smaller, Time::from_secs(4)).changed.len(), 1, "what the claim held");
         assert!(!machine.lay_out(whole, Time::from_secs(5)).waits);
-        assert_eq!(machine.standing.len(), 1);
+        assert_eq!(machine.machine_slots.len(), 1);
     }
 }

@@ -126,7 +126,7 @@ pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
-pub use untracking::Release;
+pub use untracking::Untracking;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
@@ -217,7 +217,7 @@ pub struct Pool {
     /// For how long deletions let each orphan run.
     orphans_granted: BTreeMap<PodUid, Granted>,
     /// Pods whose tracking finalizer is being taken off, until they are seen without it.
-    released: BTreeMap<PodUid, Release>,
+    untracking: BTreeMap<PodUid, Untracking>,
     /// Pods that went before their finalizer was taken off, until their slots have noted that.
     vanished: BTreeSet<PodUid>,
     /// Pods that were created and that no watch has shown.
@@ -302,16 +302,16 @@ impl Pool {
     /// Whether a Slot object is as it should be: a claim is on the slot, or it shows a static slot with its present
     /// size.
     pub fn is_right(&self, name: &SlotName) -> bool {
-        let standing = || {
+        let machine_slot = || {
             let machine = self.machines.get(&name.machine)?;
             machine
-                .standing
+                .machine_slots
                 .get(&name.slot)
                 .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
         let shown = self.unclaimed_objects.get(name);
         let as_it_stands = |slot: &MachineSlot| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
-        self.slots.contains_key(name) || standing().is_some_and(as_it_stands)
+        self.slots.contains_key(name) || machine_slot().is_some_and(as_it_stands)
     }
 
     /// The slot that has this claim.

@@ -7,8 +7,8 @@ use super::leaving::Granted;
 use super::{
     BackfillWork, ClaimId, Claimed, Drain, Fences, Gathering, Governing, Group, Heartbeats, Holdings, Job,
     JobUid, LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodFacts, PodUid, PolicyName,
-    Pool, Release, ReportFacts, Schedule, Sharing, Slot, SlotName, State, SubmitConfig, Submitter,
-    SubmitterName,
+    Pool, ReportFacts, Schedule, Sharing, Slot, SlotName, State, SubmitConfig, Submitter, SubmitterName,
+    Untracking,
 };
 
 impl Pool {
@@ -107,8 +107,8 @@ impl Pool {
     }
 
     /// Pods whose tracking finalizer is being taken off, until they are seen without it.
-    pub fn released(&self) -> &BTreeMap<PodUid, Release> {
-        &self.released
+    pub fn untracking(&self) -> &BTreeMap<PodUid, Untracking> {
+        &self.untracking
     }
 
     /// Backfill work.

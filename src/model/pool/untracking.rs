@@ -5,7 +5,7 @@ use super::ids::{PodRef, PodUid};
 
 /// A pod whose tracking finalizer is being taken off, kept in mind until a watch shows the pod without the finalizer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Release {
+pub struct Untracking {
     /// The pod.
     pub pod: PodRef,
     /// Whether the pod is deleted too.
@@ -22,18 +22,18 @@ impl Pool {
     }
 
     /// Notes that the tracking finalizer of a pod is being taken off, and whether the pod is deleted as well.
-    pub fn untracking(&mut self, pod: PodRef, delete: bool) {
-        self.released.insert(pod.uid.clone(), Release { pod, delete, again: false });
+    pub fn untrack(&mut self, pod: PodRef, delete: bool) {
+        self.untracking.insert(pod.uid.clone(), Untracking { pod, delete, again: false });
     }
 
     /// The pods whose tracking finalizer must be taken off again because the call failed; for each, whether the pod is
     /// deleted as well.
     pub fn untrack_again(&mut self) -> Vec<(PodRef, bool)> {
-        let again = self.released.values_mut().filter(|release| release.again);
+        let again = self.untracking.values_mut().filter(|untracking| untracking.again);
         again
-            .map(|release| {
-                release.again = false;
-                (release.pod.clone(), release.delete)
+            .map(|untracking| {
+                untracking.again = false;
+                (untracking.pod.clone(), untracking.delete)
             })
             .collect()
     }

@@ -50,9 +50,9 @@ impl<'a> Offers<'a> {
         };
         let withheld = machines(false);
         let slots = |machines: &[&'a Machine]| -> Vec<_> {
-            let all = machines
-                .iter()
-                .flat_map(|machine| machine.standing.values().map(|slot| (*machine, slot, OnceCell::new())));
+            let all = machines.iter().flat_map(|machine| {
+                machine.machine_slots.values().map(|slot| (*machine, slot, OnceCell::new()))
+            });
             all.take(LOOKED_AT).collect()
         };
         let mut all = slots(&machines(true));
@@ -157,7 +157,7 @@ impl<'a> Offers<'a> {
         let more = if more > 0 { format!(", and {more} more reasons") } else { String::new() };
         let only =
             self.slots.iter().take(self.offered).all(|(other, ..)| other.facts.name == machine.facts.name);
-        let node = if machine.standing.len() > 1 {
+        let node = if machine.machine_slots.len() > 1 {
             slot.name(&machine.facts.name).to_string()
         } else {
             machine.facts.name.to_string()

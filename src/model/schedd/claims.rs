@@ -42,8 +42,9 @@ pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time
 fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Result<(), Refusal> {
     let env = Env::at(now.secs());
     let host = pool.machines().get(&on.machine).ok_or(Refusal::Unavailable)?;
-    let standing = host.standing.get(&on.slot).filter(|slot| !slot.claimed).ok_or(Refusal::Unavailable)?;
-    if !matches!(standing.state(), State::Unclaimed(_) | State::Backfill(_)) {
+    let machine_slot =
+        host.machine_slots.get(&on.slot).filter(|slot| !slot.claimed).ok_or(Refusal::Unavailable)?;
+    if !matches!(machine_slot.state(), State::Unclaimed(_) | State::Backfill(_)) {
         return Err(Refusal::Unavailable);
     }
     if !waits(pool, matched.job, now) {
@@ -52,8 +53,8 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     let spec = pool.jobs().get(matched.job).and_then(|job| job.spec.clone()).ok_or(Refusal::NothingWaits)?;
     let config = pool.startd(host);
     let own = host.slot_config(&config, on.slot);
-    let ad = unclaimed_slot_ad(host, standing, &config);
-    let resources = match carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) {
+    let ad = unclaimed_slot_ad(host, machine_slot, &config);
+    let resources = match carve(host, machine_slot, own, &ad, &spec.request, &spec.ad, &env) {
         Carving::Slot(resources) => resources,
         Carving::Unwilling => {
             let why = format!(
@@ -71,15 +72,15 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
         1.0
     };
     let terms = check(pool, matched, &ad, weight, Place::Free, now)?;
-    let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
+    let dynamic = (machine_slot.kind == SlotKind::Partitionable).then(|| machine_slot.free_dynamic_id());
     let name = SlotName { dynamic, ..on.clone() };
-    let before = match standing.state() {
+    let before = match machine_slot.state() {
         // If backfill work holds what the claim is to have, the work ends first. Until then the slot keeps its state.
-        state @ State::Backfill(_) if pool.backfill().holds(host, standing, &resources) => state,
+        state @ State::Backfill(_) if pool.backfill().holds(host, machine_slot, &resources) => state,
         State::Backfill(_) => State::Backfill(Backfill::Idle),
         other => other,
     };
-    let last = standing.phase().last().cloned();
+    let last = machine_slot.phase().last().cloned();
     let claim = terms.into_claim(pool, &name, matched, now).ok_or(Refusal::NothingWaits)?;
     let (proc, limits) = (claim.last.proc, claim.limits.clone());
     end_benchmarks(pool, on, now);
@@ -106,7 +107,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
 /// Sets a job aside for a while whose match was refused: the negotiator does not know why, and would make the same
 /// match again.
 pub fn set_aside(pool: &mut Pool, job: &JobUid, reason: &'static str, why: String, now: Time) {
-    let rested = pool.edit_job(job, |cluster| (cluster.key.clone(), cluster.rest(now)));
+    let rested = pool.edit_job(job, |job| (job.key.clone(), job.rest(now)));
     if let Some((key, until)) = rested {
         pool.wake_at(until);
         pool.warn(&key, reason, "Claim", why);
@@ -115,8 +116,8 @@ pub fn set_aside(pool: &mut Pool, job: &JobUid, reason: &'static str, why: Strin
 
 /// Whether a proc of the job is idle and may start now.
 pub fn waits(pool: &Pool, job: &JobUid, now: Time) -> bool {
-    let cluster = pool.jobs().get(job).filter(|cluster| may_start(pool, cluster));
-    cluster.is_some_and(|cluster| cluster.next_idle(now).is_some())
+    let job = pool.jobs().get(job).filter(|job| may_start(pool, job));
+    job.is_some_and(|job| job.next_idle(now).is_some())
 }
 
 /// Whether a job may start procs at all.

@@ -23,8 +23,8 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     if let Some(spec) = job.spec.clone().filter(|_| fresh) {
         let key = job.key.clone();
         let note = format!(
-            "accepted as cluster {}: {} procs of submitter {}",
-            job.cluster, spec.count, spec.submitter
+            "accepted with ClusterId {}: {} procs of submitter {}",
+            job.cluster_id, spec.count, spec.submitter
         );
         effects.push(Effect::AddJobFinalizer(key.clone()));
         let told = pool.edit_job(uid, |job| {

@@ -118,7 +118,7 @@ impl Terms {
             weight: self.weight,
             limits: self.limits,
             since: now,
-            last: Assignment { job: job.key.clone(), cluster: job.cluster, proc: self.proc },
+            last: Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc: self.proc },
         })
     }
 }

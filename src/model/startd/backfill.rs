@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::standing::backfill_ends;
 use super::unclaimed::surroundings;
+use super::without_claim::backfill_ends;
 use crate::pool::backfill::{Plan, Work};
 use crate::pool::{
     Backfill, BackfillStage, BackfillTemplate, Capacity, Effect, Machine, MachineName, MachineSlot, Offer,
@@ -194,7 +194,7 @@ fn has_to_go(
     work: &Work,
     now: Time,
 ) -> bool {
-    let Some(slot) = work.facts.slot.and_then(|id| machine.standing.get(&id)) else { return true };
+    let Some(slot) = work.facts.slot.and_then(|id| machine.machine_slots.get(&id)) else { return true };
     let fills = matches!(slot.state(), State::Backfill(Backfill::Idle | Backfill::Busy));
     slot.claimed
         || !fills
@@ -232,7 +232,7 @@ fn plan(
     now: Time,
 ) -> Option<Plan> {
     let machine = pool.machines().get(name)?;
-    let slot = machine.standing.get(&id)?;
+    let slot = machine.machine_slots.get(&id)?;
     let template = Arc::clone(template(machine, slot, config)?);
     let slot_name = slot.name(name);
     let may = pool.backfill().may_make(&slot_name, now)

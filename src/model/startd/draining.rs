@@ -172,14 +172,14 @@ fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result
     let (Some(check), Some(machine)) = (&spec.check, pool.machines().get(name)) else { return Ok(()) };
     let config = pool.startd(machine);
     let env = Env::at(now.secs());
-    let standing = machine.slots().filter(|slot| !slot.claimed);
-    let standing = standing.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
+    let machine_slot = machine.slots().filter(|slot| !slot.claimed);
+    let machine_slot = machine_slot.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
     let claimed = machine.claimed_slots().filter_map(|name| {
         let slot = pool.slots().get(&name)?;
-        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
         Some((name, claimed_slot_ad(machine, &config, slot, job.map(|spec| &spec.ad), &env)))
     });
-    for (slot, ad) in standing.chain(claimed) {
+    for (slot, ad) in machine_slot.chain(claimed) {
         let value = check.eval(Some(&ad), None, &env);
         if value != Value::from(true) {
             let message =
@@ -227,7 +227,7 @@ pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
     let original = machine.claimed_slots().filter_map(|slot| pool.slots().get(&slot));
     let deadlines = original.filter(|slot| slot.claim().since <= draining.since).filter_map(|slot| {
         let running = slot.active()?;
-        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
         let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
         let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
         let left = terms.remaining(seconds(running.run_time(now)));

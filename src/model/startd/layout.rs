@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::pool::slot_types::{CustomTotal, Laid, MachineTotals, Quantity, SlotTypes};
+use crate::pool::slot_types::{CustomTotal, LaidOutSlot, MachineTotals, Quantity, SlotTypes};
 use crate::pool::{Machine, PODS, ResourceName, Resources, Share, SlotKind, StartdConfig, classad_name};
 
 /// The slots into which a configuration divides a machine.
@@ -47,7 +47,7 @@ pub(super) fn declare(machine: &mut Machine, config: &StartdConfig) {
 
 /// Makes a share of a laid-out slot. A static slot takes one of the pods that the kubelet admits, a partitionable slot
 /// as many as the kubelet admits: slot types do not divide pods.
-fn share(machine: &Machine, laid: Laid) -> Share {
+fn share(machine: &Machine, laid: LaidOutSlot) -> Share {
     let mut resources = laid.resources;
     if let Some((pods, count)) = machine.total.extended.get_key_value(PODS) {
         let count = if laid.kind == SlotKind::Partitionable { *count } else { 1 };

@@ -17,7 +17,7 @@ mod machines;
 mod neighbours;
 pub mod policy;
 pub mod retirement;
-mod standing;
+mod without_claim;
 pub use crate::pool::slot_types;
 mod step;
 mod transitions;
@@ -36,7 +36,6 @@ pub use draining::keep_deadline;
 pub use lease::claim_lease;
 pub use machines::{off, review_machine};
 pub use policy::rank;
-pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
 pub use transitions::{
     CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
@@ -45,6 +44,7 @@ pub use transitions::{
 pub use unclaimed::end_benchmarks;
 pub use view::{Change, Chore, Common, Grace, Off, Pace, Step, View};
 pub use wake::wake;
+pub use without_claim::{Surroundings, Wanted, without_claim};
 
 #[cfg(test)]
 mod tests;

@@ -26,10 +26,10 @@ enum Either<'a> {
 
 /// The slots of a machine in the order of their names. A static slot that is claimed is listed as its claimed slot.
 fn slots<'a>(pool: &'a Pool, machine: &'a Machine) -> impl Iterator<Item = (SlotName, Either<'a>)> {
-    machine.slots().flat_map(move |standing| {
-        let own =
-            (!standing.claimed).then(|| (standing.name(&machine.facts.name), Either::MachineSlot(standing)));
-        let claimed = standing.claimed_slots(&machine.facts.name);
+    machine.slots().flat_map(move |machine_slot| {
+        let own = (!machine_slot.claimed)
+            .then(|| (machine_slot.name(&machine.facts.name), Either::MachineSlot(machine_slot)));
+        let claimed = machine_slot.claimed_slots(&machine.facts.name);
         own.into_iter().chain(claimed.filter_map(|name| {
             let slot = pool.slots().get(&name)?;
             Some((name, Either::Claimed(slot)))

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::leave::{LEASE_EXPIRED, ended, is_over_unsaid, killing, owner, vacating};
 use super::policy::Question;
-use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{
     BUSY_TO_IDLE, BUSY_TO_RETIRING, BUSY_TO_SUSPENDED, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING,
     MATCHED_TO_CLAIMED, MATCHED_TO_OWNER, RETIRING_TO_BUSY, RETIRING_TO_KILLING, RETIRING_TO_SUSPENDED,
@@ -16,6 +15,7 @@ use super::transitions::{
     SUSPENDED_TO_VACATING, Transition,
 };
 use super::view::{Change, Chore, Grace, Step, View};
+use super::without_claim::{Surroundings, Wanted, without_claim};
 use crate::pool::{
     Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State, Time,
 };
@@ -35,7 +35,7 @@ pub fn next(slot: &Slot, view: &View) -> Step {
         State::Preempting(Preempting::Killing) => killing(slot, view),
         State::Owner => owner(slot),
         State::Backfill(_) => backfill(slot, view),
-        // A slot in one of these states has no claim: `standing` says what it does.
+        // A slot in one of these states has no claim: `without_claim` says what it does.
         State::Unclaimed(_) | State::Drained(_) => Step::Rest,
     }
 }
@@ -67,7 +67,7 @@ fn backfill(slot: &Slot, view: &View) -> Step {
         wanted: Wanted::Matched,
         ..Surroundings::default()
     };
-    standing(slot.state(), &around).map_or(Step::Rest, |(transition, why)| {
+    without_claim(slot.state(), &around).map_or(Step::Rest, |(transition, why)| {
         let why = if transition.to == State::Owner { "the match came to nothing" } else { why };
         Step::Take(transition, why, Change::None)
     })

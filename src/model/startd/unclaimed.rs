@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::ad::unclaimed_slot_ad;
 use super::backfill;
 use super::policy::{Answer, Question};
-use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
 use super::view::Pace;
+use super::without_claim::{Surroundings, Wanted, without_claim};
 use crate::pool::{
     Backfill, Effect, Machine, MachineName, MachineSlot, Noted, Offer, Pool, SlotKind, SlotName,
     StartdConfig, State, Time, Unclaimed,
@@ -26,7 +26,7 @@ pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
     pool.edit_machine(name, |machine| {
         // A slot that was claimed meanwhile no longer runs benchmarks.
         let measures = |id: u32| {
-            let slot = machine.standing.get(&id).filter(|slot| !slot.claimed);
+            let slot = machine.machine_slots.get(&id).filter(|slot| !slot.claimed);
             slot.is_some_and(|slot| slot.state() == State::Unclaimed(Unclaimed::Benchmarking))
         };
         machine.benchmarking = machine.benchmarking.filter(|(id, _)| measures(*id));
@@ -39,7 +39,7 @@ pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
             .filter(|slot| !slot.claimed)
             .filter_map(|slot| {
                 let (transition, why) =
-                    standing(slot.state(), &surroundings(pool, machine, slot, &config, offer, now))?;
+                    without_claim(slot.state(), &surroundings(pool, machine, slot, &config, offer, now))?;
                 Some((slot.id, transition, why))
             })
             .collect();
@@ -105,7 +105,7 @@ pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
     let kind = pool
         .machines()
         .get(&name.machine)
-        .and_then(|machine| machine.standing.get(&name.slot))
+        .and_then(|machine| machine.machine_slots.get(&name.slot))
         .map(|slot| slot.kind);
     let own = SlotName { dynamic: None, ..name.clone() };
     if kind == Some(SlotKind::Static)

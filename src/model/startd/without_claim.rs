@@ -55,7 +55,7 @@ pub struct Surroundings {
 type NextTransition = Option<(&'static Transition, &'static str)>;
 
 /// The transition that the slot takes now, with the reason; `None` if the slot stays as it is.
-pub fn standing(state: State, view: &Surroundings) -> NextTransition {
+pub fn without_claim(state: State, view: &Surroundings) -> NextTransition {
     match state {
         State::Owner => from_owner(view),
         State::Unclaimed(Unclaimed::Idle) => from_unclaimed(view),

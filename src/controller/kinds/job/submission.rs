@@ -40,7 +40,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         submitted,
         removing: job.metadata.deletion_timestamp.is_some(),
         finalizer: is_ours(job),
-        cluster: status.cluster_id,
+        cluster_id: status.cluster_id,
         // If a record cannot be read, all procs count as done: otherwise procs that have ended would run again.
         succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
         failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),

@@ -18,7 +18,7 @@ use super::Kept;
 pub(super) enum Marks {
     /// A proc's pod.
     Proc { job: JobUid, proc: u32, claim: ClaimId, lease: Option<Duration> },
-    /// A backfill pod: its standing slot, if that can be read, and the hash of its template.
+    /// A backfill pod: its machine slot, if that can be read, and the hash of its template.
     Backfill { slot: Option<SlotName>, mark: Arc<str> },
 }
 

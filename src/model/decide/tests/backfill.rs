@@ -46,7 +46,7 @@ fn numbers(world: &mut World) -> Vec<String> {
 }
 
 fn state(world: &World, slot: u32) -> (&'static str, &'static str) {
-    let state = world.pool.machines()[&"n1".into()].standing[&slot].state();
+    let state = world.pool.machines()[&"n1".into()].machine_slots[&slot].state();
     (state.state(), state.activity())
 }
 

@@ -18,7 +18,7 @@ fn pool() -> World {
 }
 
 fn job(world: &World) -> &Job {
-    world.pool.jobs().values().find(|cluster| &*cluster.key.name == "job").unwrap()
+    world.pool.jobs().values().find(|job| &*job.key.name == "job").unwrap()
 }
 
 fn text(world: &World) -> String {

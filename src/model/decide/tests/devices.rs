@@ -84,7 +84,7 @@ fn ads(world: &World) -> BTreeMap<String, Ad> {
     let machine = &world.pool.machines()[&"n1".into()];
     let config = world.pool.startd(machine);
     let short = |name: &SlotName| name.to_string().split('@').next().unwrap().to_owned();
-    let standing = machine
+    let machine_slot = machine
         .slots()
         .filter(|slot| !slot.claimed)
         .map(|slot| (short(&slot.name(&"n1".into())), unclaimed_slot_ad(machine, slot, &config)));
@@ -93,7 +93,7 @@ fn ads(world: &World) -> BTreeMap<String, Ad> {
         .slots()
         .values()
         .map(|slot| (short(slot.name()), claimed_slot_ad(machine, &config, slot, None, &Env::at(0))));
-    standing.chain(claimed).collect()
+    machine_slot.chain(claimed).collect()
 }
 
 /// Whether an attribute is compared: those about devices and consumption, and amounts of custom resources.

@@ -39,7 +39,7 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
 
 /// State and activity of the first slot, and the number of the transition that led there.
 fn stands(world: &World, node: &str) -> (&'static str, &'static str, u8) {
-    let slot = &world.pool.machines()[&node.into()].standing[&1];
+    let slot = &world.pool.machines()[&node.into()].machine_slots[&1];
     (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
 }
 
@@ -320,7 +320,8 @@ fn living(world: &World) -> Vec<String> {
 /// The present value of an attribute of the machine's ad.
 fn says(world: &World, attribute: &str) -> String {
     let machine = &world.pool.machines()[&"n1".into()];
-    let ad = crate::startd::unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
+    let ad =
+        crate::startd::unclaimed_slot_ad(machine, &machine.machine_slots[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &classad::Env::at(world.now.secs())).to_string()
 }
 

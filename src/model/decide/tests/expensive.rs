@@ -5,7 +5,7 @@ use crate::pool::{JOB_POLICY_UNDEFINED, Job, Matchable, Time};
 use crate::schedd::{Explained, Offers};
 
 fn job<'a>(world: &'a World, name: &str) -> &'a Job {
-    world.pool.jobs().values().find(|cluster| &*cluster.key.name == name).unwrap()
+    world.pool.jobs().values().find(|job| &*job.key.name == name).unwrap()
 }
 
 fn pool() -> World {
@@ -42,15 +42,15 @@ fn an_explanation_that_goes_on_comes_to_the_same() {
     });
     world.settle();
     let (offers, now) = (Offers::of(&world.pool), Time::default());
-    let mut cluster = job(&world, "never").clone();
-    cluster.explaining = None;
-    let whole = offers.explain(&cluster, now, &mut u64::MAX.clone());
+    let mut job = job(&world, "never").clone();
+    job.explaining = None;
+    let whole = offers.explain(&job, now, &mut u64::MAX.clone());
     assert!(matches!(&whole, Explained::Whole(Matchable::No(_), clauses) if clauses.len() == 2), "{whole:?}");
     let mut looks = 0;
     let pieced = loop {
         looks += 1;
-        match offers.explain(&cluster, now, &mut 1) {
-            Explained::Part(explaining) => cluster.explaining = Some(explaining),
+        match offers.explain(&job, now, &mut 1) {
+            Explained::Part(explaining) => job.explaining = Some(explaining),
             pieced @ Explained::Whole(..) => break pieced,
         }
     };

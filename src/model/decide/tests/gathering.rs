@@ -123,7 +123,7 @@ fn each_proc_waits_for_its_own() {
     world.pass(90);
     let slots: Vec<usize> = world.pool.gatherings().values().map(|gathering| gathering.slots.len()).collect();
     assert_eq!(slots, [3, 3], "two cores are too few for the third");
-    let waits = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "wide").unwrap();
+    let waits = world.pool.jobs().values().find(|job| &*job.key.name == "wide").unwrap();
     assert_eq!((waits.waits_for.len(), waits.unmatched(world.now)), (2, 1));
 }
 
@@ -131,15 +131,15 @@ fn each_proc_waits_for_its_own() {
 fn gather(world: &mut World, slots: usize) {
     let names: Vec<(SlotName, f64)> =
         world.pool.slots().keys().take(slots).map(|name| (name.clone(), 0.0)).collect();
-    let wide = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "wide").unwrap();
-    let (key, cluster) = (wide.key.clone(), wide.cluster);
+    let wide = world.pool.jobs().values().find(|job| &*job.key.name == "wide").unwrap();
+    let (key, cluster_id) = (wide.key.clone(), wide.cluster_id);
     let parent = SlotName { dynamic: None, ..names[0].0.clone() };
     let present = world.pool.slots()[&names[0].0].claim().clone();
     let claim = Claim {
         id: ClaimId::new(&parent, world.now, 4711),
         submitter: "alice".into(),
         weight: 4.0,
-        last: Assignment { job: key, cluster, ..present.last },
+        last: Assignment { job: key, cluster_id, ..present.last },
         ..present
     };
     let resources = Resources { cpus: 4, memory_mib: 128, disk_kib: 1024, ..Resources::default() };

@@ -71,7 +71,7 @@ fn procs(pool: &Pool) {
     let mut numbers = BTreeSet::new();
     for job in pool.jobs().values() {
         let name = &job.key.name;
-        assert!(numbers.insert(job.cluster), "{name}: two jobs are cluster {}", job.cluster);
+        assert!(numbers.insert(job.cluster_id), "{name}: two jobs are cluster {}", job.cluster_id);
         for (proc, slot) in &job.active {
             assert!(!job.idle.contains(*proc) && !job.is_done(*proc), "{name}-{proc} is two things");
             let holder = pool.slots().get(slot).filter(|slot| {
@@ -164,10 +164,10 @@ pub fn gatherings(pool: &Pool) {
         });
         assert!(known, "{uid:?}: {:?}", job.waits_for);
     }
-    for standing in pool.machines().values().flat_map(|machine| machine.standing.values()) {
-        let Some(kept) = &standing.kept else { continue };
-        let mut left = standing.total.clone();
-        left.subtract(&standing.carved);
+    for machine_slot in pool.machines().values().flat_map(|machine| machine.machine_slots.values()) {
+        let Some(kept) = &machine_slot.kept else { continue };
+        let mut left = machine_slot.total.clone();
+        left.subtract(&machine_slot.carved);
         assert!(kept.fits_in(&left.floor_at_zero()), "{kept} is kept");
     }
 }

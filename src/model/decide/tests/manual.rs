@@ -86,7 +86,7 @@ fn stands(world: &World, slot: u32) -> String {
     let shown = |state: State| format!("{}/{}", state.state(), state.activity());
     match claimed {
         Some(slot) => format!("{} {}", slot.claim().last.job.name, shown(slot.state())),
-        None => shown(world.pool.machines()[&"n1".into()].standing[&slot].state()),
+        None => shown(world.pool.machines()[&"n1".into()].machine_slots[&slot].state()),
     }
 }
 
@@ -308,7 +308,7 @@ fn slot_1_is_for_interactive_jobs_and_the_keyboard_is_its_alone() {
 /// An attribute of an unclaimed slot.
 fn shown(world: &World, slot: u32, attribute: &str) -> String {
     let machine = &world.pool.machines()[&"n1".into()];
-    let ad = unclaimed_slot_ad(machine, &machine.standing[&slot], &world.pool.startd(machine));
+    let ad = unclaimed_slot_ad(machine, &machine.machine_slots[&slot], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(world.now.secs())).to_string()
 }
 

@@ -172,11 +172,11 @@ fn want_hold_holds_the_proc_until_its_job_is_edited() {
 fn better_claim(world: &mut World, rank: f64) -> bool {
     let (name, slot) = world.pool.slots().iter().next().unwrap();
     let name: SlotName = name.clone();
-    let bob = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
+    let bob = world.pool.jobs().values().find(|job| &*job.key.name == "urgent").unwrap();
     let claim = Claim {
         id: ClaimId::new(&name, world.now, 4711),
         submitter: "bob".into(),
-        last: Assignment { job: bob.key.clone(), cluster: bob.cluster, ..slot.claim().last.clone() },
+        last: Assignment { job: bob.key.clone(), cluster_id: bob.cluster_id, ..slot.claim().last.clone() },
         ..slot.claim().clone()
     };
     crate::startd::offer_claim(&mut world.pool, &name, Preemptor { claim, rank, part: false })
@@ -336,7 +336,8 @@ fn is_owner_keeps_a_slot_its_owners() {
     world.node("n1", 1, 0);
     report(&mut world, true);
     world.settle();
-    let state = |world: &World| world.pool.machines().values().next().unwrap().standing[&1].state().state();
+    let state =
+        |world: &World| world.pool.machines().values().next().unwrap().machine_slots[&1].state().state();
     assert_eq!(state(&world), "Owner");
     let sensed =
         Sensed { keyboard: LastInput::At(world.now), console: LastInput::At(world.now), owner_load: 0.0 };

@@ -67,7 +67,7 @@ fn with_ceiling(mut world: World) -> World {
 }
 
 fn job<'a>(world: &'a World, name: &str) -> &'a Job {
-    world.pool.jobs().values().find(|cluster| &*cluster.key.name == name).unwrap()
+    world.pool.jobs().values().find(|job| &*job.key.name == name).unwrap()
 }
 
 /// A pool in which a job named `job` waits.
@@ -235,10 +235,10 @@ fn each_reason_is_said_of_the_job_and_counted() {
     for (reason, story, expected) in STORIES {
         let mut world = story();
         world.pass(120);
-        let cluster = job(&world, "job");
+        let job = job(&world, "job");
         let (status, said_of_it, of) = expected;
         let expected = (status, said_of_it, of.map(str::to_owned));
-        assert_eq!(said(cluster), expected, "{reason}");
+        assert_eq!(said(job), expected, "{reason}");
         let counted = counted(&world, "job");
         assert_eq!(counted.reason, said_of_it, "{reason}");
         assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
@@ -248,7 +248,7 @@ fn each_reason_is_said_of_the_job_and_counted() {
             .values()
             .filter(|other| said(other) == expected && !other.idle.is_empty())
             .collect();
-        let procs = alike.iter().map(|cluster| cluster.idle.len()).sum();
+        let procs = alike.iter().map(|job| job.idle.len()).sum();
         assert_eq!((counted.jobs, counted.procs), (alike.len() as u64, procs), "{reason}");
     }
 }

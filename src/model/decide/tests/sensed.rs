@@ -17,21 +17,21 @@ fn report(world: &mut World, edit: impl FnOnce(&mut ReportFacts)) {
 }
 
 fn state(world: &World) -> (&'static str, &'static str, u8) {
-    let slot = &world.pool.machines()[&"n1".into()].standing[&1];
+    let slot = &world.pool.machines()[&"n1".into()].machine_slots[&1];
     (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
 }
 
 /// A load of the machine's first slot.
 fn load(world: &World, attribute: &str) -> f64 {
     let machine = &world.pool.machines()[&"n1".into()];
-    let ad = unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
+    let ad = unclaimed_slot_ad(machine, &machine.machine_slots[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(0)).as_number().unwrap()
 }
 
 /// An attribute of the machine's first slot.
 fn says(world: &World, attribute: &str) -> String {
     let machine = &world.pool.machines()[&"n1".into()];
-    let ad = unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
+    let ad = unclaimed_slot_ad(machine, &machine.machine_slots[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(world.now.secs())).to_string()
 }
 

@@ -116,7 +116,7 @@ fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     world.node("n1", 8, 1);
     world.settle();
     let name = SlotName { machine: "n1".into(), slot: 1, dynamic: None };
-    let mut resources = world.pool.machines()[&name.machine].standing[&1].total.clone();
+    let mut resources = world.pool.machines()[&name.machine].machine_slots[&1].total.clone();
     assert!(resources.extended.values().any(|amount| *amount == 0), "{resources:?}");
     resources.extended.retain(|_, amount| *amount > 0);
     world.pool.apply(
@@ -156,7 +156,7 @@ fn a_layout_that_is_as_it_was_waits_for_nothing() {
     divide(&mut world, "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = TRUE\n");
     assert_eq!(world.pool.machines()[&"n1".into()].offer, Offer::Offered);
     assert_eq!(world.pods.len(), before, "no claim ends for it");
-    let slot = world.pool.machines()[&"n1".into()].standing.values().next().unwrap();
+    let slot = world.pool.machines()[&"n1".into()].machine_slots.values().next().unwrap();
     assert_eq!(slot.slot_type, Some(1), "what is configured for the type is the slot's from now on");
     world.pass(300);
     assert_eq!(world.runs.len(), 12);

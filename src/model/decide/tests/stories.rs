@@ -11,8 +11,8 @@ use crate::{decide, negotiator};
 use classad::Expr;
 
 fn done(world: &World, job: &str) -> (u64, u64, u64) {
-    let cluster = world.pool.jobs().values().find(|c| &*c.key.name == job).unwrap();
-    (cluster.idle.len(), cluster.active.len() as u64, cluster.succeeded.len())
+    let job = world.pool.jobs().values().find(|c| &*c.key.name == job).unwrap();
+    (job.idle.len(), job.active.len() as u64, job.succeeded.len())
 }
 
 fn each_once(world: &World, procs: usize) {

@@ -232,7 +232,7 @@ impl World {
             warnings: Vec::new(),
             removing: false,
             finalizer: false,
-            cluster: None,
+            cluster_id: None,
             succeeded: Ranges::default(),
             failed: Ranges::default(),
             first_start: None,
@@ -347,15 +347,15 @@ impl World {
             let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
             let unrecorded = facts.transformed.as_ref() != Some(&job.transformed)
                 || facts.owner.owner() != job.owner.as_ref();
-            if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
-                != (&succeeded, &failed, Some(job.cluster), &job.on_hold)
+            if (&facts.succeeded, &facts.failed, facts.cluster_id, &facts.on_hold)
+                != (&succeeded, &failed, Some(job.cluster_id), &job.on_hold)
                 || unrecorded
             {
                 facts.on_hold.clone_from(&job.on_hold);
                 facts.defaults = Some(Arc::clone(&job.defaults));
                 facts.transformed = Some(Arc::clone(&job.transformed));
                 facts.owner = RecordedOwner::of(job.owner.as_ref());
-                (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(job.cluster));
+                (facts.succeeded, facts.failed, facts.cluster_id) = (succeeded, failed, Some(job.cluster_id));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);
                 wrote = true;

@@ -37,7 +37,7 @@ fn slot(name: &str) -> Slot {
         since: Time::default(),
         last: Assignment {
             job: JobKey { namespace: "alice".into(), name: "pi".into(), uid: "u-pi".into() },
-            cluster: 1,
+            cluster_id: 1,
             proc: 0,
         },
     };

@@ -35,7 +35,7 @@ pub struct Assignment {
     /// The proc's job.
     pub job: JobKey,
     /// HTCondor's number of that job.
-    pub cluster: i64,
+    pub cluster_id: i64,
     /// The proc's number.
     pub proc: u32,
 }
@@ -56,7 +56,7 @@ impl Assignment {
 
     /// The job's id: `ClusterId.ProcId`.
     pub fn job_id(&self) -> String {
-        format!("{}.{}", self.cluster, self.proc)
+        format!("{}.{}", self.cluster_id, self.proc)
     }
 }
 

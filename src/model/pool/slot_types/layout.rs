@@ -17,7 +17,7 @@ use super::devices::{Constraint, Free};
 use super::fault::Refusal;
 use super::share::{Item, MINIMAL, Share, Standard, Unit};
 use super::totals::MachineTotals;
-use super::{Count, Laid, MAX_SLOTS, SlotType, SlotTypes};
+use super::{Count, LaidOutSlot, MAX_SLOTS, SlotType, SlotTypes};
 use crate::pool::Resources;
 use classad::Env;
 
@@ -72,7 +72,7 @@ impl SlotTypes {
     ///
     /// # Errors
     /// Why the first slot, in the order of slots, cannot have what its type says.
-    pub fn lay_out(&self, machine: &MachineTotals) -> Result<Vec<Laid>, Refusal> {
+    pub fn lay_out(&self, machine: &MachineTotals) -> Result<Vec<LaidOutSlot>, Refusal> {
         let mut pots = self.pots(machine);
         let shares = self.types.iter().map(|kind| Shares::of(kind, &pots)).collect::<Result<Vec<_>, _>>()?;
         let mut drafts = self.drafts(machine)?;
@@ -314,14 +314,14 @@ fn finish(
     shares: &[Shares],
     pots: &mut [Pot],
     machine: &MachineTotals,
-) -> Result<Vec<Laid>, Refusal> {
+) -> Result<Vec<LaidOutSlot>, Refusal> {
     // Slots are laid out once, so that expressions in a device's properties cannot depend on the time.
     let env = Env::at(0);
     let mut free: Vec<Free> = machine.custom.iter().map(|custom| Free::new(&custom.devices)).collect();
     let mut slots = Vec::with_capacity(drafts.len());
     for (slot, draft) in (1..).zip(drafts) {
         let slot_type = draft.slot_type.number;
-        let mut laid = Laid::new(slot, draft.slot_type);
+        let mut laid = LaidOutSlot::new(slot, draft.slot_type);
         let constraints =
             shares.get(draft.shares).map(|shares| shares.constraints.as_slice()).unwrap_or_default();
         for ((pot, amount), constraint) in pots.iter_mut().zip(&draft.amounts).zip(constraints) {
@@ -359,7 +359,7 @@ fn finish(
     Ok(slots)
 }
 
-impl Laid {
+impl LaidOutSlot {
     fn new(slot: u32, slot_type: &SlotType) -> Self {
         Self {
             slot,

@@ -102,7 +102,7 @@ pub struct Reserved {
 
 /// A slot that the types lay out on a machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Laid {
+pub struct LaidOutSlot {
     /// The slot's number, from 1: `slot1`.
     pub slot: u32,
     /// The `<N>` of the slot's type; 0 if the configuration defines no type.

@@ -45,8 +45,8 @@ fn gpus(devices: &[(&str, f64)]) -> CustomTotal {
 }
 
 /// CPUs, memory, swap and disk of each slot.
-fn shape(slots: &[Laid]) -> Vec<(i64, i64, i64, i64)> {
-    let shape = |slot: &Laid| {
+fn shape(slots: &[LaidOutSlot]) -> Vec<(i64, i64, i64, i64)> {
+    let shape = |slot: &LaidOutSlot| {
         let has = &slot.resources;
         (has.cpus, has.memory_mib, slot.swap_kib.unwrap(), has.disk_kib)
     };
@@ -154,7 +154,7 @@ fn gpus_by_capability_and_by_id() {
     let custom = gpus(&[("GPU-aaaa", 7.5), ("GPU-6a96bd13", 7.0), ("GPU-cccc", 8.0), ("GPU-dddd", 8.6)]);
     let machine = MachineTotals { cpus: 32, memory_mib: 10_000, custom: vec![custom], ..machine() };
     let slots = types(text).lay_out(&machine).unwrap();
-    let devices = |slot: &Laid| slot.resources.devices_of("nvidia.com/gpu").join(" ");
+    let devices = |slot: &LaidOutSlot| slot.resources.devices_of("nvidia.com/gpu").join(" ");
     assert_eq!(
         slots.iter().map(devices).collect::<Vec<_>>(),
         ["GPU-cccc GPU-dddd", "GPU-6a96bd13", "GPU-aaaa", ""]

@@ -48,7 +48,7 @@ pub fn machine_ad(machine: &Machine) -> Ad {
 /// something about the machine changes. None if the machine has no such slot.
 pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
     let shared = keep_machine_ad(machine);
-    let (slot, slots) = (machine.standing.get(&id)?, machine.slot_count());
+    let (slot, slots) = (machine.machine_slots.get(&id)?, machine.slot_count());
     let available = machine.available_in(slot);
     if let Some(ad) = slot.made_ad(config, &shared, slots, &available, &machine.expected) {
         return Some(ad);
@@ -56,7 +56,7 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
     set_available(&mut ad, machine, &available);
     let expected = Arc::clone(&machine.expected);
-    machine.standing.get_mut(&id)?.keep_ad(config, shared, slots, available, expected, ad.clone());
+    machine.machine_slots.get_mut(&id)?.keep_ad(config, shared, slots, available, expected, ad.clone());
     Some(ad)
 }
 
@@ -205,8 +205,8 @@ pub fn claimed_slot_ad(
     }
     set_excess(&mut ad, machine);
     set_name(&mut ad, own);
-    if let Some(standing) = machine.standing.get(&own.slot) {
-        set_type(&mut ad, standing);
+    if let Some(machine_slot) = machine.machine_slots.get(&own.slot) {
+        set_type(&mut ad, machine_slot);
     }
     set_state(&mut ad, slot.state(), slot.phase());
     if own.dynamic.is_some() {
@@ -241,7 +241,7 @@ pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
             &Env::at(now.secs()),
         ));
     }
-    let slot = machine.standing.get(&name.slot).filter(|_| name.dynamic.is_none())?;
+    let slot = machine.machine_slots.get(&name.slot).filter(|_| name.dynamic.is_none())?;
     let mut ad = unclaimed_slot_ad(machine, slot, &config);
     if slot.kind == SlotKind::Partitionable {
         rollup::set(&mut ad, pool, machine, slot, now);

@@ -19,7 +19,7 @@ fn machine() -> Machine {
 }
 
 fn ad_of(machine: &Machine, config: &StartdConfig) -> Ad {
-    unclaimed_slot_ad(machine, &machine.standing[&1], config)
+    unclaimed_slot_ad(machine, &machine.machine_slots[&1], config)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_is_sensed_of_the_owner_is_published_and_idle_times_grow() {
     assert!(value(&machine, "KeyboardIdle", 5_000).is_undefined());
     let (keyboard, console) = (LastInput::At(Time::from_secs(2_000)), LastInput::At(Time::from_secs(1_500)));
     machine.sensed = Some(Sensed { keyboard, console, owner_load: 0.25 });
-    machine.standing.get_mut(&1).unwrap().load.owner = 0.25;
+    machine.machine_slots.get_mut(&1).unwrap().load.owner = 0.25;
     assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(3_000_i64));
     assert_eq!(value(&machine, "ConsoleIdle", 5_000), Value::from(3_500_i64));
     assert_eq!(value(&machine, "LoadAvg", 5_000), Value::from(0.25));
@@ -69,13 +69,13 @@ fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
     let changes: &[fn(&mut Machine)] = &[
         |_| {},
         |machine| machine.carved.cpus = 3,
-        |machine| machine.standing.get_mut(&1).unwrap().carved.cpus = 3,
+        |machine| machine.machine_slots.get_mut(&1).unwrap().carved.cpus = 3,
         |machine| {
-            machine.standing.get_mut(&1).unwrap().dynamic.insert(1);
+            machine.machine_slots.get_mut(&1).unwrap().dynamic.insert(1);
         },
-        |machine| machine.standing.get_mut(&1).unwrap().recall(State::Owner, Time::default()),
-        |machine| machine.standing.get_mut(&1).unwrap().recall(State::Owner, Time::from_secs(3_000)),
-        |machine| machine.standing.get_mut(&1).unwrap().total.cpus = 5,
+        |machine| machine.machine_slots.get_mut(&1).unwrap().recall(State::Owner, Time::default()),
+        |machine| machine.machine_slots.get_mut(&1).unwrap().recall(State::Owner, Time::from_secs(3_000)),
+        |machine| machine.machine_slots.get_mut(&1).unwrap().total.cpus = 5,
         |machine| machine.facts.allocatable.milli_cpu = 9_000,
         Machine::recount,
         |machine| machine.facts.labels = Arc::new(BTreeMap::from([("zone".into(), "a".into())])),
@@ -84,7 +84,7 @@ fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         keep_slot_ad(&mut machine, 1, &config);
         change(&mut machine);
         for config in [&config, &other] {
-            let slot = &machine.standing[&1];
+            let slot = &machine.machine_slots[&1];
             let mut fresh = standing_slot_ad(machine::make(&machine), &machine, slot, config);
             set_available(&mut fresh, &machine, &machine.available_in(slot));
             assert_eq!(ad_of(&machine, config), fresh);
@@ -170,7 +170,7 @@ fn a_claimed_slot_says_whose_it_is() {
         since: Time::from_secs(1),
         last: Assignment {
             job: JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() },
-            cluster: 152,
+            cluster_id: 152,
             proc: 3,
         },
     };

@@ -179,7 +179,7 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
         let of = Of { slot_type: ok(config.type_of_slot(id), faults).flatten(), slot: Some(id) };
         said.single.insert(id, slot(config, of, faults));
     }
-    if said_by(config, None, "DEFAULT_DRAINING_START_EXPR").is_some() {
+    if setting_name(config, None, "DEFAULT_DRAINING_START_EXPR").is_some() {
         said.draining_start = ok(config.expr("DEFAULT_DRAINING_START_EXPR"), faults).flatten();
     }
     let division = SlotTypes::read(config);
@@ -191,13 +191,14 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said.job_attrs = ok(config.list("STARTD_JOB_ATTRS"), faults).unwrap_or_default();
     said.child_attrs = ok(config.list("STARTD_PARTITIONABLE_SLOT_ATTRS"), faults).unwrap_or_default();
     let mut domain = |knob: &str| {
-        let name = said_by(config, None, knob)?;
+        let name = setting_name(config, None, knob)?;
         ok(config.value(&name), faults).flatten().map(|value| value.trim().into())
     };
     said.uid_domain = domain("UID_DOMAIN");
     said.filesystem_domain = domain("FILESYSTEM_DOMAIN");
     let mut count = |knob: &str| {
-        let found = said_by(config, None, knob).and_then(|name| ok(config.integer(&name), faults).flatten());
+        let found =
+            setting_name(config, None, knob).and_then(|name| ok(config.integer(&name), faults).flatten());
         found.map(|count| u32::try_from(count.max(0)).unwrap_or(u32::MAX))
     };
     said.keyboard_slots = count("SLOTS_CONNECTED_TO_KEYBOARD");
@@ -249,7 +250,7 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     let (policy, unusable) = Policy::read(config, slot_type);
     faults.extend(unusable.iter().map(Remark::of_value));
     let mut said = SlotConfig { policy, ..SlotConfig::default() };
-    if let Some(name) = weight_said_by(config, slot_type) {
+    if let Some(name) = weight_setting_name(config, slot_type) {
         said.slot_weight = ok(config.expr(&name), faults).flatten();
     }
     let custom = modified(config);
@@ -278,7 +279,7 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
 
 /// The name under which the text sets a policy knob for slots of a type: the name with the type's prefix, or else the knob's own
 /// name. None if the text does not set the knob.
-pub(in crate::startd) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
+pub(in crate::startd) fn setting_name(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
     let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_{knob}"));
     let own = [format!("STARTD.{knob}"), knob.to_owned()];
     of_type
@@ -286,21 +287,22 @@ pub(in crate::startd) fn said_by(config: &Config, slot_type: Option<u32>, knob: 
         .or_else(|| own.iter().any(|name| config.definition(name).is_some()).then(|| knob.to_owned()))
 }
 
-/// [`said_by`] for `SLOT_WEIGHT`, whose name with a type's prefix is `SLOT_TYPE_<N>_SlotWeight`.
-fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
+/// [`setting_name`] for `SLOT_WEIGHT`, whose name with a type's prefix is `SLOT_TYPE_<N>_SlotWeight`.
+fn weight_setting_name(config: &Config, slot_type: Option<u32>) -> Option<String> {
     let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_SlotWeight"));
     of_type
         .filter(|name| config.definition(name).is_some())
-        .or_else(|| said_by(config, slot_type, "SLOT_WEIGHT"))
+        .or_else(|| setting_name(config, slot_type, "SLOT_WEIGHT"))
 }
 
 /// The names of the attributes that slots publish: those in `STARTD_ATTRS`, or in the type's list instead if there is one; those in
 /// the single slot's list; those in `SYSTEM_STARTD_ATTRS`.
 fn published(config: &Config, of: Of, faults: &mut Vec<Remark>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let main = said_by(config, of.slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
+    let main =
+        setting_name(config, of.slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
     // The default of SYSTEM_STARTD_ATTRS is not used: it is about the collector, and there is no collector here.
-    let system = said_by(config, None, "SYSTEM_STARTD_ATTRS");
+    let system = setting_name(config, None, "SYSTEM_STARTD_ATTRS");
     let own = of.slot.map(|slot| format!("SLOT{slot}_STARTD_ATTRS"));
     for list in [main].into_iter().chain(own).chain(system) {
         for name in ok(config.list(&list), faults).unwrap_or_default() {
@@ -320,7 +322,7 @@ fn latches(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) ->
     let busy = (!listed.iter().any(|name| name.eq_ignore_ascii_case(CPU_BUSY))).then(|| CPU_BUSY.to_owned());
     let mut latches: Vec<Latch> = Vec::new();
     for (name, listed) in listed.into_iter().map(|name| (name, true)).chain(busy.map(|name| (name, false))) {
-        let expr = said_by(config, slot_type, &name).and_then(|said| config.expr(&said).ok().flatten());
+        let expr = setting_name(config, slot_type, &name).and_then(|said| config.expr(&said).ok().flatten());
         if let Some(expr) = expr
             && !latches.iter().any(|known| known.name.eq_ignore_ascii_case(&name))
         {
@@ -340,7 +342,7 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
     let of_all = [(None, &said.slots)];
     let all = of_all.into_iter().chain(said.types.iter().map(|(slot_type, slot)| (Some(*slot_type), slot)));
     let of = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
-        let name = said_by(config, slot_type, "START")?;
+        let name = setting_name(config, slot_type, "START")?;
         let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
         let start = slot.policy.start.as_ref()?;
         remarks::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
@@ -354,9 +356,9 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
 fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
     let named = |slot_type| {
         [
-            ("START", said_by(config, slot_type, "START")),
-            ("SLOT_WEIGHT", weight_said_by(config, slot_type)),
-            ("CLAIM_WORKLIFE", said_by(config, slot_type, "CLAIM_WORKLIFE")),
+            ("START", setting_name(config, slot_type, "START")),
+            ("SLOT_WEIGHT", weight_setting_name(config, slot_type)),
+            ("CLAIM_WORKLIFE", setting_name(config, slot_type, "CLAIM_WORKLIFE")),
         ]
     };
     let named = [None].into_iter().chain(said.types.keys().copied().map(Some)).flat_map(named);

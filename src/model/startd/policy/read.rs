@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::pool::{ByUniverse, ClaimWorklife, Policy};
-use crate::startd::config::said_by;
+use crate::startd::config::setting_name;
 use classad::Expr;
 use condor_config::{Config, ValueError};
 
@@ -75,7 +75,7 @@ impl Text<'_> {
     }
 
     fn said(&self, knob: &str) -> Option<String> {
-        said_by(self.config, self.slot_type, knob)
+        setting_name(self.config, self.slot_type, knob)
     }
 
     fn expr(&mut self, knob: &str) -> Option<Expr> {
@@ -90,7 +90,7 @@ impl Text<'_> {
             self.slot_type
                 .is_some_and(|kind| self.config.definition(&format!("SLOT_TYPE_{kind}_{name}")).is_some())
         };
-        let of_all = |name: &&&str| said_by(self.config, None, name).is_some();
+        let of_all = |name: &&&str| setting_name(self.config, None, name).is_some();
         let names = ["IsOwner", "IS_OWNER"];
         let name = names.iter().find(of_type).or_else(|| names.iter().find(of_all))?;
         self.expr(name)
@@ -106,12 +106,12 @@ impl Text<'_> {
 
     /// Reads a boolean that cannot differ between slot types.
     fn truth(&mut self, knob: &str) -> Option<bool> {
-        let found = self.config.boolean(&said_by(self.config, None, knob)?);
+        let found = self.config.boolean(&setting_name(self.config, None, knob)?);
         self.keep(found)
     }
 
     fn span(&mut self, knob: &str, least: u64, unset: Duration) -> Duration {
-        let Some(name) = said_by(self.config, None, knob) else { return unset };
+        let Some(name) = setting_name(self.config, None, knob) else { return unset };
         let found = self.config.integer(&name);
         let seconds = self.keep(found).and_then(|seconds| u64::try_from(seconds).ok());
         seconds.map_or(unset, |seconds| Duration::from_secs(seconds.max(least)))
@@ -120,7 +120,7 @@ impl Text<'_> {
     /// How long a claim lives without keep-alive messages: `ALIVE_INTERVAL` times `MAX_CLAIM_ALIVES_MISSED`.
     fn claim_lease(&mut self) -> Duration {
         let interval = self.span("ALIVE_INTERVAL", 1, ALIVE_INTERVAL);
-        let name = said_by(self.config, None, "MAX_CLAIM_ALIVES_MISSED");
+        let name = setting_name(self.config, None, "MAX_CLAIM_ALIVES_MISSED");
         let missed = name.and_then(|name| {
             let found = self.config.integer(&name);
             self.keep(found)
@@ -131,7 +131,7 @@ impl Text<'_> {
 
     /// Checks `BACKFILL_SYSTEM`, which can only be BOINC, as in `HTCondor`. Here backfill runs the pods of the policy's template.
     fn backfill_system(&mut self) {
-        let Some(name) = said_by(self.config, None, "BACKFILL_SYSTEM") else { return };
+        let Some(name) = setting_name(self.config, None, "BACKFILL_SYSTEM") else { return };
         let wanted = "backfill system: say BOINC, or leave it out";
         let found = self.config.one_of(&name, wanted, &["BOINC"]);
         self.keep(found);

@@ -4,4 +4,4 @@ mod claimed;
 mod laws;
 mod pods;
 pub mod scene;
-mod standing;
+mod without_claim;

@@ -110,7 +110,7 @@ pub fn claim(submitter: &str) -> Claim {
         since: Time::from_secs(900),
         last: Assignment {
             job: JobKey { uid: "uid".into(), namespace: "default".into(), name: "job".into() },
-            cluster: 1,
+            cluster_id: 1,
             proc: 0,
         },
     }

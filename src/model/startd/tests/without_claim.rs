@@ -1,7 +1,7 @@
 //! Transitions of slots that are not claimed: 1 to 7 and 26 to 37.
 
 use crate::pool::{Backfill, BackfillStage, Drained, State, Unclaimed};
-use crate::startd::{Pace, Surroundings, Wanted, standing};
+use crate::startd::{Pace, Surroundings, Wanted, without_claim};
 
 const OWNER: State = State::Owner;
 const IDLE: State = State::Unclaimed(Unclaimed::Idle);
@@ -49,7 +49,7 @@ fn each_transition_is_taken_when_the_manual_says() {
         (36, OWNER, drained()),
         (37, IDLE, drained()),
     ] {
-        let (transition, why) = standing(from, &surroundings).expect("a transition");
+        let (transition, why) = without_claim(from, &surroundings).expect("a transition");
         assert_eq!((transition.number, transition.from), (number, from), "{surroundings:?}: {why}");
         assert!(!why.is_empty());
     }
@@ -71,7 +71,7 @@ fn nothing_is_taken_otherwise() {
         (DRAINED, drained()),
         (State::Matched, drained()),
     ] {
-        assert_eq!(standing(state, &surroundings), None, "{state:?} {surroundings:?}");
+        assert_eq!(without_claim(state, &surroundings), None, "{state:?} {surroundings:?}");
     }
 }
 
@@ -89,7 +89,7 @@ fn the_first_rule_counts() {
         clear: false,
         wanted: Wanted::Matched,
     };
-    let number = |surroundings: &Surroundings| standing(IDLE, surroundings).map(|(t, _)| t.number);
+    let number = |surroundings: &Surroundings| without_claim(IDLE, surroundings).map(|(t, _)| t.number);
     assert_eq!(number(&all(Some(Pace::Quick))), Some(37));
     assert_eq!(number(&all(None)), Some(2));
     assert_eq!(number(&Surroundings { owner: false, ..all(None) }), Some(6));
@@ -99,7 +99,7 @@ fn the_first_rule_counts() {
 /// The state in which a slot comes to rest, and the transitions on the way.
 fn rests(mut state: State, surroundings: &Surroundings) -> (State, Vec<u8>) {
     let mut numbers = Vec::new();
-    while let Some((transition, _)) = standing(state, surroundings) {
+    while let Some((transition, _)) = without_claim(state, surroundings) {
         state = transition.to;
         numbers.push(transition.number);
         assert!(numbers.len() < 10, "{numbers:?}");

@@ -21,7 +21,7 @@ fn pod(number: u32) -> PodRef {
 
 fn assignment(proc: u32) -> Assignment {
     let job = JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() };
-    Assignment { job, cluster: 1, proc }
+    Assignment { job, cluster_id: 1, proc }
 }
 
 fn claim(submitter: &str) -> Claim {
