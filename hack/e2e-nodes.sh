@@ -20,6 +20,9 @@ export SLOTWRIGHT_NODE_CPUS=${SLOTWRIGHT_NODE_CPUS:-12}
 # shellcheck disable=SC1091  # chart.sh is linted by itself
 . "$ROOT/hack/kube/chart.sh"
 
+# Whether this computer has cgroup v1, where an agent needs more rights to kill.
+v1() { if [ -e /sys/fs/cgroup/cgroup.controllers ]; then echo false; else echo true; fi; }
+
 # Starts everything. What the programs print goes to stderr, so that stdout is for start's exports.
 cluster() {
   local exports node
@@ -30,9 +33,10 @@ cluster() {
   say "Kubernetes 1.$MINOR is up"
   kubectl create namespace "$NAMESPACE" --dry-run=client -o yaml | kubectl apply -f -
   definitions >/dev/null
-  render --set agent.enabled=true
+  render --set agent.enabled=true --set agent.inputDirectory="$SLOTWRIGHT_KUBE_STATE/input" --set agent.cgroupV1Kill="$(v1)"
   kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
-  # The tests run the operator and the agents themselves.
+  # The tests run the operator and the agents themselves, and one of them the DaemonSet.
+  kubectl -n "$NAMESPACE" get daemonset/slotwright-agent -o json >"$SLOTWRIGHT_KUBE_STATE/daemonset.json"
   kubectl -n "$NAMESPACE" delete deployment/slotwright daemonset/slotwright-agent
   operator_kubeconfig
   mkdir -p "$SLOTWRIGHT_KUBE_STATE/proof"

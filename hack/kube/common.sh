@@ -42,6 +42,14 @@ await() { # name command...
   die "$name is not ready after 90 s: see $STATE/log/$name.log"
 }
 
+# --- networks ------------------------------------------------------------------------------------------------------------
+
+# Prints the first three numbers of the addresses of a node's pods. The node itself has the address that ends with 1.
+pod_network() { # port number
+  local place=$(($1 / 8 % 1024 * 8 + $2))
+  echo "10.$((96 + place / 256)).$((place % 256))"
+}
+
 # --- certificates (P-256 and PKCS#8, which both Go and rustls support) ------------------------------------------------------------
 
 authority() { # name

@@ -9,6 +9,8 @@
 #   power-cut N [--wipe]   kills everything of the node at once, its containers included. start then boots the node: with
 #                          --wipe, with an empty disk
 #   clear N                kills the processes of all containers; the kubelet sees them end
+#   import N FILE          gives the node the image of a file that mkimage.py has made
+#   api N                  prints where the node's pods reach the API server: ADDRESS:PORT
 #
 #   SLOTWRIGHT_KUBE_STATE  the directory of the cluster, as for up.sh
 #   SLOTWRIGHT_NODE_CPUS   how many CPUs the node claims to have (default: those of this computer)
@@ -26,12 +28,11 @@ PKI=$STATE/pki
 # shellcheck disable=SC1091  # common.sh is linted by itself
 . "$HERE/common.sh"
 
-usage() { die "usage: node.sh start N | stop N | kill N kubelet|containerd | power-cut N [--wipe] | clear N"; }
+usage() { die "usage: node.sh start N | stop N | kill N kubelet|containerd | power-cut N [--wipe] | clear N | import N FILE | api N"; }
 
 # --- names, all of which differ between clusters and between nodes -------------------------------------------------------
 
 names() { # number
-  local place
   [[ ${1:-} =~ ^[1-7]$ ]] || usage
   [ -s "$STATE/port" ] || die "no cluster in $STATE: up.sh start --nodes"
   API=$(<"$STATE/port")
@@ -41,8 +42,7 @@ names() { # number
   SOCKET=$RUN/containerd.sock
   GROUP=slotwright-$API-$1                        # the cgroup around everything of the node
   BRIDGE=sw$API-$1
-  place=$((API / 8 % 1024 * 8 + $1))
-  NET=10.$((96 + place / 256)).$((place % 256))
+  NET=$(pod_network "$API" "$1")
   ADDRESS=$NET.1                                  # of the node, and of the kubelet
 }
 
@@ -306,5 +306,7 @@ case ${1:-} in
   kill) kill_program "${3:-}" ;;
   power-cut) power-cut "${3:-}" ;;
   clear) clear_containers ;;
+  import) containers images import "${3:?}" ;;
+  api) echo "$ADDRESS:$API" ;;
   *) usage ;;
 esac

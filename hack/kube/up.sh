@@ -41,7 +41,7 @@ choose_port() {
 credentials() {
   authority ca
   authority front-proxy-ca
-  certificate apiserver ca /CN=kube-apiserver serverAuth DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1
+  certificate apiserver ca /CN=kube-apiserver serverAuth "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1$ADDRESSES"
   certificate front-proxy-client front-proxy-ca /CN=front-proxy-client clientAuth
   certificate admin ca /O=system:masters/CN=admin clientAuth
   certificate controller-manager ca /CN=system:kube-controller-manager clientAuth
@@ -70,7 +70,7 @@ start_etcd() {
 start_apiserver() {
   local old=()
   [ "$MINOR" -ge 24 ] || old=(--insecure-port=0)     # older servers also listen on port 8080, without authentication
-  spawn kube-apiserver "$BIN/kube-apiserver" --etcd-servers="http://127.0.0.1:$ETCD" --bind-address=127.0.0.1 --secure-port="$API" \
+  spawn kube-apiserver "$BIN/kube-apiserver" --etcd-servers="http://127.0.0.1:$ETCD" --bind-address="$BIND" --secure-port="$API" \
     --advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \
     --authorization-mode=Node,RBAC --anonymous-auth=false --enable-admission-plugins=NodeRestriction --allow-privileged=true \
     --tls-cert-file="$PKI/apiserver.crt" --tls-private-key-file="$PKI/apiserver.key" --client-ca-file="$PKI/ca.crt" \
@@ -109,7 +109,7 @@ start_scheduler() {
 }
 
 start() {
-  local program nodes=()
+  local program number nodes=()
   case ${1:-} in '') ;; --nodes) nodes=(--nodes) ;; *) usage ;; esac
   for program in openssl curl base64 setsid; do command -v "$program" >/dev/null || die "$program is missing: apt-get install openssl curl util-linux"; done
   BIN=$("$HERE/assets.sh" "${nodes[@]}")
@@ -120,6 +120,12 @@ start() {
   echo "$API" >"$STATE/port"
   ETCD=$((API + 1)); PEER=$((API + 2)); MANAGER=$((API + 3)); SCHEDULER=$((API + 4))
   MINOR=$(minor_version "$BIN/kube-apiserver")
+  # Pods of nodes reach the server at the address that their node has on its bridge.
+  BIND=127.0.0.1 ADDRESSES=
+  if [ ${#nodes[@]} != 0 ]; then
+    BIND=0.0.0.0
+    for number in 1 2 3 4 5 6 7; do ADDRESSES+=",IP:$(pod_network "$API" "$number").1"; done
+  fi
   credentials
   start_etcd
   start_apiserver

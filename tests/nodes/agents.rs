@@ -17,7 +17,7 @@ use crate::program::{OnTerm, Program, shell};
 use crate::proof::Run;
 
 /// The owner of the machine comes first, as in the manual's desktop policy, with shorter times.
-const DESKTOP: &str = "
+pub const DESKTOP: &str = "
 START = (KeyboardIdle > 10) =!= False
 WANT_SUSPEND = True
 WANT_VACATE = True
@@ -94,16 +94,8 @@ impl Desk {
         Api::<NodeReport>::all(cluster.client.clone()).get_opt(&self.node).await.unwrap()
     }
 
-    /// Waits until the operator counts on the agent.
     async fn reports(&self, cluster: &Cluster) {
-        let slots: Api<api::PartitionableSlot> = Api::all(cluster.client.clone());
-        let name = format!("slot1.{}", self.node);
-        cluster
-            .until(&format!("the agent of {} reports", self.node), 60, || async {
-                let status = slots.get(&name).await.ok().and_then(|slot| slot.status).unwrap_or_default();
-                status.conditions.iter().any(|c| c.type_ == "AgentReady" && c.status == "True")
-            })
-            .await;
+        reports(cluster, &self.node).await;
     }
 }
 
@@ -114,6 +106,18 @@ impl Drop for Desk {
             let _ = agent.wait();
         }
     }
+}
+
+/// Waits until the operator counts on the agent of a node.
+pub async fn reports(cluster: &Cluster, node: &str) {
+    let slots: Api<api::PartitionableSlot> = Api::all(cluster.client.clone());
+    let name = format!("slot1.{node}");
+    cluster
+        .until(&format!("the agent of {node} reports"), 60, || async {
+            let status = slots.get(&name).await.ok().and_then(|slot| slot.status).unwrap_or_default();
+            status.conditions.iter().any(|c| c.type_ == "AgentReady" && c.status == "True")
+        })
+        .await;
 }
 
 /// How many slots that work for the job have this activity.
@@ -127,7 +131,7 @@ async fn slots_in(cluster: &Cluster, activity: SlotActivity) -> usize {
 }
 
 /// Waits until so many slots are Suspended, and the agents say that so many pods stand still.
-async fn suspended(cluster: &Cluster, procs: usize) {
+pub async fn suspended(cluster: &Cluster, procs: usize) {
     let reports: Api<NodeReport> = Api::all(cluster.client.clone());
     cluster
         .until(&format!("{procs} procs are suspended"), 60, || async {
@@ -144,13 +148,13 @@ fn beats(cluster: &Cluster, job: &str) -> Vec<usize> {
 }
 
 /// Checks for so many seconds that no program of the job moves.
-async fn stands_still(cluster: &Cluster, job: &str, seconds: u64) {
+pub async fn stands_still(cluster: &Cluster, job: &str, seconds: u64) {
     let before = beats(cluster, job);
     cluster.throughout("nobody moves", seconds, || async { beats(cluster, job) == before }).await;
 }
 
 /// The only run of each proc came to its end by itself, after all of its beats, in a container that started once.
-fn counted_on(run: &Run, beats: usize) {
+pub fn counted_on(run: &Run, beats: usize) {
     assert_eq!((run.ended, run.beats, run.term), (Some(0), beats, None), "{run:?}");
 }
 

@@ -7,6 +7,7 @@ use api::{
     DrainRequest, GroupQuota, HTCJob, NodePolicy, NodeReport, PartitionableSlot, Slot, SubmitPolicy,
     Submitter, labels,
 };
+use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
@@ -21,6 +22,11 @@ pub const NODES: [u32; 3] = [1, 2, 3];
 
 /// Runs `hack/kube/node.sh` with these arguments.
 pub fn node(arguments: &[&str]) {
+    node_says(arguments);
+}
+
+/// Runs `hack/kube/node.sh` with these arguments, and returns what the script prints.
+pub fn node_says(arguments: &[&str]) -> String {
     let mut command = Command::new(root().join("hack/kube/node.sh"));
     command.args(arguments).env("SLOTWRIGHT_KUBE_STATE", crate::cluster::state());
     // The cluster has CPUs that this computer lacks; e2e-nodes.sh sets how many for all its nodes.
@@ -30,6 +36,7 @@ pub fn node(arguments: &[&str]) {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "node.sh {arguments:?}: {text}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Removes everything that an earlier test left, and waits until all nodes are Ready and empty.
@@ -51,6 +58,8 @@ pub async fn sweep(client: &Client) {
     // The next leader need not wait for the lease of a leader that an earlier test killed.
     let leases: Api<Lease> = Api::namespaced(client.clone(), "slotwright-system");
     let _ = leases.delete("slotwright-operator", &background).await;
+    let sets: Api<DaemonSet> = Api::namespaced(client.clone(), "slotwright-system");
+    let _ = sets.delete("slotwright-agent", &background).await;
     sweep_pods(client).await;
     let nodes: Api<Node> = Api::all(client.clone());
     for number in NODES {

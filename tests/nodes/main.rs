@@ -19,6 +19,7 @@ mod cluster;
 mod containers;
 mod cordon;
 mod daemons;
+mod daemonset;
 mod drain;
 mod eviction;
 mod failures;
