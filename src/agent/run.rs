@@ -14,7 +14,8 @@ use kube::runtime::watcher::{self, Config as Watch, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client};
 use thiserror::Error;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -86,7 +87,7 @@ struct Agent {
     renewal: JoinSet<Result<(), kube::Error>>,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
-    benchmark: Option<JoinHandle<Figures>>,
+    benchmark: Option<oneshot::Receiver<Figures>>,
 }
 
 impl Agent {
@@ -172,7 +173,7 @@ impl Agent {
         }
         if self.reporter.wants_benchmark() && self.benchmark.is_none() {
             tracing::info!("the benchmarks run");
-            self.benchmark = Some(tokio::task::spawn_blocking(super::node::benchmark));
+            self.benchmark = Some(in_a_thread(super::node::benchmark));
         }
     }
 
@@ -286,10 +287,19 @@ impl Agent {
 }
 
 /// The figures of the run under way, once it has ended; waits for ever if there is none.
-async fn finished(run: &mut Option<JoinHandle<Figures>>) -> Option<Figures> {
+async fn finished(run: &mut Option<oneshot::Receiver<Figures>>) -> Option<Figures> {
     let Some(running) = run else { return pending().await };
     let figures = running.await.ok();
     *run = None;
+    figures
+}
+
+/// Runs the benchmarks in a thread of their own, for which an agent that stops does not wait. The runtime would wait for a
+/// blocking task of its own, and on a busy node the benchmarks take as long as the pod's whole grace period.
+fn in_a_thread(benchmarks: impl FnOnce() -> Figures + Send + 'static) -> oneshot::Receiver<Figures> {
+    let (done, figures) = oneshot::channel();
+    // If no thread can be made, or the run panics, the receiver hears that the sender is gone.
+    let _ = std::thread::Builder::new().name("benchmarks".to_owned()).spawn(move || done.send(benchmarks()));
     figures
 }
 
