@@ -60,7 +60,7 @@ impl Engine {
     ) -> Self {
         let mut pool = Pool::default();
         pool.apply(Event::ClustersGiven(highest.get()), clock.now());
-        if tracing::enabled!(tracing::Level::DEBUG) {
+        if journal::tells_of_transitions() {
             // Nobody else asks for the transitions, which would gather in memory.
             pool.begin_trace();
         }

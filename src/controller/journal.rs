@@ -195,6 +195,11 @@ fn told(notice: &Notice) {
     }
 }
 
+/// Whether the log's filter lets transitions pass. The filter may name this module alone.
+pub fn tells_of_transitions() -> bool {
+    tracing::enabled!(tracing::Level::DEBUG)
+}
+
 /// Logs the transitions that slots took.
 pub fn moved(transitions: &[Noted]) {
     let activity = |state: State| format!("{}/{}", state.state(), state.activity());

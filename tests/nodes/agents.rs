@@ -1,9 +1,9 @@
 //! The agents of the nodes: programs that stand still and go on, and are killed where a kubelet could not kill them.
 
 use std::fs::{File, FileTimes};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use api::{NodeReport, Slot, SlotActivity};
 use k8s_openapi::api::core::v1::Pod;
@@ -42,8 +42,12 @@ impl Desk {
         let directory = state().join("desk").join(&cluster.namespace).join(&node);
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(directory.join("pts")).unwrap();
+        for file in ["stat", "meminfo"] {
+            std::fs::copy(Path::new("/proc").join(file), directory.join(file)).unwrap();
+        }
         let mut desk = Self { node, number, directory, agent: None, started: 0 };
         desk.last_used(Duration::from_hours(1));
+        desk.load(0.0);
         desk.start(cluster);
         desk
     }
@@ -65,6 +69,8 @@ impl Desk {
         command.args([env!("CARGO_BIN_EXE_slotwright"), "agent"]);
         command.args(["--node", &self.node, "--scratch", "/tmp", "--sessions"]);
         command.arg(self.directory.join("sessions")).arg("--dev-root").arg(&self.directory);
+        // The load of this computer is that of three nodes and of whatever else runs here.
+        command.arg("--proc-root").arg(&self.directory);
         self.agent = Some(spawn(&mut command, &format!("agent-{}", self.node), log));
     }
 
@@ -75,6 +81,12 @@ impl Desk {
         terminal.set_times(FileTimes::new().set_accessed(at).set_modified(at)).unwrap();
     }
 
+    /// The node's load average over a minute is so much.
+    fn load(&self, load: f64) {
+        let text = format!("{load:.2} {load:.2} {load:.2} 1/100 1\n");
+        std::fs::write(self.directory.join("loadavg"), text).unwrap();
+    }
+
     /// Kills the agent with SIGKILL.
     fn kill(&mut self) {
         let mut agent = self.agent.take().unwrap();
@@ -82,12 +94,13 @@ impl Desk {
         agent.wait().unwrap();
     }
 
-    /// Stops the agent with SIGTERM, as the end of its pod does.
+    /// Stops the agent with SIGTERM, as the end of its pod does. The agent waits for no benchmark that runs.
     fn stop(&mut self) {
         let mut agent = self.agent.take().unwrap();
-        let id = agent.id().to_string();
+        let (id, asked) = (agent.id().to_string(), Instant::now());
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         assert!(agent.wait().unwrap().success(), "the agent ends by itself");
+        assert!(asked.elapsed() < Duration::from_secs(10), "the agent took {:?} to end", asked.elapsed());
     }
 
     async fn report(&self, cluster: &Cluster) -> Option<NodeReport> {
@@ -345,4 +358,73 @@ async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
         let outlived = run.last - run.term.unwrap();
         assert!(outlived < 45.0, "proc {proc} went on for {outlived:.1} s after SIGTERM: {run:?}");
     }
+}
+
+/// The manual's policy for desktops, with shorter times: for the policy, a minute has 12 s. An agent tells of input for 30 s after
+/// the last touch.
+const MANUALS_DESKTOP: &str = "
+use POLICY : Desktop
+MINUTE = 12
+StartIdleTime = 31
+ContinueIdleTime = 31
+MaxSuspendTime = 45
+SLOT_TYPE_1 = 100%
+SLOT_TYPE_1_PARTITIONABLE = False
+NUM_SLOTS_TYPE_1 = 1
+";
+
+/// docs/concepts/desktop-day.md has such a day in virtual time.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn a_desktops_slot_takes_the_manuals_transitions() {
+    let cluster = Cluster::start("desktop", MANUALS_DESKTOP).await;
+    let desk = Desk::new(&cluster, 1);
+    cluster
+        .until("the benchmarks have run", 120, || async {
+            cluster.transitions("slot1@node1").ends_with(&[3, 4])
+        })
+        .await;
+    let before = cluster.transitions("slot1@node1").len();
+    let taken = || cluster.transitions("slot1@node1").split_off(before);
+    let takes = async |seconds: u64, expected: &[u8]| {
+        cluster
+            .until(&format!("the transitions {expected:?}"), seconds, || async {
+                let all = taken();
+                assert!(all.starts_with(expected) || expected.starts_with(&all), "{all:?}");
+                all.len() >= expected.len()
+            })
+            .await;
+    };
+    cluster.apply(Program::new(100, 3).job("desktop", "work", 1, only_on("node1"))).await;
+    takes(30, &[6, 9, 11]).await;
+    cluster.running("work", 1).await;
+
+    // The owner looks in, and goes.
+    desk.last_used(Duration::ZERO);
+    takes(20, &[6, 9, 11, 14]).await;
+    suspended(&cluster, 1).await;
+    stands_still(&cluster, "work", 5).await;
+    takes(60, &[6, 9, 11, 14, 15]).await;
+
+    // The owner comes back and stays: after 45 s the job has to go, and it hears SIGTERM.
+    let gone = [6, 9, 11, 14, 15, 14, 16, 18, 22];
+    cluster
+        .until("the job is sent away", 120, || async {
+            desk.last_used(Duration::ZERO);
+            let all = taken();
+            assert!(gone.starts_with(&all), "{all:?}");
+            all.len() == gone.len()
+        })
+        .await;
+
+    // The owner leaves, and the job runs again. Then a program of the owner's keeps the CPU busy.
+    let again = [&gone[..], &[1, 6, 9, 11, 12, 10, 22, 1]].concat();
+    takes(90, &again).await;
+    cluster.completed("work", 30).await;
+    assert_eq!(cluster.violations("work", |_| false).await, [] as [String; 0]);
+    let proof = cluster.proof("work");
+    let [first, _] = proof.runs(0) else { panic!("two runs: {:?}", proof.runs(0)) };
+    assert!(first.term.is_some() && first.shut_down, "{first:?}");
+    desk.load(3.0);
+    takes(30, &[&again[..], &[2]].concat()).await;
 }

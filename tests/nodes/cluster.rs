@@ -103,6 +103,7 @@ impl Cluster {
         } else {
             &["--no-leader-elect"]
         });
+        command.env("RUST_LOG", "info,slotwright_controller::journal=debug");
         let child = spawn(&mut command, "operator", log);
         self.operators.push((identity.to_owned(), child));
     }
@@ -120,6 +121,13 @@ impl Cluster {
         let directory = state().join("log").join(format!("operators-{}", self.namespace));
         std::fs::create_dir_all(&directory).unwrap();
         directory
+    }
+
+    /// The numbers of the transitions that a slot has taken, by the log of the first operator.
+    pub fn transitions(&self, slot: &str) -> Vec<u8> {
+        let log = std::fs::read_to_string(self.log_dir().join("00-operator.log")).unwrap();
+        let own = log.lines().filter(|line| line.contains(&format!(" a transition slot={slot} number=")));
+        own.filter_map(|line| line.split("number=").nth(1)?.split(' ').next()?.parse().ok()).collect()
     }
 
     pub fn jobs(&self) -> Api<HTCJob> {
