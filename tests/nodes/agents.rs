@@ -361,7 +361,7 @@ async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
 }
 
 /// The manual's policy for desktops, with shorter times: for the policy, a minute has 12 s. An agent tells of input for 30 s after
-/// the last touch.
+/// the last touch, and a slot that is not claimed looks at its policy each UPDATE_INTERVAL.
 const MANUALS_DESKTOP: &str = "
 use POLICY : Desktop
 MINUTE = 12
@@ -371,6 +371,7 @@ MaxSuspendTime = 45
 SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = False
 NUM_SLOTS_TYPE_1 = 1
+UPDATE_INTERVAL = 2
 ";
 
 /// docs/concepts/desktop-day.md has such a day in virtual time.
