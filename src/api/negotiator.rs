@@ -71,12 +71,14 @@ pub struct NegotiatorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86400))]
     pub interval_seconds: Option<i64>,
-    /// NEGOTIATOR_CYCLE_DELAY: the least time between the end of a cycle and the start of the next, in seconds. Unset means
-    /// 20.
+    /// NEGOTIATOR_CYCLE_DELAY: the least time between the end of a cycle and the start of the next, in seconds. If neither
+    /// this nor NEGOTIATOR_MIN_INTERVAL is set, the pause is ten times as long as the cycle took: at least 1, and at most 20.
+    /// If only the other is set, unset means 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub cycle_delay_seconds: Option<i64>,
-    /// NEGOTIATOR_MIN_INTERVAL: the least time between the starts of two cycles, in seconds. Unset means 5.
+    /// NEGOTIATOR_MIN_INTERVAL: the least time between the starts of two cycles, in seconds. If NEGOTIATOR_CYCLE_DELAY is set,
+    /// unset means 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub min_interval_seconds: Option<i64>,

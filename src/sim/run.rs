@@ -11,12 +11,13 @@ use super::transitions::Transitions;
 use super::world::World;
 use model::decide::{Decision, conclude, decide};
 use model::negotiator::{Ready, Stopwatch, negotiate_with};
-use model::pool::{Document, NegotiatorId, Pool, Time};
+use model::pool::{Document, NegotiatorId, Pauses, Pool, Time};
 
 /// Simulates a scenario to its end. The loop calls `progress` with the simulated time at every sample. If `progress`
 /// returns false, the simulation stops, and the report covers the time up to then.
 pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> Report {
     let mut pool = Pool::default();
+    pool.set_pauses(Pauses::Htcondors);
     pool.begin_trace();
     let mut simulation = Simulation {
         pool,

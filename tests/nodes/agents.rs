@@ -386,11 +386,11 @@ async fn a_desktops_slot_takes_the_manuals_transitions() {
         })
         .await;
     let before = cluster.transitions("slot1@node1").len();
-    let taken = || cluster.transitions("slot1@node1").split_off(before);
+    let so_far = || cluster.transitions("slot1@node1").split_off(before);
     let takes = async |seconds: u64, expected: &[u8]| {
         cluster
             .until(&format!("the transitions {expected:?}"), seconds, || async {
-                let all = taken();
+                let all = so_far();
                 assert!(all.starts_with(expected) || expected.starts_with(&all), "{all:?}");
                 all.len() >= expected.len()
             })
@@ -412,7 +412,7 @@ async fn a_desktops_slot_takes_the_manuals_transitions() {
     cluster
         .until("the job is sent away", 120, || async {
             desk.last_used(Duration::ZERO);
-            let all = taken();
+            let all = so_far();
             assert!(gone.starts_with(&all), "{all:?}");
             all.len() == gone.len()
         })

@@ -24,7 +24,8 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         NEGOTIATOR,
         Honored,
-        "The least time from the end of a cycle to the next.",
+        "The least time from the end of a cycle to the next. If neither this nor NEGOTIATOR_MIN_INTERVAL is set, the pause \
+         follows what a cycle costs.",
     )
     .unit("seconds")
     .at_least(0.0)

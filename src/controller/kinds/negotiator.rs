@@ -106,17 +106,13 @@ fn read(spec: &NegotiatorSpec) -> Read<NegotiatorConfig> {
 }
 
 fn put_fields(spec: &NegotiatorSpec, config: &mut Config, problems: &mut Vec<Problem>) {
-    for (given, knob) in [
-        (spec.interval_seconds, &mut config.interval),
-        (spec.cycle_delay_seconds, &mut config.cycle_delay),
-        (spec.min_interval_seconds, &mut config.min_interval),
-    ] {
-        if let Some(seconds) = given.and_then(|given| u64::try_from(given).ok()) {
-            *knob = Duration::from_secs(seconds);
-        }
-    }
-    if let Some(seconds) = spec.priority_halflife_seconds.and_then(|given| u64::try_from(given).ok()) {
-        config.priority_halflife = Duration::from_secs(seconds).as_secs_f64();
+    let span =
+        |given: Option<i64>| given.and_then(|given| u64::try_from(given).ok()).map(Duration::from_secs);
+    config.interval = span(spec.interval_seconds).unwrap_or(config.interval);
+    config.cycle_delay = span(spec.cycle_delay_seconds).or(config.cycle_delay);
+    config.min_interval = span(spec.min_interval_seconds).or(config.min_interval);
+    if let Some(halflife) = span(spec.priority_halflife_seconds) {
+        config.priority_halflife = halflife.as_secs_f64();
     }
     if let Some(factor) = spec.default_priority_factor.filter(|factor| *factor >= 1.0) {
         config.default_priority_factor = factor;
@@ -261,8 +257,9 @@ mod tests {
         let facts =
             facts_of(&json!({"config": text, "intervalSeconds": 30, "preJobRank": "Memory"}), &Value::Null);
         let config = facts.config.unwrap();
-        let seconds = [config.interval, config.cycle_delay, config.min_interval].map(|span| span.as_secs());
-        assert_eq!((seconds, config.default_factor), ([30, 0, 5], 10.0));
+        let seconds = [Some(config.interval), config.cycle_delay, config.min_interval];
+        let seconds = seconds.map(|span| span.map(|span| span.as_secs()));
+        assert_eq!((seconds, config.default_factor), ([Some(30), Some(0), None], 10.0));
         let text = |expr: &Option<classad::Expr>| expr.as_ref().map(ToString::to_string).unwrap_or_default();
         assert_eq!(
             [

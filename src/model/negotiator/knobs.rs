@@ -25,8 +25,8 @@ impl Config {
         let unset = Self::default();
         let read = Self {
             interval: text.span("NEGOTIATOR_INTERVAL", unset.interval),
-            min_interval: text.span("NEGOTIATOR_MIN_INTERVAL", unset.min_interval),
-            cycle_delay: text.span("NEGOTIATOR_CYCLE_DELAY", unset.cycle_delay),
+            min_interval: text.said_span("NEGOTIATOR_MIN_INTERVAL"),
+            cycle_delay: text.said_span("NEGOTIATOR_CYCLE_DELAY"),
             max_time_per_cycle: text.span("NEGOTIATOR_MAX_TIME_PER_CYCLE", unset.max_time_per_cycle),
             max_time_per_submitter: text
                 .span("NEGOTIATOR_MAX_TIME_PER_SUBMITTER", unset.max_time_per_submitter),
@@ -135,11 +135,14 @@ impl Text<'_> {
     }
 
     fn span(&mut self, knob: &str, unset: Duration) -> Duration {
+        self.said_span(knob).unwrap_or(unset)
+    }
+
+    fn said_span(&mut self, knob: &str) -> Option<Duration> {
         if !self.says(knob) {
-            return unset;
+            return None;
         }
-        let seconds = self.whole(knob).and_then(|seconds| u64::try_from(seconds).ok());
-        seconds.map_or(unset, Duration::from_secs)
+        self.whole(knob).and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs)
     }
 
     fn count(&mut self, knob: &str, unset: u32) -> u32 {
@@ -220,10 +223,9 @@ mod tests {
             assert_eq!(parsed(knobs::default_of(None, knob).unwrap()), parsed(expr), "{knob}");
         }
         // A text that sets these knobs to HTCondor's defaults changes nothing. Knobs that are not in this list differ on purpose
-        // (docs/differences.md).
+        // (docs/reference/differences.md).
         let all = [
             "NEGOTIATOR_INTERVAL",
-            "NEGOTIATOR_MIN_INTERVAL",
             "NEGOTIATOR_MAX_TIME_PER_CYCLE",
             "NEGOTIATOR_MAX_TIME_PER_SUBMITTER",
             "NEGOTIATOR_MAX_TIME_PER_PIESPIN",
@@ -266,7 +268,7 @@ mod tests {
             |pairs: &[(&str, f64)]| pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
         let expected = Config {
             interval: Duration::from_mins(2),
-            cycle_delay: Duration::ZERO,
+            cycle_delay: Some(Duration::ZERO),
             preemption_requirements: expr("RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2"),
             slot_constraint: expr("Arch == \"X86_64\""),
             allow_pslot_preemption: true,

@@ -141,6 +141,18 @@ pub struct Schedule {
     pub turns: BTreeMap<NegotiatorId, Turn>,
     /// When the next cycle is due, if there are several negotiators.
     pub next: Option<Time>,
+    /// The pause after a cycle whose negotiator sets neither `NEGOTIATOR_CYCLE_DELAY` nor `NEGOTIATOR_MIN_INTERVAL`.
+    pub pauses: Pauses,
+}
+
+/// How long the pause after a negotiation cycle is by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pauses {
+    /// The pause follows from what the cycle has cost.
+    #[default]
+    ByCost,
+    /// HTCondor's defaults hold, as in virtual time, where a cycle costs nothing.
+    Htcondors,
 }
 
 impl Schedule {
@@ -450,6 +462,11 @@ impl Pool {
         self.schedule.under_way = true;
         let turn = self.schedule.turns.entry(id.clone()).or_default();
         (turn.wanted, turn.started) = (false, Some(now));
+    }
+
+    /// Sets how long the pause after a cycle is by default.
+    pub fn set_pauses(&mut self, pauses: Pauses) {
+        self.schedule.pauses = pauses;
     }
 
     /// Notes that the cycle that was under way has an outcome.

@@ -56,10 +56,10 @@ static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| Defaults {
 pub struct Config {
     /// `NEGOTIATOR_INTERVAL`: the period of cycles while jobs wait.
     pub interval: Duration,
-    /// `NEGOTIATOR_MIN_INTERVAL`: the least time between the starts of two cycles.
-    pub min_interval: Duration,
-    /// `NEGOTIATOR_CYCLE_DELAY`: the least time from the end of a cycle to the start of the next.
-    pub cycle_delay: Duration,
+    /// `NEGOTIATOR_MIN_INTERVAL`: the least time between the starts of two cycles, if it is set.
+    pub min_interval: Option<Duration>,
+    /// `NEGOTIATOR_CYCLE_DELAY`: the least time from the end of a cycle to the start of the next, if it is set.
+    pub cycle_delay: Option<Duration>,
     /// `NEGOTIATOR_MAX_TIME_PER_CYCLE`: after this time, no submitter's turn begins.
     pub max_time_per_cycle: Duration,
     /// `NEGOTIATOR_MAX_TIME_PER_SUBMITTER`: the most time of a cycle that one submitter may take.
@@ -176,8 +176,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             interval: Duration::from_mins(1),
-            min_interval: Duration::from_secs(5),
-            cycle_delay: Duration::from_secs(20),
+            min_interval: None,
+            cycle_delay: None,
             max_time_per_cycle: Duration::from_mins(20),
             max_time_per_submitter: Duration::from_mins(1),
             max_time_per_piespin: Duration::from_mins(2),

@@ -308,10 +308,10 @@ pub struct Group {
 pub struct NegotiatorConfig {
     /// `NEGOTIATOR_INTERVAL`.
     pub interval: Duration,
-    /// `NEGOTIATOR_CYCLE_DELAY`.
-    pub cycle_delay: Duration,
-    /// `NEGOTIATOR_MIN_INTERVAL`.
-    pub min_interval: Duration,
+    /// `NEGOTIATOR_CYCLE_DELAY`, if it is set.
+    pub cycle_delay: Option<Duration>,
+    /// `NEGOTIATOR_MIN_INTERVAL`, if it is set.
+    pub min_interval: Option<Duration>,
     /// `PRIORITY_HALFLIFE`.
     pub halflife: Duration,
     /// `DEFAULT_PRIO_FACTOR`.

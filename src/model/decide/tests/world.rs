@@ -9,7 +9,7 @@ use crate::decide::{self, Decision};
 use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
+    Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome, Pauses,
     PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, Request, Requester,
     Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, UnknownCreator,
     backfill,
@@ -92,10 +92,17 @@ pub(super) struct World {
     pub(super) next_uid: u32,
 }
 
+/// A pool that knows nothing, and pauses between cycles as HTCondor does.
+fn empty() -> Pool {
+    let mut pool = Pool::default();
+    pool.set_pauses(Pauses::Htcondors);
+    pool
+}
+
 impl World {
     pub(super) fn new() -> Self {
         let mut world = Self {
-            pool: Pool::default(),
+            pool: empty(),
             now: Time::from_secs(1_700_000_000),
             machines: BTreeMap::new(),
             slots: BTreeMap::new(),
@@ -502,7 +509,7 @@ impl World {
 
     /// Kills the operator and starts another, which knows only what the API server has.
     pub(super) fn restart(&mut self) {
-        self.pool = Pool::default();
+        self.pool = empty();
         self.pool.begin_trace();
         let mut events: Vec<Event> = self.objects.values().cloned().collect();
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
