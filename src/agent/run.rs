@@ -100,6 +100,8 @@ struct Agent {
     hurried: u32,
     renew_at: Instant,
     renewal: JoinSet<Renewal>,
+    /// Whether a renewal has ended, well or not.
+    tried_to_renew: bool,
     list: JoinSet<(Duration, Result<BTreeMap<String, Listed>, kube::Error>)>,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
@@ -122,6 +124,7 @@ impl Agent {
             hurried: 0,
             renew_at: now,
             renewal: JoinSet::new(),
+            tried_to_renew: false,
             list: JoinSet::new(),
             write_not_before: now,
             writing: JoinSet::new(),
@@ -246,6 +249,7 @@ impl Agent {
     }
 
     fn renewed(&mut self, renewed: Option<Renewal>) {
+        self.tried_to_renew = true;
         let pause = match renewed {
             Some(Renewal { sent, promised, outcome: Ok(()) }) => {
                 self.fence.renewed(sent, promised);
@@ -295,10 +299,11 @@ impl Agent {
         }
     }
 
-    /// Whether enough is known for a write: of the API server's report, what the write has to take away; and of the pods, which of
-    /// them an earlier agent has suspended.
+    /// Whether enough is known for a write: of the API server's report, what the write has to take away; of the pods, which of
+    /// them an earlier agent has suspended; and of the Lease, whether an earlier agent's promise is over, so that all pods may be
+    /// named.
     fn may_write(&self) -> bool {
-        self.report_known && self.pods.are_known()
+        self.report_known && self.pods.are_known() && self.tried_to_renew
     }
 
     fn written(&mut self, at: Timestamp, written: Result<NodeReportStatus, kube::Error>) {
