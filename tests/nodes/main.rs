@@ -22,6 +22,7 @@ mod daemons;
 mod drain;
 mod eviction;
 mod failures;
+mod fence;
 mod kill;
 mod lost;
 mod machine;
