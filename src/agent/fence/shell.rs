@@ -146,3 +146,107 @@ fn heartbeat(directory: &Directory) -> io::Result<Option<Heartbeat>> {
 fn named(directory: &Directory, name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", directory.path(name).display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use serde_json::json;
+
+    use super::*;
+
+    const BOOT: &str = "0f2c5d1e-5a0b-4c3d-9e8f-112233445566";
+
+    /// A directory with a `/proc` in it, and the pods of a node: one proc, `a`.
+    fn place() -> (tempfile::TempDir, Pods, Pod) {
+        let place = tempfile::tempdir().unwrap();
+        let random = place.path().join("proc/sys/kernel/random");
+        fs::create_dir_all(&random).unwrap();
+        fs::create_dir(place.path().join("shared")).unwrap();
+        fs::write(random.join("boot_id"), format!("{BOOT}\n")).unwrap();
+        let meta: ObjectMeta = serde_json::from_value(json!({"namespace": "space", "name": "a", "uid": "a",
+            "labels": {"slotwright.dev/job-uid": "j"}, "annotations": {"slotwright.dev/lease-seconds": "600"}}))
+        .unwrap();
+        let mut pods = Pods::default();
+        pods.list_begins();
+        pods.listed(&meta);
+        pods.list_ends();
+        (place, pods, Pod::read(&meta).unwrap())
+    }
+
+    fn fence(place: &Path) -> Fence {
+        Fence::new(Some(place.join("shared")), place.join("proc"))
+    }
+
+    /// Renews, and lists the pod.
+    fn renew(fence: &mut Fence, pods: &Pods) -> bool {
+        let (sent, promises) = (boot::now(), fence.promise(pods));
+        fence.renewed(sent, promises);
+        if let Some(sent) = fence.wants_list() {
+            fence.listed(sent, &[("a".to_owned(), Listed { deleting: false })].into());
+        }
+        promises
+    }
+
+    /// The guard reads the permit that there is.
+    fn guard(directory: &Directory) -> Permit {
+        let permit = Permit::parse(&directory.read(PERMIT).unwrap().unwrap()).unwrap();
+        let beat = Heartbeat::new(BOOT, boot::now(), permit.sequence);
+        directory.write(HEARTBEAT, &beat.text(), false).unwrap();
+        permit
+    }
+
+    #[test]
+    fn an_agent_promises_once_the_guard_has_read_the_permit_that_it_wrote() {
+        let (place, pods, pod) = place();
+        let directory = Directory::new(place.path().join("shared"));
+        let mut fence = fence(place.path());
+        fence.pass(&pods, |_| true);
+        assert!(!fence.may_name(&pod), "an earlier agent's promise may be in force");
+        assert!(!renew(&mut fence, &pods));
+        fence.pass(&pods, |_| true);
+        assert!(!renew(&mut fence, &pods), "there is no guard");
+        assert_eq!(guard(&directory).pods, [("a".to_owned(), 600)].into());
+        fence.pass(&pods, |_| true);
+        assert!(renew(&mut fence, &pods) && fence.may_name(&pod));
+        // The agent that follows goes on from the permit.
+        let mut next = self::fence(place.path());
+        next.pass(&pods, |_| true);
+        assert!(next.may_name(&pod));
+        directory.write(HEARTBEAT, b"{}", false).unwrap();
+        fence.pass(&pods, |_| true);
+        assert!(!renew(&mut fence, &pods), "the guard's file cannot be read");
+    }
+
+    #[test]
+    fn a_permit_that_cannot_be_read_is_not_replaced_and_nothing_is_promised() {
+        let (place, pods, pod) = place();
+        let path = place.path().join("shared/permit.json");
+        fs::write(&path, "half a per").unwrap();
+        let mut fence = fence(place.path());
+        for _ in 0..3 {
+            fence.pass(&pods, |_| true);
+            assert!(!renew(&mut fence, &pods));
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "half a per");
+        assert!(fence.wrong.as_ref().unwrap().contains("permit.json: line 1"), "{:?}", fence.wrong);
+        assert!(fence.may_name(&pod), "a renewal without a promise has succeeded");
+        fs::remove_file(&path).unwrap();
+        fence.pass(&pods, |_| true);
+        renew(&mut fence, &pods);
+        fence.pass(&pods, |_| true);
+        assert!(path.exists() && fence.wrong.is_none());
+    }
+
+    #[test]
+    fn without_a_directory_nothing_is_promised_and_pods_are_named_once_the_lease_says_so() {
+        let (place, pods, pod) = place();
+        let mut fence = Fence::new(None, place.path().join("proc"));
+        fence.pass(&pods, |_| true);
+        assert!(!fence.may_name(&pod));
+        assert!(!renew(&mut fence, &pods));
+        assert!(fence.may_name(&pod));
+    }
+}
