@@ -92,8 +92,8 @@ impl Fenced {
 
     async fn promises(&self, cluster: &Cluster) -> bool {
         let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-node-lease");
-        let lease = leases.get(&format!("{AGENT_LEASE_PREFIX}{}", self.node)).await.unwrap();
-        lease.annotations().get(FENCES).is_some_and(|said| said == "true")
+        let lease = leases.get_opt(&format!("{AGENT_LEASE_PREFIX}{}", self.node)).await.unwrap();
+        lease.is_some_and(|lease| lease.annotations().get(FENCES).is_some_and(|said| said == "true"))
     }
 
     /// Waits until the operator counts on the agent, and the agent promises.
