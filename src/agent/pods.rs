@@ -23,10 +23,16 @@ pub struct Pod {
     kill: bool,
     /// Whether the pod is being deleted.
     deleting: bool,
-    /// Whether the pod runs a proc. Other pods of the pool do backfill work.
-    proc: bool,
+    work: Work,
     /// The lease of the pod's claim in seconds, if the pod states one.
     lease: Option<u64>,
+}
+
+/// What a pod runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Proc,
+    Backfill,
 }
 
 /// What a pod's processes are to do.
@@ -56,14 +62,14 @@ impl Pod {
             suspend: says(labels::SUSPEND),
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
-            proc: labels.contains_key(labels::JOB_UID),
+            work: if labels.contains_key(labels::JOB_UID) { Work::Proc } else { Work::Backfill },
             lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
         })
     }
 
     /// Whether the pod runs a proc, of which two must never run at once. Other pods of the pool do backfill work.
     pub fn is_proc(&self) -> bool {
-        self.proc
+        self.work == Work::Proc
     }
 
     /// The lease of the pod's claim in seconds, if the pod states one.

@@ -69,6 +69,9 @@ struct Renewal {
     outcome: Result<(), kube::Error>,
 }
 
+/// A list of the node's pods, and when the renewal was sent that it follows.
+type List = (Duration, Result<BTreeMap<String, Listed>, kube::Error>);
+
 type Meta = PartialObjectMeta<Pod>;
 type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
 
@@ -102,7 +105,7 @@ struct Agent {
     renewal: JoinSet<Renewal>,
     /// Whether a renewal has ended, well or not.
     tried_to_renew: bool,
-    list: JoinSet<(Duration, Result<BTreeMap<String, Listed>, kube::Error>)>,
+    list: JoinSet<List>,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
     benchmark: Option<JoinHandle<Figures>>,
@@ -144,7 +147,7 @@ impl Agent {
                 () = sleep_until(self.pass_at) => self.pass(),
                 () = sleep_until(self.renew_at), if self.renewal.is_empty() => self.renew(),
                 Some(renewed) = self.renewal.join_next() => self.renewed(renewed.ok()),
-                Some(Ok((sent, list))) = self.list.join_next() => self.listed(sent, list),
+                Some(Ok(list)) = self.list.join_next() => self.listed(list),
                 Some(Ok((at, written))) = self.writing.join_next() => self.written(at, written),
                 figures = finished(&mut self.benchmark) => self.benchmarked(figures),
             }
@@ -275,7 +278,7 @@ impl Agent {
         });
     }
 
-    fn listed(&mut self, sent: Duration, list: Result<BTreeMap<String, Listed>, kube::Error>) {
+    fn listed(&mut self, (sent, list): List) {
         match list {
             Ok(list) => {
                 self.fence.listed(sent, &list);

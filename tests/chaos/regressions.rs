@@ -335,7 +335,7 @@ fn cut_off(seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
 }
 
 /// The same, from another time on, in milliseconds.
-fn cut_off_at(from: u64, seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
+fn cut_off_at(from: u32, seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
     let forever = Order { job: 4, ..job(1) };
     let start = vec![
         (When::At(0), What::NodeBack(1, 1)),

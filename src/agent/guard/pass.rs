@@ -62,7 +62,7 @@ impl Guard {
         match read {
             Ok(Some(permit)) => self.permit = Some(permit),
             Ok(None) if self.permit.is_none() => {
-                wrong.push(format!("{}: no agent has written it yet", path.display()))
+                wrong.push(format!("{}: no agent has written it yet", path.display()));
             }
             Ok(None) => wrong.push(format!("{}: the file is gone; the last permit counts", path.display())),
             Err(error) => {
