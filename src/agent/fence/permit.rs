@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_permit_that_cannot_be_believed_is_an_error_that_does_not_show_it() {
         let text = String::from_utf8(permit().text()).unwrap();
-        let half = &text[..text.len() / 2];
+        let half = text.split_at(text.len() / 2).0;
         for (bad, expected) in [
             ("", "no permit"),
             ("root:x:0:0", "line 1, column 1: this is no permit"),

@@ -167,7 +167,7 @@ fn an_agent_that_promised_to_has_ended_the_pod_after_lease_and_margin() {
 #[test]
 fn a_pod_that_the_agent_never_named_is_not_covered_by_its_promise() {
     let mut world = World::new();
-    world.forgetful = true;
+    world.forgetful.insert("n1".to_owned());
     let mut world = begun(world, Some(true));
     world.cut.insert("n1".to_owned());
     listen(&mut world, 7200);

@@ -71,8 +71,8 @@ pub(super) struct World {
     pub(super) agents: BTreeMap<String, Renewal>,
     /// The agents' reports.
     pub(super) reports: BTreeMap<String, ReportFacts>,
-    /// Whether the agents name no pods in their reports.
-    pub(super) forgetful: bool,
+    /// The nodes whose agents name no pods in their reports.
+    pub(super) forgetful: BTreeSet<String>,
     /// What the statuses of Slots record about the jobs in them.
     pub(super) recorded: BTreeMap<SlotName, Recorded>,
     /// Backfill pods by name.
@@ -121,7 +121,7 @@ impl World {
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
             reports: BTreeMap::new(),
-            forgetful: false,
+            forgetful: BTreeSet::new(),
             recorded: BTreeMap::new(),
             backfill: BTreeMap::new(),
             backfill_obeys: true,

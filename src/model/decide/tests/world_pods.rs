@@ -136,7 +136,7 @@ impl World {
                 renewal.version = format!("{}", self.now.secs()).into();
                 let renewal = renewal.clone();
                 self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
-                if !self.forgetful {
+                if !self.forgetful.contains(name) {
                     let report = ReportFacts { usage: self.used_on(name), ..ReportFacts::of(machine()) };
                     self.reports.insert(name.clone(), report.clone());
                     self.pool.apply(Event::Report(report), self.now);
