@@ -243,7 +243,8 @@ impl Agent {
     }
 
     fn renew(&mut self) {
-        let (sent, promised) = (boot::now(), self.fence.promise(&self.pods));
+        let sent = boot::now();
+        let promised = self.fence.promise(&self.pods, sent);
         let renewal = lease::renew(self.client.clone(), self.name.clone(), promised, Timestamp::now());
         self.renewal.spawn(async move {
             let outcome = timeout(CALL_LIMIT, renewal).await.unwrap_or_else(|_| Err(too_slow()));

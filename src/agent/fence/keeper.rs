@@ -18,6 +18,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(10);
 /// be shown a list of its pods that is some minutes old.
 const FORGET_AFTER: Duration = Duration::from_mins(10);
 
+/// How long an API server may take to carry out a call that nobody waits for any more: its request timeout.
+const LATE: Duration = Duration::from_mins(1);
+
 /// Whether a pod that a list shows is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
@@ -43,6 +46,10 @@ pub(crate) struct Keeper {
     settled: bool,
     /// Whether the operator may see a promise.
     in_force: bool,
+    /// When the last promising renewal was sent, unless it has succeeded.
+    asked: Option<Duration>,
+    /// When the last promising renewal was sent that was given up. It may still take effect.
+    given_up: Option<Duration>,
     /// The pods that were named while a promise was in force; none if any pod may have been named.
     named: Option<BTreeSet<String>>,
     /// The number of the permit by which the guard acts; none if the guard is silent.
@@ -69,6 +76,8 @@ impl Keeper {
             renewed: None,
             settled: false,
             in_force: true,
+            asked: None,
+            given_up: None,
             named: None,
             guard: None,
             quiet: BTreeMap::new(),
@@ -76,11 +85,13 @@ impl Keeper {
         }
     }
 
-    /// Takes note of a renewal that was sent, with or without the promise.
-    pub(crate) fn renewal_sent(&mut self, promises: bool) {
+    /// Takes note of a renewal that is sent, with or without the promise. The one before has ended.
+    pub(crate) fn renewal_sent(&mut self, sent: Duration, promises: bool) {
+        self.given_up = self.asked.take().or(self.given_up);
         if !promises {
             return;
         }
+        self.asked = Some(sent);
         if self.named.is_none() {
             let named = self.since.keys().filter(|uid| self.is_guarded(uid)).cloned().collect();
             self.named = Some(named);
@@ -91,7 +102,9 @@ impl Keeper {
     /// Takes note of a renewal that succeeded. It was sent at `sent`.
     pub(crate) fn renewed(&mut self, sent: Duration, promised: bool, now: Duration) {
         self.renewed = self.renewed.max(Some(sent));
-        if !promised {
+        self.asked = None;
+        // A promising renewal that was given up may take effect after this one.
+        if !promised && self.given_up.is_none_or(|given_up| sent >= given_up.saturating_add(LATE)) {
             (self.in_force, self.named) = (false, None);
         }
         self.follow(now);

@@ -83,7 +83,7 @@ impl Node {
     /// A renewal that is sent and succeeds. Returns whether it promises.
     fn renew(&mut self) -> bool {
         let promises = self.keeper.may_promise(&self.pods);
-        self.keeper.renewal_sent(promises);
+        self.keeper.renewal_sent(secs(self.now), promises);
         self.keeper.renewed(secs(self.now), promises, secs(self.now));
         self.pass();
         promises
@@ -208,7 +208,7 @@ fn a_guard_that_falls_silent_or_forgets_ends_the_promise_until_it_knows_all_pods
         node.keeper.heard(Some(&beat), secs(1010));
         assert!(!node.keeper.may_promise(&node.pods), "forgets: {forgets}");
         // Until a renewal without the promise has succeeded, the promise is in force.
-        node.keeper.renewal_sent(false);
+        node.keeper.renewal_sent(secs(1010), false);
         assert!(!node.may_name("b"));
         node.keeper.renewed(secs(1010), false, secs(1010));
         assert!(node.may_name("b"), "nobody counts on a promise");
@@ -217,6 +217,18 @@ fn a_guard_that_falls_silent_or_forgets_ends_the_promise_until_it_knows_all_pods
         assert!(!node.keeper.may_promise(&node.pods));
         node.at(1012).pass();
         assert!(node.keeper.may_promise(&node.pods));
+    }
+}
+
+#[test]
+fn a_promise_that_was_sent_and_given_up_may_be_in_force_for_a_while() {
+    let mut node = Node::promising(&["a"]);
+    node.keeper.renewal_sent(secs(1010), true);
+    node.deaf = true;
+    node.pods.there(&meta("b", Some("600")));
+    for (now, named) in [(1020, false), (1069, false), (1070, true)] {
+        node.at(now).renew();
+        assert_eq!(node.may_name("b"), named, "{now}");
     }
 }
 

@@ -68,11 +68,11 @@ impl Fence {
         heartbeat.map(drop)
     }
 
-    /// Whether the renewal that is sent now is to promise.
-    pub(crate) fn promise(&mut self, pods: &Pods) -> bool {
+    /// Whether the renewal that is sent now, at `sent`, is to promise.
+    pub(crate) fn promise(&mut self, pods: &Pods, sent: Duration) -> bool {
         let promises = self.keeper.as_mut().is_some_and(|keeper| {
             let promises = keeper.may_promise(pods);
-            keeper.renewal_sent(promises);
+            keeper.renewal_sent(sent, promises);
             promises
         });
         if self.directory.is_some() && self.promised.replace(promises) != Some(promises) {
@@ -182,7 +182,8 @@ mod tests {
 
     /// Renews, and lists the pod.
     fn renew(fence: &mut Fence, pods: &Pods) -> bool {
-        let (sent, promises) = (boot::now(), fence.promise(pods));
+        let sent = boot::now();
+        let promises = fence.promise(pods, sent);
         fence.renewed(sent, promises);
         if let Some(sent) = fence.wants_list() {
             fence.listed(sent, &[("a".to_owned(), Listed { deleting: false })].into());
