@@ -215,6 +215,9 @@ mod tests {
         // The agent that follows goes on from the permit.
         let mut next = self::fence(place.path());
         next.pass(&pods, |_| true);
+        assert!(!next.may_name(&pod), "the guard has not read the last permit yet");
+        guard(&directory);
+        next.pass(&pods, |_| true);
         assert!(next.may_name(&pod));
         directory.write(HEARTBEAT, b"{}", false).unwrap();
         fence.pass(&pods, |_| true);
