@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use cli::{agent, classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate, transform};
+use cli::{
+    agent, classad, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate, transform,
+};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -21,6 +23,8 @@ enum Command {
     Operator(operator::OperatorArgs),
     /// Run the agent of a node.
     Agent(agent::AgentArgs),
+    /// Run the guard of a node, on the host, which keeps the agent's promise.
+    Guard(guard::GuardArgs),
     /// Evaluate ClassAd expressions, or match two ads.
     Classad(classad::ClassadArgs),
     /// Check manifests and configuration text, as the API server and the operator would.
@@ -56,6 +60,10 @@ fn main() -> ExitCode {
             // One thread is enough, and takes less memory on each node.
             let runtime = tokio::runtime::Builder::new_current_thread();
             run_on(runtime, agent::run(args))
+        }
+        Command::Guard(args) => {
+            log_to_stderr("info");
+            guard::run(args).map(|never| match never {}).map_err(Into::into)
         }
         Command::Classad(args) => {
             classad::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())

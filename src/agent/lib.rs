@@ -6,14 +6,19 @@
 //! | `deciding` | decides what is done to a pod's processes: pure |
 //! | `report` | decides what is reported, and when: pure |
 //! | `node` | does to processes what was decided, and senses the node, by `cgroup`, `sense` and `benchmark` |
+//! | `fence` | the promise to end pods when the node is cut off: what the guard is told, and when the agent promises |
+//! | `guard` | the program on the host that keeps the promise |
 //! | `lease`, `objects` | the calls that write the Lease and the report |
 //! | `run` | the loop around all of them |
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
 
 pub mod benchmark;
+mod boot;
 pub mod cgroup;
 mod deciding;
+mod fence;
+mod guard;
 mod lease;
 mod node;
 mod objects;
@@ -23,6 +28,7 @@ mod run;
 pub mod sense;
 
 pub use self::deciding::{Act, Seen, next_act};
+pub use self::guard::{GuardError, GuardOptions, run as run_guard};
 pub use self::node::Roots;
 pub use self::pods::{Pod, Uid, Wanted};
 pub use self::run::{Error, Options, run};

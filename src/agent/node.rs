@@ -111,6 +111,11 @@ impl Node {
         None
     }
 
+    /// Whether something of a pod may be left on the node.
+    pub(crate) fn remains(&self, uid: &str) -> bool {
+        self.cgroups.is_none() || self.group(uid).map_or(true, |group| group.is_some())
+    }
+
     /// Senses the node, on which these are the pods of the pool. Which of them are suspended is not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));

@@ -1,13 +1,29 @@
-//! The agent's calls to the API server about its report.
+//! The agent's calls to the API server about its report, and the list of the node's pods.
 
-use k8s_openapi::api::core::v1::Node;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, Error};
 use serde_json::json;
 
+use super::fence::Listed;
 use super::report::Write;
 use api::{NodeReport, NodeReportSpec, NodeReportStatus};
+
+/// Lists all pods of a node as they are now: the API server does not answer from what it remembers.
+///
+/// # Errors
+/// When the API server refuses the call, or does not answer.
+pub(crate) async fn list_pods(client: Client, node: String) -> Result<BTreeMap<String, Listed>, Error> {
+    let pods: Api<Pod> = Api::all(client);
+    let list = pods.list_metadata(&ListParams::default().fields(&format!("spec.nodeName={node}"))).await?;
+    let listed = list.items.into_iter().filter_map(|pod| {
+        Some((pod.metadata.uid?, Listed { deleting: pod.metadata.deletion_timestamp.is_some() }))
+    });
+    Ok(listed.collect())
+}
 
 /// Writes the status of a node's report. If there is no report, creates one, with all of the status: the patch has only what
 /// differs from a status that is gone.

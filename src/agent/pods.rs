@@ -23,6 +23,16 @@ pub struct Pod {
     kill: bool,
     /// Whether the pod is being deleted.
     deleting: bool,
+    work: Work,
+    /// The lease of the pod's claim in seconds, if the pod states one.
+    lease: Option<u64>,
+}
+
+/// What a pod runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Proc,
+    Backfill,
 }
 
 /// What a pod's processes are to do.
@@ -43,9 +53,8 @@ impl Pod {
         if ![labels::JOB_UID, labels::BACKFILL].iter().any(|label| labels.contains_key(*label)) {
             return None;
         }
-        let says = |annotation: &str| {
-            meta.annotations.as_ref().and_then(|all| all.get(annotation)).is_some_and(|value| value == "true")
-        };
+        let annotation = |name: &str| meta.annotations.as_ref().and_then(|all| all.get(name));
+        let says = |name: &str| annotation(name).is_some_and(|value| value == "true");
         let (namespace, name) = (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref()?);
         Some(Self {
             uid: meta.uid.as_deref()?.into(),
@@ -53,7 +62,19 @@ impl Pod {
             suspend: says(labels::SUSPEND),
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
+            work: if labels.contains_key(labels::JOB_UID) { Work::Proc } else { Work::Backfill },
+            lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
         })
+    }
+
+    /// Whether the pod runs a proc, of which two must never run at once. Other pods of the pool do backfill work.
+    pub fn is_proc(&self) -> bool {
+        self.work == Work::Proc
+    }
+
+    /// The lease of the pod's claim in seconds, if the pod states one.
+    pub fn lease(&self) -> Option<u64> {
+        self.lease
     }
 
     /// What the pod's processes are to do. A pod that is being deleted runs even if it is to be suspended: a process that
@@ -88,8 +109,13 @@ impl Pods {
         self.complete
     }
 
+    /// The pod with this uid.
+    pub fn get(&self, uid: &str) -> Option<&Pod> {
+        self.known.get(uid)
+    }
+
     /// Whether there is a pod with this uid.
-    pub fn knows(&self, uid: &Uid) -> bool {
+    pub fn knows(&self, uid: &str) -> bool {
         self.known.contains_key(uid)
     }
 
@@ -164,6 +190,21 @@ mod tests {
         assert_eq!(Pod::read(&meta(json!({"app": "web"}), annotations.clone(), false)), None);
         assert_eq!(Pod::read(&meta(Value::Null, annotations.clone(), false)), None);
         assert!(Pod::read(&meta(json!({"slotwright.dev/backfill": "true"}), annotations, false)).is_some());
+    }
+
+    #[test]
+    fn a_pod_states_the_lease_of_its_claim() {
+        for (labels, lease, expected) in [
+            (json!({"slotwright.dev/job-uid": "j"}), Some("40"), (true, Some(40))),
+            (json!({"slotwright.dev/job-uid": "j"}), Some("soon"), (true, None)),
+            (json!({"slotwright.dev/job-uid": "j"}), None, (true, None)),
+            (json!({"slotwright.dev/backfill": "true"}), None, (false, None)),
+        ] {
+            let annotations = json!({"slotwright.dev/lease-seconds": lease});
+            let annotations = if lease.is_some() { annotations } else { Value::Null };
+            let pod = Pod::read(&meta(labels.clone(), annotations, false)).unwrap();
+            assert_eq!((pod.is_proc(), pod.lease()), expected, "{labels} {lease:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The running agent: watches, passes over the node's pods, writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::boot;
 use super::deciding::{is_suspended, next_act};
+use super::fence::{Fence, Listed};
 use super::node::{Node, Roots};
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
@@ -45,6 +48,9 @@ pub struct Options {
     pub node: String,
     /// Where the node's files are.
     pub roots: Roots,
+    /// The directory that the agent shares with the node's guard; none if the node has no guard, so that the agent never
+    /// promises to end pods.
+    pub fence: Option<PathBuf>,
 }
 
 /// Why the agent ended.
@@ -54,6 +60,18 @@ pub enum Error {
     #[error("no client: {0}")]
     Client(#[from] kube::Error),
 }
+
+/// A renewal of the agent's Lease, and what became of it.
+struct Renewal {
+    /// When it was sent: the time since the boot.
+    sent: Duration,
+    /// Whether it promised.
+    promised: bool,
+    outcome: Result<(), kube::Error>,
+}
+
+/// A list of the node's pods, and when the renewal was sent that it follows.
+type List = (Duration, Result<BTreeMap<String, Listed>, kube::Error>);
 
 type Meta = PartialObjectMeta<Pod>;
 type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
@@ -77,6 +95,7 @@ struct Agent {
     name: String,
     node: Node,
     pods: Pods,
+    fence: Fence,
     suspended: BTreeSet<Uid>,
     /// Whether the API server's report is known, or that there is none.
     report_known: bool,
@@ -84,7 +103,10 @@ struct Agent {
     pass_at: Instant,
     hurried: u32,
     renew_at: Instant,
-    renewal: JoinSet<Result<(), kube::Error>>,
+    renewal: JoinSet<Renewal>,
+    /// Whether a renewal has ended, well or not.
+    tried_to_renew: bool,
+    list: JoinSet<List>,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
     benchmark: Option<oneshot::Receiver<Figures>>,
@@ -96,6 +118,7 @@ impl Agent {
         Self {
             client,
             name: options.node,
+            fence: Fence::new(options.fence, options.roots.proc.clone()),
             node: Node::new(options.roots),
             pods: Pods::default(),
             suspended: BTreeSet::new(),
@@ -105,6 +128,8 @@ impl Agent {
             hurried: 0,
             renew_at: now,
             renewal: JoinSet::new(),
+            tried_to_renew: false,
+            list: JoinSet::new(),
             write_not_before: now,
             writing: JoinSet::new(),
             benchmark: None,
@@ -123,6 +148,7 @@ impl Agent {
                 () = sleep_until(self.pass_at) => self.pass(),
                 () = sleep_until(self.renew_at), if self.renewal.is_empty() => self.renew(),
                 Some(renewed) = self.renewal.join_next() => self.renewed(renewed.ok()),
+                Some(Ok(list)) = self.list.join_next() => self.listed(list),
                 Some(Ok((at, written))) = self.writing.join_next() => self.written(at, written),
                 figures = finished(&mut self.benchmark) => self.benchmarked(figures),
             }
@@ -199,6 +225,8 @@ impl Agent {
             }
         }
         self.suspended = suspended;
+        self.fence.pass(&self.pods, |uid| self.node.remains(uid));
+        self.list_if_wanted();
         self.observe(None);
         self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
         let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
@@ -209,25 +237,57 @@ impl Agent {
         let now = Timestamp::now();
         let mut senses = self.node.sense(&self.pods, now);
         senses.suspended.clone_from(&self.suspended);
+        // Those that are not named yet are named in a later pass.
+        senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
         senses.problem = problem.or(senses.problem);
         self.reporter.observe(senses, now);
     }
 
     fn renew(&mut self) {
-        let renewal = lease::renew(self.client.clone(), self.name.clone(), Timestamp::now());
-        self.renewal.spawn(async { timeout(CALL_LIMIT, renewal).await.unwrap_or_else(|_| Err(too_slow())) });
+        let sent = boot::now();
+        let promised = self.fence.promise(&self.pods, sent);
+        let renewal = lease::renew(self.client.clone(), self.name.clone(), promised, Timestamp::now());
+        self.renewal.spawn(async move {
+            let outcome = timeout(CALL_LIMIT, renewal).await.unwrap_or_else(|_| Err(too_slow()));
+            Renewal { sent, promised, outcome }
+        });
     }
 
-    fn renewed(&mut self, renewed: Option<Result<(), kube::Error>>) {
+    fn renewed(&mut self, renewed: Option<Renewal>) {
+        self.tried_to_renew = true;
         let pause = match renewed {
-            Some(Ok(())) => lease::RENEW_EVERY,
-            Some(Err(error)) => {
+            Some(Renewal { sent, promised, outcome: Ok(()) }) => {
+                self.fence.renewed(sent, promised);
+                self.list_if_wanted();
+                lease::RENEW_EVERY
+            }
+            Some(Renewal { outcome: Err(error), .. }) => {
                 tracing::warn!(%error, "the agent's Lease cannot be renewed");
                 lease::RETRY_AFTER
             }
             None => lease::RETRY_AFTER,
         };
         self.renew_at = Instant::now() + pause;
+    }
+
+    /// Lists the node's pods, if they have to be listed before those whose leases had passed may run again. The list begins after
+    /// the renewal has succeeded: whatever was deleted before is missing from the list, or being deleted.
+    fn list_if_wanted(&mut self) {
+        let Some(sent) = self.fence.wants_list().filter(|_| self.list.is_empty()) else { return };
+        let list = objects::list_pods(self.client.clone(), self.name.clone());
+        self.list.spawn(async move {
+            (sent, timeout(CALL_LIMIT, list).await.unwrap_or_else(|_| Err(too_slow())))
+        });
+    }
+
+    fn listed(&mut self, (sent, list): List) {
+        match list {
+            Ok(list) => {
+                self.fence.listed(sent, &list);
+                self.pass();
+            }
+            Err(error) => tracing::warn!(%error, "the node's pods cannot be listed"),
+        }
     }
 
     /// Writes the report if a write is due and none is under way. The loop comes here after each event, and after each pass.
@@ -244,10 +304,11 @@ impl Agent {
         }
     }
 
-    /// Whether enough is known for a write: of the API server's report, what the write has to take away; and of the pods, which of
-    /// them an earlier agent has suspended.
+    /// Whether enough is known for a write: of the API server's report, what the write has to take away; of the pods, which of
+    /// them an earlier agent has suspended; and of the Lease, whether an earlier agent's promise is over, so that all pods may be
+    /// named.
     fn may_write(&self) -> bool {
-        self.report_known && self.pods.are_known()
+        self.report_known && self.pods.are_known() && self.tried_to_renew
     }
 
     fn written(&mut self, at: Timestamp, written: Result<NodeReportStatus, kube::Error>) {

@@ -34,6 +34,10 @@ pub struct AgentArgs {
     /// A file by which the site says when somebody used the node in a way that no terminal shows.
     #[arg(long, value_name = "FILE")]
     input_file: Option<PathBuf>,
+    /// The directory that the agent shares with the node's guard (`slotwright guard`). With it, the agent promises to end pods
+    /// when the node is cut off.
+    #[arg(long, value_name = "DIR")]
+    fence_directory: Option<PathBuf>,
 }
 
 /// Why the agent did not run.
@@ -61,6 +65,6 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         scratch: args.scratch,
         inputs: InputPaths { dev: args.dev_root, sessions: args.sessions, plug: args.input_file },
     };
-    agent::run(config, Options { node: args.node, roots }, stop).await?;
+    agent::run(config, Options { node: args.node, roots, fence: args.fence_directory }, stop).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`operator`] | runs the operator on a cluster |
 //! | [`mod@agent`] | runs the agent of a node |
+//! | [`guard`] | runs the guard of a node, on the host |
 //! | [`demo`] | runs the operator on an embedded cluster, and judges what it did |
 //! | [`classad`] | evaluates expressions, matches ads |
 //! | [`config`], [`knobs`] | read HTCondor's configuration; say what its variables do here |
@@ -30,6 +31,7 @@ pub mod config;
 pub mod crds;
 mod daemon;
 pub mod demo;
+pub mod guard;
 pub mod knobs;
 pub mod lint;
 pub mod negotiate;

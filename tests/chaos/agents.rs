@@ -1,9 +1,11 @@
 //! The nodes' agents: how late they are, and how they fail. What they do to processes, and what they report and when, is decided
 //! by the code of the real agent.
 
+use std::collections::BTreeSet;
+
 use agent::report::{Figures, Problem, Reporter, Senses};
 use agent::{Act, Pod, Seen, next_act};
-use api::{LastInput, NodeReport, labels};
+use api::{LastInput, NodeReport, PodUsage, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::json;
 
@@ -30,8 +32,12 @@ pub struct Agent {
     /// When the agent last renewed its Lease with the promise to end pods whose claim's lease passes before the next
     /// renewal.
     promised: Option<u64>,
+    /// The pods of which the agent has learned, by uid. The agent names these pods, and ends no others.
+    permit: BTreeSet<String>,
 }
 
+/// How long after its start an agent learns of a pod, at most, in milliseconds.
+const LEARNS_WITHIN: u64 = 6000;
 /// By how much an agent may be late in keeping its promise, in milliseconds: half of what the operator waits after a
 /// lease has passed.
 const KEPT_WITHIN: u64 = 15_000;
@@ -92,21 +98,34 @@ impl World {
             self.put(lease_key(node), json!({"metadata": {"annotations": annotations}, "spec": spec}));
             self.kubelets.machines.get_mut(node).unwrap().agent.promised = promises.then_some(at);
         }
+        self.learn(node, at);
         if works {
             self.obey(node, at);
         }
         self.report(node, at, works, owner_until);
     }
 
+    /// Learns of the processes that began some time ago. A node may be cut off before.
+    fn learn(&mut self, node: &str, at: u64) {
+        let late = |uid: &str| self.draw(&format!("learns {uid}"), LEARNS_WITHIN);
+        let processes = self.kubelets.processes.iter();
+        let there = processes.filter(|(_, process)| process.node == node && process.alive);
+        let permit =
+            there.filter(|(uid, process)| at >= process.began + late(uid)).map(|(uid, _)| uid.clone());
+        let permit = permit.collect();
+        if let Some(machine) = self.kubelets.machines.get_mut(node) {
+            machine.agent.permit = permit;
+        }
+    }
+
     /// Ends processes whose claims' leases have passed since the agent last renewed its Lease. The promise holds even
     /// if the agent is cut off or dead.
     fn fence(&mut self, node: &str, at: u64) {
-        let Some(promised) = self.kubelets.machines.get(node).and_then(|machine| machine.agent.promised)
-        else {
-            return;
-        };
+        let Some(agent) = self.kubelets.machines.get(node).map(|machine| &machine.agent) else { return };
+        let Some(promised) = agent.promised else { return };
         let processes = self.kubelets.processes.iter();
-        let there = processes.filter(|(_, process)| process.node == node && process.alive);
+        let there = processes
+            .filter(|(uid, process)| process.node == node && process.alive && agent.permit.contains(*uid));
         let over: Vec<String> = there
             .filter(|(uid, process)| {
                 let late = self.draw(&format!("fence {uid}"), KEPT_WITHIN);
@@ -188,13 +207,17 @@ impl World {
         let busy = at < owner_until;
         let input = if busy { LastInput::Ongoing } else { LastInput::At(Time(self.wall_at(owner_until))) };
         let processes = self.kubelets.processes.iter();
+        let covered = self.kubelets.machines.get(node).map(|machine| machine.agent.permit.clone());
+        let covered = covered.unwrap_or_default();
+        let pool_load = covered.iter().map(|_| 1.0).sum::<f64>();
         let still =
             processes.filter(|(_, process)| process.node == node && process.alive && process.stands_still());
         Senses {
             keyboard: Some(input.clone()),
             console: Some(input),
-            load: Some(f64::from(u8::from(busy))),
-            pool_load: Some(0.0),
+            load: Some(f64::from(u8::from(busy)) + pool_load),
+            pool_load: Some(pool_load),
+            usage: covered.into_iter().map(|uid| PodUsage { uid, ..PodUsage::default() }).collect(),
             suspended: still.map(|(uid, _)| uid.as_str().into()).collect(),
             problem: (!works).then(|| Problem { reason: "Told", message: String::new() }),
             ..Senses::default()

@@ -82,6 +82,7 @@ pub struct Process {
     pub job: String,
     pub proc: u32,
     pub cpus: i64,
+    pub began: u64,
     pub ends: u64,
     pub fate: Fate,
     pub beside: Option<Beside>,

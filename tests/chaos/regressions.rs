@@ -328,18 +328,23 @@ fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {
     }
 }
 
-/// Two nodes of one CPU, and a job of one proc that runs without end under a lease of 40 s. From 10 s on, the node on
+/// Two nodes of one CPU, and a job of one proc that runs without end under a lease of 40 s. From 20 s on, the node on
 /// which the proc runs is cut off for so many seconds.
 fn cut_off(seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
+    cut_off_at(20_000, seed, seconds, items)
+}
+
+/// The same, from another time on, in milliseconds.
+fn cut_off_at(from: u32, seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
     let forever = Order { job: 4, ..job(1) };
     let start = vec![
         (When::At(0), What::NodeBack(1, 1)),
         (When::At(0), What::Agent(0, Presence::Works)),
         (When::At(0), What::Agent(1, Presence::Works)),
-        (When::At(10_000), What::NodeCut(0, seconds)),
+        (When::At(from), What::NodeCut(0, seconds)),
     ];
     let story = story(1, forever, start.into_iter().chain(items).collect());
-    Plan { seed, ends: 200, ..story }
+    Plan { seed, ends: 210, ..story }
 }
 
 /// The nodes on which the proc was started, in this order, each with the second of the start.
@@ -365,9 +370,23 @@ fn a_proc_on_a_node_that_is_cut_off_runs_elsewhere_once_its_agent_must_have_ende
         let nodes: Vec<&str> = started.iter().map(|(node, _)| node.as_str()).collect();
         assert_eq!(nodes, ["n0", "n1"], "seed {seed}");
         assert!(
-            (75.0..150.0).contains(&started[1].1),
+            (85.0..160.0).contains(&started[1].1),
             "{started:?}: lease and margin, and before the node is back"
         );
+    }
+}
+
+/// The node is cut off before the agent has told the operator that it knows of the pod: nobody may end it.
+#[test]
+fn a_proc_of_which_the_agent_has_not_told_waits_for_its_node() {
+    for seed in promises() {
+        let started = started(&cut_off_at(5000, seed, 150, vec![]));
+        assert_eq!(
+            started.first().map(|(node, at)| (node.as_str(), *at < 5.0)),
+            Some(("n0", true)),
+            "{started:?}"
+        );
+        assert!(started.len() < 2 || started[1].1 > 155.0, "seed {seed}: {started:?}");
     }
 }
 
@@ -377,7 +396,7 @@ fn a_proc_on_a_node_that_is_cut_off_waits_without_a_promise() {
         let items = vec![(When::At(9000), What::Agent(0, without)), (When::At(0), What::Agent(0, without))];
         let plan = cut_off(7, 150, items);
         let started = started(&plan);
-        assert!(started.len() < 2 || started[1].1 > 160.0, "{started:?}");
+        assert!(started.len() < 2 || started[1].1 > 170.0, "{started:?}");
     }
 }
 
@@ -388,7 +407,7 @@ fn a_proc_never_runs_twice_however_long_its_node_is_cut_off() {
         for seconds in (35..150).step_by(13) {
             goes_well(cut_off(seed, seconds, vec![]));
         }
-        for killed in [45_000, 60_000, 85_000] {
+        for killed in [55_000, 70_000, 95_000] {
             goes_well(cut_off(seed, 150, vec![(When::At(killed), What::Kill(0))]));
         }
     }

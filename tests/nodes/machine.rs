@@ -60,6 +60,11 @@ pub async fn sweep(client: &Client) {
     let _ = leases.delete("slotwright-operator", &background).await;
     let sets: Api<DaemonSet> = Api::namespaced(client.clone(), "slotwright-system");
     let _ = sets.delete("slotwright-agent", &background).await;
+    // A node whose agent promised and is gone would take no jobs.
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
+    for number in NODES {
+        let _ = leases.delete(&format!("{}node{number}", labels::AGENT_LEASE_PREFIX), &background).await;
+    }
     sweep_pods(client).await;
     let nodes: Api<Node> = Api::all(client.clone());
     for number in NODES {

@@ -23,6 +23,7 @@ mod daemonset;
 mod drain;
 mod eviction;
 mod failures;
+mod fence;
 mod kill;
 mod lost;
 mod machine;

@@ -101,7 +101,42 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
     assert_eq!(security(&all).capabilities.unwrap().add, Some(vec!["KILL".to_owned()]));
     let extra: Vec<(String, bool)> =
         mounts(&all).into_iter().filter(|(path, _)| !mounts(&plain).contains_key(path)).collect();
-    assert_eq!(extra, [("/run/desk".to_owned(), false), ("/scratch".to_owned(), false)]);
+    let expected = [("/run/desk", false), ("/scratch", false), ("/var/lib/fence", true)];
+    assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
+}
+
+/// Only a site that has installed guards lets the agents promise.
+#[test]
+fn an_agent_shares_a_directory_with_the_nodes_guard_if_the_site_says_so() {
+    let argument = |text: &str, name: &str| {
+        let [container] = &pod(text, name).containers[..] else { panic!("one container") };
+        container.args.iter().flatten().any(|argument| argument == "--fence-directory=/host/fence")
+    };
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    assert!(!argument(&plain, "slotwright-agent"));
+    assert!(argument(&all, "physics-pool-agent"));
+}
+
+/// The unit of the guard and the chart's documentation name the same directory.
+#[test]
+fn the_guards_unit_restarts_it_for_ever_and_shares_the_documented_directory() {
+    let read =
+        |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let unit = read("deploy/guard/slotwright-guard.service");
+    for line in [
+        "Type=notify",
+        "WatchdogSec=10",
+        "Restart=always",
+        "RestartSec=1",
+        "StartLimitIntervalSec=0",
+        "OOMScoreAdjust=-1000",
+        "StateDirectory=slotwright",
+    ] {
+        assert!(unit.lines().any(|other| other == line), "{line}");
+    }
+    assert!(unit.contains("slotwright guard --fence-directory=/var/lib/slotwright "));
+    assert!(read("docs/how-to/agent.md").contains("agent.fenceDirectory=/var/lib/slotwright"));
 }
 
 /// `docs/how-to/agent.md` names each mount.

@@ -114,6 +114,28 @@ impl Cgroups {
         Ok(found.map(|path| PodGroup::new(self.root.clone(), self.version, path)))
     }
 
+    /// Returns the cgroups of those of the pods that have one, as [`Cgroups::find`] does. The places are searched again once at
+    /// most, however many pods have none.
+    pub fn find_each<'a>(
+        &self,
+        uids: impl IntoIterator<Item = &'a str>,
+    ) -> io::Result<Vec<(&'a str, PodGroup)>> {
+        let mount = self.mount();
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut searched = false;
+        let mut groups = Vec::new();
+        for uid in uids {
+            check_uid(uid)?;
+            let mut found = places::find(&mount, &places, uid)?;
+            if found.is_none() && !searched {
+                (*places, searched) = (places::search(&mount)?, true);
+                found = places::find(&mount, &places, uid)?;
+            }
+            groups.extend(found.map(|path| (uid, PodGroup::new(self.root.clone(), self.version, path))));
+        }
+        Ok(groups)
+    }
+
     /// The directory that holds the hierarchy in which pods are found and frozen.
     fn mount(&self) -> PathBuf {
         match self.version {

@@ -10,13 +10,16 @@ use super::devices::fnv64;
 use super::owner::{Owner, Presence};
 use super::shape::NodeShape;
 use agent::report::{Figures, Reporter, Senses, Write};
-use api::{LastInput, NodeReport, NodeReportStatus};
+use api::{LastInput, NodeReport, NodeReportStatus, PodUsage};
 
 /// What an agent senses of the pods of its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodActivity {
     /// Uids of the pods that the agent has suspended.
     pub suspended: BTreeSet<String>,
+    /// Uids of the pods that the agent ends once their leases have passed. The agent names these in its report, so that its
+    /// promise covers them.
+    pub covered: BTreeSet<String>,
     /// Millicores that the pool's running pods use. Hollow containers use what they request.
     pub pool_milli: i64,
     /// Millicores that other running pods use.
@@ -114,9 +117,15 @@ impl Agent {
             load: Some(pool + others),
             pool_load: Some(pool),
             suspended: self.activity.suspended.iter().map(|uid| uid.as_str().into()).collect(),
+            usage: self.activity.covered.iter().map(|uid| named(uid)).collect(),
             ..Senses::default()
         }
     }
+}
+
+/// What the report has of a pod of which nothing is measured.
+fn named(uid: &str) -> PodUsage {
+    PodUsage { uid: uid.to_owned(), ..PodUsage::default() }
 }
 
 /// The load that these millicores make: a core in use is one process.
@@ -182,6 +191,8 @@ mod tests {
         assert_eq!(written(&mut agent, 1005, "load"), Some(json!(2.5)));
         agent.observe_pods(PodActivity { suspended: ["u1".to_owned()].into(), ..PodActivity::default() });
         assert_eq!(written(&mut agent, 1006, "suspendedPods"), Some(json!(["u1"])));
+        agent.observe_pods(PodActivity { covered: ["u1".to_owned()].into(), ..PodActivity::default() });
+        assert_eq!(written(&mut agent, 1066, "usage"), Some(json!([{"uid": "u1"}])));
     }
 
     #[test]

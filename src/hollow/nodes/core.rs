@@ -181,6 +181,9 @@ impl NodeState {
     pub fn pod_activity(&self) -> PodActivity {
         let mut activity = PodActivity::default();
         for hosted in self.pods.values() {
+            if hosted.view.lease.is_some() && hosted.life.is_before_exit() {
+                activity.covered.insert(hosted.view.key.uid.clone());
+            }
             let Life::Running(run) = hosted.life else { continue };
             if run.suspended.is_some() {
                 activity.suspended.insert(hosted.view.key.uid.clone());

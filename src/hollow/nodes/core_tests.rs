@@ -207,6 +207,8 @@ fn an_agent_senses_what_runs_and_what_it_has_suspended() {
     assert_eq!(state.pod_activity(), suspended);
     step(&mut state, Event::Agent(true), at(4000));
     assert_eq!(state.pod_activity().suspended.len(), 0);
+    step(&mut state, pod("leased", leased()), at(5000));
+    assert_eq!(state.pod_activity().covered, ["leased".to_owned()].into());
 }
 
 #[test]

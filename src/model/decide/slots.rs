@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use crate::pool::{
-    Activation, BackfillStage, Cause, DrainSchedule, Effect, Fence, Job, JobSpec, Machine, Offer, PodPlan,
-    PodRef, Pool, Record, Resources, Retention, Slot, SlotName, StartdConfig, State, Time,
+    Activation, BackfillStage, Cause, DrainSchedule, Effect, Fence, Fenced, Job, JobSpec, Machine, Offer,
+    PodPlan, PodRef, Pool, Record, Resources, Retention, Slot, SlotName, StartdConfig, State, Time,
 };
 use crate::schedd::{self, Place};
 use crate::startd::policy::{Asker, is_polled};
@@ -109,8 +109,10 @@ fn starts_by(slot: &Slot, job: Option<&Job>) -> Option<Time> {
 /// Whether the agent has ended the slot's pod. The pod must have a lease, by which the agent acts, and must be known to
 /// be deleted.
 fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
-    let known = slot.running().and_then(|running| running.lease.zip(running.doomed));
-    known.map_or(Fence::None, |(lease, doomed)| pool.fences().of(&slot.name().machine, lease, doomed, now))
+    let pod = slot.running().and_then(|running| {
+        Some(Fenced { uid: &running.pod.uid, lease: running.lease?, doomed: running.doomed? })
+    });
+    pod.map_or(Fence::None, |pod| pool.fences().of(&slot.name().machine, &pod, now))
 }
 
 /// How far the backfill work has come that holds what a claim without a pod is to have.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::fence::Renewal;
-use super::ids::{MachineName, PodUid};
+use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
 use super::marks::Change;
 use super::resources::ResourceName;
@@ -133,8 +133,22 @@ impl Pool {
         if self.reports.get(&name).is_some_and(|known| **known == facts) {
             return;
         }
+        self.cover(&facts, now);
         self.reports.insert(name.clone(), Arc::new(facts));
         self.look_at_agent(&name, now);
+    }
+
+    /// Notes which pods the agent's promise covers: those whose usage the agent reports. The claims on a machine that is not
+    /// silent are looked at when it becomes silent.
+    fn cover(&mut self, facts: &ReportFacts, now: Time) {
+        let name = &facts.machine;
+        let first = SlotName { machine: name.clone(), slot: 0, dynamic: None };
+        let slots = self.slots.range(first..).take_while(|(slot, _)| slot.machine == *name);
+        let there = slots.filter_map(|(_, slot)| Some(slot.running()?.pod.uid.clone())).collect();
+        let more = self.fences.cover(name, facts.usage.keys().cloned().collect(), &there);
+        if more && self.heartbeats.is_silent(name, now) {
+            self.changed(Change::ClaimsOn(name));
+        }
     }
 
     pub(super) fn report_gone(&mut self, name: &MachineName, now: Time) {

@@ -1,17 +1,20 @@
 //! Fences. An agent may promise to end the pods of claims whose lease expires while the agent cannot renew its own
 //! Lease. This module says when the operator may rely on such a promise.
 //!
+//! The promise covers the pods that the agent has named in its report. A node may be cut off before its agent has learned of a
+//! pod that its kubelet runs; nobody ends such a pod.
+//!
 //! `docs/reference/agents.md` has the argument. The agent counts from the time at which it *sent* its last successful
 //! renewal. The operator counts from the time at which it *saw* that renewal, which is later, by its own clock. Since a
 //! watch may be behind, the operator asks the API server whether the Lease was renewed meanwhile before it relies on
 //! the promise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Pool;
-use super::ids::MachineName;
+use super::ids::{MachineName, PodUid};
 use super::marks::Change;
 use super::time::Time;
 
@@ -31,7 +34,7 @@ pub struct Renewal {
 /// Whether the agent of a machine has ended a pod, as it promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fence {
-    /// The agent made no promise.
+    /// The agent made no promise, or its promise does not cover the pod.
     #[default]
     None,
     /// The agent will have ended the pod by this time, unless it renews its Lease before.
@@ -61,10 +64,22 @@ struct Seen {
     reading: Reading,
 }
 
-/// The last renewal of each agent's Lease, and when the operator first saw it.
+/// The last renewal of each agent's Lease, and when the operator first saw it; and the pods that the promises cover.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
     seen: BTreeMap<MachineName, Seen>,
+    covered: BTreeMap<MachineName, BTreeSet<PodUid>>,
+}
+
+/// A pod that an agent may have promised to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Fenced<'a> {
+    /// The pod.
+    pub uid: &'a PodUid,
+    /// The lease of the pod's claim.
+    pub lease: Duration,
+    /// When the operator first saw that the pod is being deleted.
+    pub doomed: Time,
 }
 
 impl Fences {
@@ -112,14 +127,32 @@ impl Fences {
         }
     }
 
-    /// Whether the agent has ended a pod whose claim has this lease and whose deletion was first seen at `doomed`. The
-    /// promise counts from `doomed` at the earliest: an agent that comes back may let a pod run that is not being
-    /// deleted.
-    pub fn of(&self, machine: &MachineName, lease: Duration, doomed: Time, now: Time) -> Fence {
-        let Some(seen) = self.seen.get(machine).filter(|seen| seen.renewal.fences) else {
+    /// Notes the pods that an agent names. A pod that was named before stays covered as long as `there` has it, even if the
+    /// agent no longer names it. Returns whether a pod is covered that was not before.
+    pub(super) fn cover(
+        &mut self,
+        machine: &MachineName,
+        named: BTreeSet<PodUid>,
+        there: &BTreeSet<PodUid>,
+    ) -> bool {
+        let covered = self.covered.entry(machine.clone()).or_default();
+        let more = !named.is_subset(covered);
+        covered.retain(|uid| there.contains(uid));
+        covered.extend(named);
+        if covered.is_empty() {
+            self.covered.remove(machine);
+        }
+        more
+    }
+
+    /// Whether the agent of a machine has ended a pod. The promise counts from the pod's deletion at the earliest: an agent
+    /// that comes back may let a pod run that is not being deleted.
+    pub fn of(&self, machine: &MachineName, pod: &Fenced, now: Time) -> Fence {
+        let covers = self.covered.get(machine).is_some_and(|covered| covered.contains(pod.uid));
+        let Some(seen) = self.seen.get(machine).filter(|seen| seen.renewal.fences && covers) else {
             return Fence::None;
         };
-        let at = (seen.at + lease + FENCE_MARGIN).max(doomed);
+        let at = (seen.at + pod.lease + FENCE_MARGIN).max(pod.doomed);
         match seen.reading {
             Reading::Confirmed(asked) if asked >= at => Fence::Held,
             _ if now < at => Fence::At(at),
@@ -157,16 +190,32 @@ mod tests {
         Renewal { version: version.into(), fences: true }
     }
 
+    /// An agent that promises, and has named the pod `p`.
     fn fences() -> (Fences, MachineName) {
         let (mut fences, node) = (Fences::default(), MachineName::from("n1"));
         fences.see(&node, renewal("1"), at(1000));
+        assert!(fences.cover(&node, uids(&["p"]), &uids(&[])));
         (fences, node)
+    }
+
+    fn uids(uids: &[&str]) -> BTreeSet<PodUid> {
+        uids.iter().map(|uid| PodUid::from(*uid)).collect()
+    }
+
+    /// What is so at `now` of the pod `p`, whose deletion was seen at `doomed`.
+    fn of(fences: &Fences, lease: Duration, doomed: i64, now: i64) -> Fence {
+        of_pod(fences, "p", lease, doomed, now)
+    }
+
+    fn of_pod(fences: &Fences, uid: &str, lease: Duration, doomed: i64, now: i64) -> Fence {
+        let pod = Fenced { uid: &uid.into(), lease, doomed: at(doomed) };
+        fences.of(&"n1".into(), &pod, at(now))
     }
 
     #[test]
     fn a_promise_is_believed_after_lease_and_margin_and_a_look() {
         let (mut fences, node) = fences();
-        let of = |fences: &Fences, now| fences.of(&node, LEASE, at(1050), at(now));
+        let of = |fences: &Fences, now| of(fences, LEASE, 1050, now);
         assert_eq!(of(&fences, 1100), Fence::At(at(1130)));
         fences.see(&node, renewal("1"), at(1120));
         assert_eq!(of(&fences, 1129), Fence::At(at(1130)), "the same renewal is none");
@@ -187,7 +236,7 @@ mod tests {
         let (mut fences, node) = fences();
         fences.ask(&node, at(1130));
         fences.answer(&node, Some(renewal("7")), at(1131));
-        assert_eq!(fences.of(&node, LEASE, at(1050), at(1131)), Fence::At(at(1261)));
+        assert_eq!(of(&fences, LEASE, 1050, 1131), Fence::At(at(1261)));
     }
 
     #[test]
@@ -195,9 +244,9 @@ mod tests {
         let (mut fences, node) = fences();
         fences.ask(&node, at(1130));
         fences.answer(&node, Some(renewal("1")), at(1131));
-        assert_eq!(fences.of(&node, LEASE * 2, at(1050), at(1200)), Fence::At(at(1230)), "a longer lease");
-        assert_eq!(fences.of(&node, LEASE * 2, at(1050), at(1230)), Fence::Due, "is asked about again");
-        assert_eq!(fences.of(&node, LEASE, at(1140), at(1150)), Fence::Due, "and one doomed since");
+        assert_eq!(of(&fences, LEASE * 2, 1050, 1200), Fence::At(at(1230)), "a longer lease");
+        assert_eq!(of(&fences, LEASE * 2, 1050, 1230), Fence::Due, "is asked about again");
+        assert_eq!(of(&fences, LEASE, 1140, 1150), Fence::Due, "and one doomed since");
     }
 
     #[test]
@@ -205,9 +254,28 @@ mod tests {
         let (mut fences, node) = fences();
         fences.see(&node, Renewal { fences: false, ..renewal("2") }, at(1010));
         assert!(!fences.promised(&node));
-        assert_eq!(fences.of(&node, LEASE, at(1050), at(9000)), Fence::None);
+        assert_eq!(of(&fences, LEASE, 1050, 9000), Fence::None);
         fences.see(&node, renewal("3"), at(1020));
         fences.forget(&node);
-        assert_eq!(fences.of(&node, LEASE, at(1050), at(9000)), Fence::None);
+        assert_eq!(of(&fences, LEASE, 1050, 9000), Fence::None);
+    }
+
+    #[test]
+    fn a_pod_that_no_report_named_is_not_covered() {
+        let (mut fences, node) = fences();
+        assert_eq!(of_pod(&fences, "q", LEASE, 1050, 1100), Fence::None);
+        assert!(!fences.cover(&node, uids(&["p"]), &uids(&["p", "q"])), "nothing new");
+        assert!(fences.cover(&node, uids(&["q"]), &uids(&["p", "q"])));
+        for uid in ["p", "q"] {
+            assert_eq!(of_pod(&fences, uid, LEASE, 1050, 1100), Fence::At(at(1130)), "{uid} stays covered");
+        }
+        assert!(!fences.cover(&node, uids(&["q"]), &uids(&["q"])));
+        assert_eq!(of(&fences, LEASE, 1050, 1100), Fence::None, "a pod that is gone is forgotten");
+        let other = Fenced { uid: &"q".into(), lease: LEASE, doomed: at(1050) };
+        assert_eq!(
+            fences.of(&"n2".into(), &other, at(1100)),
+            Fence::None,
+            "another machine promised nothing"
+        );
     }
 }

@@ -81,7 +81,7 @@ pub use event::{
     Event, Forced, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Remains, Retry, SlotFacts,
     SubmitPolicyFacts, SubmitterFacts,
 };
-pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use fence::{FENCE_MARGIN, Fence, Fenced, Fences, Renewal};
 pub use gathering::Gathering;
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};

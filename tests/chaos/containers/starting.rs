@@ -212,6 +212,7 @@ impl World {
             job,
             proc,
             cpus,
+            began: at,
             ends: if span == NEVER { NEVER } else { at + span },
             fate,
             beside: beside(pod),

@@ -5,7 +5,10 @@ use crate::pool::{Event, MachineFacts, Renewal, Taint};
 
 /// A node with one job that runs for a day under a lease of 600 s. The node's kubelet renews its Lease.
 fn world(fences: Option<bool>) -> World {
-    let mut world = World::new();
+    begun(World::new(), fences)
+}
+
+fn begun(mut world: World, fences: Option<bool>) -> World {
     world.node("n1", 1, 0);
     world.fate = |name| (if name.starts_with("long") { 86_400 } else { 30 }, 0);
     if let Some(fences) = fences {
@@ -158,6 +161,38 @@ fn an_agent_that_promised_to_has_ended_the_pod_after_lease_and_margin() {
     assert_eq!(told(&world, "the Lease"), 1, "it is read before the promise is believed");
     assert_eq!((stands(&world).as_str(), is_idle(&world)), ("none", true));
     assert_eq!((&world.graces[..], told(&world, "NodeSilent")), (&[Some(1), Some(0)][..], 0));
+}
+
+/// The node is cut off before its agent has learned of the pod.
+#[test]
+fn a_pod_that_the_agent_never_named_is_not_covered_by_its_promise() {
+    let mut world = World::new();
+    world.forgetful.insert("n1".to_owned());
+    let mut world = begun(world, Some(true));
+    world.cut.insert("n1".to_owned());
+    listen(&mut world, 7200);
+    assert_eq!((stands(&world).as_str(), is_idle(&world)), ("Preempting/Killing", false));
+    assert_eq!((told(&world, "the Lease"), told(&world, "NodeSilent")), (0, 1), "people are told");
+}
+
+/// The report is all from which a new leader knows what the agent has named.
+#[test]
+fn what_a_report_named_is_covered_for_a_new_leader_once_it_sees_the_report() {
+    let mut world = world(Some(true));
+    let report = world.reports.remove("n1").unwrap();
+    world.cut.insert("n1".to_owned());
+    listen(&mut world, 590);
+    world.restart();
+    let renewal = world.agents["n1"].clone();
+    let (machine, ttl) = (|| crate::pool::MachineName::from("n1"), std::time::Duration::from_secs(40));
+    world.pool.apply(Event::Heartbeat { machine: machine(), ttl }, world.now);
+    world.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, world.now);
+    listen(&mut world, 700);
+    assert_eq!((stands(&world).as_str(), is_idle(&world)), ("Preempting/Killing", false));
+    // The watch on reports was late.
+    world.pool.apply(Event::Report(report), world.now);
+    listen(&mut world, 10);
+    assert!(is_idle(&world));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use crate::kit;
 use crate::negotiator;
 use crate::pool::{
     Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome, Pauses,
-    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, Request, Requester,
-    Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, UnknownCreator,
-    backfill,
+    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, ReportFacts, Request,
+    Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time,
+    UnknownCreator, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -69,6 +69,10 @@ pub(super) struct World {
     pub(super) cut: BTreeSet<String>,
     /// The Leases of agents, with the version of each last renewal.
     pub(super) agents: BTreeMap<String, Renewal>,
+    /// The agents' reports.
+    pub(super) reports: BTreeMap<String, ReportFacts>,
+    /// The nodes whose agents name no pods in their reports.
+    pub(super) forgetful: BTreeSet<String>,
     /// What the statuses of Slots record about the jobs in them.
     pub(super) recorded: BTreeMap<SlotName, Recorded>,
     /// Backfill pods by name.
@@ -123,6 +127,8 @@ impl World {
             handler: |_| None,
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
+            reports: BTreeMap::new(),
+            forgetful: BTreeSet::new(),
             recorded: BTreeMap::new(),
             backfill: BTreeMap::new(),
             backfill_obeys: true,
@@ -514,6 +520,7 @@ impl World {
         let mut events: Vec<Event> = self.objects.values().cloned().collect();
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));
+        events.extend(self.reports.values().cloned().map(Event::Report));
         events.extend(self.jobs.values().cloned().map(Event::Job));
         events.extend(self.slots.iter().map(|(name, (resources, claim))| {
             Event::Slot(SlotFacts {

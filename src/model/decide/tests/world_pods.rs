@@ -1,11 +1,13 @@
 //! Pods in the world in memory, and the kubelets and agents that run them.
 
 use super::world::{Pod, World};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::{
-    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, Remains, Vacate, backfill,
+    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, PodUid, Remains,
+    ReportFacts, Usage, Vacate, backfill,
 };
 
 impl World {
@@ -125,7 +127,8 @@ impl World {
 
     /// The kubelets and agents of nodes that are not cut off renew their Leases.
     pub(super) fn renew(&mut self) {
-        for name in self.machines.keys().filter(|name| !self.cut.contains(*name)) {
+        let heard = self.machines.keys().filter(|name| !self.cut.contains(*name)).cloned();
+        for name in &heard.collect::<Vec<_>>() {
             let machine = || crate::pool::MachineName::from(name.as_str());
             let ttl = Duration::from_secs(40);
             self.pool.apply(Event::Heartbeat { machine: machine(), ttl }, self.now);
@@ -133,8 +136,22 @@ impl World {
                 renewal.version = format!("{}", self.now.secs()).into();
                 let renewal = renewal.clone();
                 self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
+                if !self.forgetful.contains(name) {
+                    let report = ReportFacts { usage: self.used_on(name), ..ReportFacts::of(machine()) };
+                    self.reports.insert(name.clone(), report.clone());
+                    self.pool.apply(Event::Report(report), self.now);
+                }
             }
         }
+    }
+
+    /// What the agent of a node names: each pod there that has not ended.
+    fn used_on(&self, node: &str) -> BTreeMap<PodUid, Usage> {
+        let on_it = |facts: &PodFacts| facts.machine.as_ref().is_some_and(|machine| machine.as_str() == node);
+        let there =
+            self.pods.values().map(|pod| &pod.facts).filter(|facts| on_it(facts) && facts.end.is_none());
+        let usage = Usage { memory_mib: None, resident_kib: None, cpus: None };
+        there.map(|facts| (facts.pod.uid.clone(), usage)).collect()
     }
 
     /// A node is no longer cut off: its kubelet ends the pods that were deleted meanwhile.

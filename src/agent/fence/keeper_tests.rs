@@ -1,0 +1,376 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::json;
+
+use super::*;
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn meta(uid: &str, lease: Option<&str>) -> ObjectMeta {
+    let mut meta = json!({"namespace": "space", "name": uid, "uid": uid,
+        "labels": {"slotwright.dev/job-uid": "j"}, "annotations": {}});
+    if let Some(lease) = lease {
+        meta["annotations"]["slotwright.dev/lease-seconds"] = json!(lease);
+    }
+    serde_json::from_value(meta).unwrap()
+}
+
+fn listed(pods: &str) -> BTreeMap<String, Listed> {
+    let one = |word: &str| (word.trim_end_matches('-').to_owned(), Listed { deleting: word.ends_with('-') });
+    pods.split_whitespace().map(one).collect()
+}
+
+/// A node with an agent and a guard that reads each permit at once, unless `deaf`.
+struct Node {
+    keeper: Keeper,
+    pods: Pods,
+    now: u64,
+    /// What the directory has.
+    file: Option<Permit>,
+    read: u64,
+    deaf: bool,
+    /// The pods of which something is left on the node, though the API server does not have them.
+    remains: Vec<&'static str>,
+}
+
+impl Node {
+    /// A node whose agent starts for the first time, at second 1000 of the boot `one`.
+    fn new() -> Self {
+        let (keeper, mut pods) = (Keeper::new("one", None, 0), Pods::default());
+        pods.list_begins();
+        pods.list_ends();
+        Self { keeper, pods, now: 1000, file: None, read: 0, deaf: false, remains: Vec::new() }
+    }
+
+    /// Nodes whose agent has renewed, listed and promised, with these pods. The lease of each is 100 s.
+    fn promising(pods: &[&str]) -> Self {
+        let mut node = Self::new();
+        for pod in pods {
+            node.pods.there(&meta(pod, Some("100")));
+        }
+        node.renew();
+        node.list("");
+        node.pass();
+        node.renew();
+        assert!(node.keeper.in_force, "{:?}", node.keeper);
+        node
+    }
+
+    fn at(&mut self, now: u64) -> &mut Self {
+        self.now = now;
+        self
+    }
+
+    /// The agent's pass, and the guard's after it.
+    fn pass(&mut self) {
+        let remains = self.remains.clone();
+        for _ in 0..2 {
+            let beat = Heartbeat::new("one", secs(self.now), self.read);
+            self.keeper.heard((!self.deaf).then_some(&beat), secs(self.now));
+            self.keeper.observe(&self.pods, |uid| remains.contains(&uid), secs(self.now));
+            if let Some(permit) = self.keeper.due_write() {
+                assert!(self.file.as_ref().is_none_or(|before| before.sequence < permit.sequence));
+                self.file = Some(permit.clone());
+                self.keeper.wrote(permit);
+            }
+            if !self.deaf {
+                self.read = self.file.as_ref().map_or(0, |permit| permit.sequence);
+            }
+        }
+    }
+
+    /// A renewal that is sent and succeeds. Returns whether it promises.
+    fn renew(&mut self) -> bool {
+        let promises = self.keeper.may_promise(&self.pods);
+        self.keeper.renewal_sent(secs(self.now), promises);
+        self.keeper.renewed(secs(self.now), promises, secs(self.now));
+        self.pass();
+        promises
+    }
+
+    fn list(&mut self, pods: &str) {
+        let sent = self.keeper.wants_list().expect("a list is wanted");
+        self.keeper.listed(sent, &listed(pods), secs(self.now));
+        self.pass();
+    }
+
+    /// Another agent takes over, in the boot `boot`.
+    fn restart(&mut self, boot: &str) {
+        self.keeper = Keeper::new(boot, self.file.clone(), self.read);
+    }
+
+    fn may_name(&mut self, uid: &str) -> bool {
+        let pod = self.pods.get(uid).unwrap().clone();
+        self.keeper.may_name(&pod)
+    }
+
+    /// The permit in the directory: when it was renewed, the pods, and those that must not run again.
+    fn says(&self) -> String {
+        let Some(permit) = &self.file else { return "nothing".to_owned() };
+        let pods: Vec<String> = permit.pods.iter().map(|(uid, lease)| format!("{uid}:{lease}")).collect();
+        let ended: Vec<String> = permit.ended.iter().map(|uid| format!("-{uid}")).collect();
+        format!("{} {}", permit.renewed.as_secs(), [pods, ended].concat().join(" ")).trim().to_owned()
+    }
+}
+
+#[test]
+fn nothing_is_written_before_the_agent_has_renewed_and_listed() {
+    let mut node = Node::new();
+    node.pods.there(&meta("a", Some("100")));
+    node.pass();
+    assert_eq!((node.says().as_str(), node.keeper.wants_list()), ("nothing", None));
+    assert!(!node.at(1005).renew(), "the guard knows no pod yet");
+    assert_eq!((node.says().as_str(), node.keeper.wants_list()), ("nothing", Some(secs(1005))));
+    node.at(1006).list("a");
+    assert_eq!((node.says().as_str(), node.keeper.wants_list()), ("1005 a:100", None));
+    assert!(node.at(1015).renew());
+    assert_eq!(node.says(), "1015 a:100");
+}
+
+#[test]
+fn the_smallest_lease_that_was_seen_counts() {
+    let mut node = Node::promising(&[]);
+    for (lease, expected) in [
+        (Some("600"), "a:600"),
+        (Some("900"), "a:600"),
+        (None, "a:600"),
+        (Some("x"), "a:600"),
+        (Some("50"), "a:50"),
+    ] {
+        node.pods.there(&meta("a", lease));
+        node.pass();
+        assert_eq!(node.says(), format!("1000 {expected}"), "{lease:?}");
+    }
+    node.pods.there(&meta("b", None));
+    node.pass();
+    assert_eq!(node.says(), "1000 a:50 b:40", "a pod that states none has the shortest");
+}
+
+#[test]
+fn backfill_work_is_not_fenced_and_always_named() {
+    let mut node = Node::promising(&["a"]);
+    let mut backfill = meta("b", None);
+    backfill.labels = Some([("slotwright.dev/backfill".to_owned(), "true".to_owned())].into());
+    node.pods.there(&backfill);
+    node.deaf = true;
+    node.pass();
+    assert_eq!(node.says(), "1000 a:100");
+    assert!(node.may_name("b"));
+}
+
+/// The operator counts on the promise for each pod that the report names.
+#[test]
+fn a_pod_is_named_once_the_guard_has_read_a_permit_that_has_it() {
+    let mut node = Node::promising(&["a"]);
+    node.pods.there(&meta("b", Some("100")));
+    assert_eq!((node.may_name("a"), node.may_name("b")), (true, false));
+    node.deaf = true;
+    node.pass();
+    assert_eq!(
+        (node.says().as_str(), node.may_name("b")),
+        ("1000 a:100 b:100", false),
+        "it was only written"
+    );
+    node.deaf = false;
+    node.pass();
+    assert!(node.may_name("b"));
+    assert!(node.at(1010).renew());
+    node.deaf = true;
+    node.pass();
+    assert!(node.may_name("b"), "what was named stays named");
+}
+
+#[test]
+fn a_pod_that_the_guard_does_not_know_keeps_no_promise_from_being_renewed_but_is_not_named() {
+    let mut node = Node::promising(&["a"]);
+    let (now, read) = (secs(1010), node.read);
+    node.pods.there(&meta("b", Some("100")));
+    node.keeper.observe(&node.pods, |_| false, now);
+    let permit = node.keeper.due_write().unwrap();
+    node.keeper.wrote(permit);
+    node.keeper.heard(Some(&Heartbeat::new("one", now, read)), now);
+    assert!(node.keeper.may_promise(&node.pods));
+    assert!(!node.may_name("b"));
+}
+
+#[test]
+fn a_guard_that_falls_silent_or_forgets_ends_the_promise_until_it_knows_all_pods_again() {
+    for forgets in [false, true] {
+        let mut node = Node::promising(&["a"]);
+        node.pods.there(&meta("b", Some("100")));
+        assert!(node.may_name("a") && !node.may_name("b"));
+        let beat = if forgets {
+            Heartbeat::new("one", secs(1010), 0)
+        } else {
+            Heartbeat::new("one", secs(999), node.read)
+        };
+        node.keeper.heard(Some(&beat), secs(1010));
+        assert!(!node.keeper.may_promise(&node.pods), "forgets: {forgets}");
+        // Until a renewal without the promise has succeeded, the promise is in force.
+        node.keeper.renewal_sent(secs(1010), false);
+        assert!(!node.may_name("b"));
+        node.keeper.renewed(secs(1010), false, secs(1010));
+        assert!(node.may_name("b"), "nobody counts on a promise");
+        // The report may have named b meanwhile: the guard has to know b before the agent promises again.
+        node.keeper.heard(Some(&Heartbeat::new("one", secs(1011), node.read)), secs(1011));
+        assert!(!node.keeper.may_promise(&node.pods));
+        node.at(1012).pass();
+        assert!(node.keeper.may_promise(&node.pods));
+    }
+}
+
+#[test]
+fn a_promise_that_was_sent_and_given_up_may_be_in_force_for_a_while() {
+    let mut node = Node::promising(&["a"]);
+    node.keeper.renewal_sent(secs(1010), true);
+    node.deaf = true;
+    node.pods.there(&meta("b", Some("600")));
+    for (now, named) in [(1020, false), (1069, false), (1070, true)] {
+        node.at(now).renew();
+        assert_eq!(node.may_name("b"), named, "{now}");
+    }
+}
+
+#[test]
+fn a_guard_of_an_earlier_boot_counts_as_silent() {
+    let mut node = Node::promising(&["a"]);
+    node.keeper.heard(Some(&Heartbeat::new("zero", secs(1000), node.read)), secs(1000));
+    assert!(!node.keeper.may_promise(&node.pods));
+}
+
+#[test]
+fn a_pod_that_was_deleted_while_the_node_was_cut_off_never_runs_again() {
+    let mut node = Node::promising(&["stays", "deleted", "gone"]);
+    node.pods.there(&meta("longer", Some("600")));
+    node.at(1010).renew();
+    // No renewal succeeds for longer than the lease. The first that does changes nothing but that a list is wanted.
+    let before = node.says();
+    node.at(1110).renew();
+    assert_eq!((node.says(), node.keeper.wants_list()), (before, Some(secs(1110))));
+    node.at(1112).list("stays deleted- longer");
+    assert_eq!(node.says(), "1110 longer:600 stays:100 -deleted -gone");
+    // The watch still shows a pod that must not run again.
+    node.at(1114).pass();
+    assert_eq!(node.says(), "1110 longer:600 stays:100 -deleted -gone");
+}
+
+#[test]
+fn a_gap_that_is_shorter_than_all_leases_needs_no_list() {
+    let mut node = Node::promising(&["a"]);
+    node.at(1099).renew();
+    assert_eq!((node.says().as_str(), node.keeper.wants_list()), ("1099 a:100", None));
+}
+
+/// A list says what was so after the renewal that it follows. A later renewal may follow a gap of its own.
+#[test]
+fn a_list_that_comes_late_counts_for_the_renewal_before_it() {
+    let mut node = Node::promising(&["a"]);
+    node.at(1200).renew();
+    let sent = node.keeper.wants_list().unwrap();
+    node.at(1210).renew();
+    node.keeper.listed(sent, &listed("a"), secs(1212));
+    node.pass();
+    assert_eq!(node.says(), "1210 a:100", "no lease has passed between the two renewals");
+    node.at(1400).renew();
+    let sent = node.keeper.wants_list().unwrap();
+    node.at(1505).renew();
+    node.keeper.listed(sent, &listed("a"), secs(1506));
+    node.pass();
+    assert_eq!((node.says().as_str(), node.keeper.wants_list()), ("1210 a:100", Some(secs(1505))));
+}
+
+#[test]
+fn a_pod_that_is_deleted_in_the_ordinary_way_leaves_the_permit_with_its_cgroup() {
+    let mut node = Node::promising(&["a", "b"]);
+    node.pods.gone(&meta("a", None));
+    node.remains = vec!["a"];
+    node.at(1020).renew();
+    assert_eq!(node.says(), "1020 a:100 b:100");
+    node.remains.clear();
+    node.at(1031).renew();
+    assert_eq!(node.says(), "1031 b:100");
+    // While the agent is cut off, nothing leaves: what is over may have to stay so for ever.
+    node.pods.gone(&meta("b", None));
+    node.at(1131).pass();
+    assert_eq!(node.says(), "1031 b:100");
+}
+
+#[test]
+fn a_pod_that_must_not_run_again_is_forgotten_long_after_the_last_trace_of_it() {
+    let mut node = Node::promising(&["a"]);
+    node.remains = vec!["a"];
+    node.at(1200).renew();
+    node.list("");
+    node.at(1900).pass();
+    assert_eq!(node.says(), "1200 -a", "the watch has the pod");
+    node.pods.gone(&meta("a", None));
+    node.at(2600).pass();
+    assert_eq!(node.says(), "1200 -a", "its cgroup is there");
+    node.remains.clear();
+    node.at(2620).pass();
+    node.at(3210).pass();
+    assert_eq!(node.says(), "1200 -a");
+    node.at(3220).pass();
+    assert_eq!(node.says(), "1200");
+}
+
+#[test]
+fn an_agent_that_restarts_goes_on_from_the_permit() {
+    let mut node = Node::promising(&["a", "b"]);
+    node.restart("one");
+    assert!(
+        !node.may_name("a"),
+        "an earlier agent's promise may be in force, and nothing is heard of the guard yet"
+    );
+    node.at(1050).pass();
+    assert!(node.may_name("a"));
+    assert!(!node.renew());
+    assert_eq!(node.says(), "1000 a:100 b:100");
+    node.list("a b-");
+    assert_eq!(node.says(), "1050 a:100 b:100", "b is deleted in the ordinary way: its lease has not passed");
+    assert!(node.at(1060).renew());
+}
+
+/// After a reboot nobody knows of a renewal: whatever ran before must not run again unless it is still wanted.
+#[test]
+fn a_reboot_ends_what_is_no_longer_wanted() {
+    let mut node = Node::promising(&["a", "b", "c"]);
+    node.at(1200).renew();
+    node.list("a b");
+    assert_eq!(node.says(), "1200 a:100 b:100 -c");
+    node.restart("two");
+    node.read = 0;
+    node.at(20).renew();
+    assert_eq!(node.says(), "1200 a:100 b:100 -c");
+    node.list("a b-");
+    assert_eq!(node.says(), "20 a:100 -b -c");
+    assert_eq!(node.file.as_ref().unwrap().boot, "two");
+}
+
+#[test]
+fn an_emptied_directory_brings_no_number_back() {
+    let mut node = Node::promising(&["a"]);
+    let read = node.read;
+    node.file = None;
+    node.restart("one");
+    node.deaf = true;
+    node.renew();
+    node.list("a");
+    assert!(node.file.as_ref().unwrap().sequence > read);
+    node.keeper.heard(Some(&Heartbeat::new("one", secs(node.now), read)), secs(node.now));
+    assert!(!node.keeper.may_promise(&node.pods), "what the guard has read is an older permit");
+}
+
+#[test]
+fn an_idle_node_writes_nothing_at_a_renewal() {
+    let mut node = Node::promising(&[]);
+    let sequence = node.file.as_ref().unwrap().sequence;
+    for now in [1010, 1500, 9000] {
+        node.at(now).renew();
+    }
+    assert_eq!(node.file.as_ref().unwrap().sequence, sequence);
+    node.pods.there(&meta("a", Some("100")));
+    node.pass();
+    assert_eq!(node.says(), "9000 a:100");
+}
