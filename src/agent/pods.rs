@@ -1,6 +1,6 @@
 //! The pods of the agent's node, as far as the agent needs to know them. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -49,10 +49,13 @@ pub enum Wanted {
 impl Pod {
     /// Reads a pod's metadata. Returns none for a pod that is not the pool's: the agent does nothing to such a pod.
     pub fn read(meta: &ObjectMeta) -> Option<Self> {
-        let labels = meta.labels.as_ref()?;
-        if ![labels::JOB_UID, labels::BACKFILL].iter().any(|label| labels.contains_key(*label)) {
-            return None;
-        }
+        let marked = [labels::JOB_UID, labels::BACKFILL].iter().any(|label| is_labeled(meta, label));
+        Self::read_known(meta).filter(|_| marked)
+    }
+
+    /// Reads the metadata of a pod that is known to be the pool's, whatever labels the pod has now. Somebody may have taken
+    /// them off while the pod stood still: nobody but the agent can let its processes run again.
+    pub fn read_known(meta: &ObjectMeta) -> Option<Self> {
         let annotation = |name: &str| meta.annotations.as_ref().and_then(|all| all.get(name));
         let says = |name: &str| annotation(name).is_some_and(|value| value == "true");
         let (namespace, name) = (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref()?);
@@ -62,7 +65,7 @@ impl Pod {
             suspend: says(labels::SUSPEND),
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
-            work: if labels.contains_key(labels::JOB_UID) { Work::Proc } else { Work::Backfill },
+            work: if is_labeled(meta, labels::BACKFILL) { Work::Backfill } else { Work::Proc },
             lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
         })
     }
@@ -88,14 +91,23 @@ impl Pod {
     }
 }
 
-/// The pods of the pool on the node, by uid.
+fn is_labeled(meta: &ObjectMeta, label: &str) -> bool {
+    meta.labels.as_ref().is_some_and(|labels| labels.contains_key(label))
+}
+
+/// The pods of the pool on the node, by uid. A pod that was the pool's when the agent first saw it stays the pool's until the
+/// pod is gone.
 #[derive(Debug, Default)]
 pub struct Pods {
     known: BTreeMap<Uid, Pod>,
+    /// The pods that bear no label of the pool, of which a report of an earlier agent may tell more.
+    others: BTreeMap<Uid, Pod>,
+    /// The pods that an earlier agent has suspended, by its report.
+    suspended_before: BTreeSet<Uid>,
     /// Whether a list was ever whole. Before, a pod that stands still may be unknown.
     complete: bool,
-    /// What a list in progress has shown so far.
-    listed: Option<BTreeMap<Uid, Pod>>,
+    /// What a list in progress has shown so far: the pool's pods, and others.
+    listed: Option<(BTreeMap<Uid, Pod>, BTreeMap<Uid, Pod>)>,
 }
 
 impl Pods {
@@ -119,36 +131,63 @@ impl Pods {
         self.known.contains_key(uid)
     }
 
+    /// The report of an earlier agent says that these pods stand still.
+    pub fn were_suspended(&mut self, uids: impl IntoIterator<Item = Uid>) {
+        for uid in uids {
+            if let Some(pod) = self.others.remove(&uid) {
+                self.known.insert(Arc::clone(&uid), pod);
+            }
+            self.suspended_before.insert(uid);
+        }
+    }
+
     /// A list begins: the pods that it does not show are gone at its end.
     pub fn list_begins(&mut self) {
-        self.listed = Some(BTreeMap::new());
+        self.listed = Some((BTreeMap::new(), BTreeMap::new()));
     }
 
     /// The list shows a pod.
     pub fn listed(&mut self, meta: &ObjectMeta) {
-        if let (Some(pod), Some(listed)) = (Pod::read(meta), &mut self.listed) {
-            listed.insert(Arc::clone(&pod.uid), pod);
+        let pod = self.read(meta);
+        if let (Some((pod, is_ours)), Some((ours, others))) = (pod, &mut self.listed) {
+            if is_ours { ours } else { others }.insert(Arc::clone(&pod.uid), pod);
         }
     }
 
     /// The list has ended.
     pub fn list_ends(&mut self) {
-        if let Some(listed) = self.listed.take() {
-            (self.known, self.complete) = (listed, true);
+        if let Some((ours, others)) = self.listed.take() {
+            self.suspended_before.retain(|uid| ours.contains_key(uid) || others.contains_key(uid));
+            (self.known, self.others, self.complete) = (ours, others, true);
         }
     }
 
     /// A pod is there, or has changed. Returns whether this tells the agent anything new.
     pub fn there(&mut self, meta: &ObjectMeta) -> bool {
-        match Pod::read(meta) {
-            Some(pod) => self.known.insert(Arc::clone(&pod.uid), pod.clone()) != Some(pod),
-            None => self.gone(meta),
+        match self.read(meta) {
+            Some((pod, true)) => self.known.insert(Arc::clone(&pod.uid), pod.clone()) != Some(pod),
+            Some((pod, false)) => {
+                self.others.insert(Arc::clone(&pod.uid), pod);
+                false
+            }
+            None => false,
         }
     }
 
     /// A pod is gone. Returns whether the agent knew the pod.
     pub fn gone(&mut self, meta: &ObjectMeta) -> bool {
-        meta.uid.as_ref().is_some_and(|uid| self.known.remove(uid.as_str()).is_some())
+        let Some(uid) = meta.uid.as_deref() else { return false };
+        self.others.remove(uid);
+        self.suspended_before.remove(uid);
+        self.known.remove(uid).is_some()
+    }
+
+    /// Reads a pod, and whether the pod is the pool's.
+    fn read(&self, meta: &ObjectMeta) -> Option<(Pod, bool)> {
+        let pod = Pod::read_known(meta)?;
+        let known = self.known.contains_key(&pod.uid) || self.suspended_before.contains(&pod.uid);
+        let is_ours = known || Pod::read(meta).is_some();
+        Some((pod, is_ours))
     }
 }
 
@@ -226,7 +265,34 @@ mod tests {
         assert_eq!(uids(&pods), ["b", "c"]);
         assert!(pods.gone(&named("b")) && !pods.gone(&named("b")));
         assert!(!pods.there(&named("c")), "nothing has changed");
-        assert!(pods.there(&ObjectMeta { labels: None, ..named("c") }));
-        assert_eq!(uids(&pods), Vec::<String>::new(), "a pod without our label is no longer the pool's");
+    }
+
+    #[test]
+    fn a_pod_whose_label_was_taken_off_is_let_run_again() {
+        let suspended = json!({"slotwright.dev/suspend": "true"});
+        let marked = meta(json!({"slotwright.dev/job-uid": "j"}), suspended.clone(), false);
+        let unmarked = meta(Value::Null, suspended, false);
+        let wanted = |pods: &Pods| pods.get("u1").map(Pod::wanted);
+        let mut pods = Pods::default();
+        pods.there(&marked);
+        pods.there(&unmarked);
+        assert_eq!(wanted(&pods), Some(Wanted::Suspend), "the operator still asks for that");
+        pods.list_begins();
+        pods.listed(&unmarked);
+        pods.list_ends();
+        assert!(pods.there(&meta(Value::Null, json!({}), false)));
+        assert_eq!(wanted(&pods), Some(Wanted::Run));
+        assert!(pods.gone(&unmarked) && !pods.there(&unmarked));
+        assert_eq!(wanted(&pods), None, "a pod that never had the label is nobody's");
+        // An agent that starts knows such a pod by the report of the agent before.
+        pods.were_suspended(["u1".into()]);
+        assert_eq!(wanted(&pods), Some(Wanted::Suspend));
+        let mut pods = Pods::default();
+        pods.were_suspended(["u1".into(), "u2".into()]);
+        pods.list_begins();
+        pods.listed(&unmarked);
+        pods.list_ends();
+        assert_eq!(wanted(&pods), Some(Wanted::Suspend));
+        assert_eq!(pods.suspended_before.len(), 1, "a pod that is gone is forgotten");
     }
 }

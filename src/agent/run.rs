@@ -187,6 +187,8 @@ impl Agent {
             Ok(Event::Init) => self.report_known = false,
             Ok(Event::InitApply(report) | Event::Apply(report)) => {
                 self.report_known = true;
+                let suspended = report.status.iter().flat_map(|status| &status.suspended_pods);
+                self.pods.were_suspended(suspended.map(|uid| uid.as_str().into()));
                 self.reporter.observe_report(&report);
             }
             Ok(Event::InitDone) if !self.report_known => {

@@ -148,7 +148,10 @@ impl World {
         let pods = self.store.of("pods").filter(|(_, pod)| pod["spec"]["nodeName"] == node && !is_over(pod));
         let read = |pod: &serde_json::Value| {
             let meta: ObjectMeta = serde_json::from_value(pod["metadata"].clone()).unwrap();
-            Pod::read(&meta)
+            // The agent knows what it holds, whoever takes the pod's labels off.
+            let process = meta.uid.as_ref().and_then(|uid| self.kubelets.processes.get(uid));
+            let held = process.is_some_and(|process| process.standing != Standing::No);
+            if held { Pod::read_known(&meta) } else { Pod::read(&meta) }
         };
         let pods: Vec<Pod> = pods.filter_map(|(_, pod)| read(pod)).collect();
         for pod in pods {
