@@ -23,16 +23,8 @@ pub struct Pod {
     kill: bool,
     /// Whether the pod is being deleted.
     deleting: bool,
-    work: Work,
     /// The lease of the pod's claim in seconds, if the pod states one.
     lease: Option<u64>,
-}
-
-/// What a pod runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
-    Proc,
-    Backfill,
 }
 
 /// What a pod's processes are to do.
@@ -49,8 +41,7 @@ pub enum Wanted {
 impl Pod {
     /// Reads a pod's metadata. Returns none for a pod that is not the pool's: the agent does nothing to such a pod.
     pub fn read(meta: &ObjectMeta) -> Option<Self> {
-        let marked = [labels::JOB_UID, labels::BACKFILL].iter().any(|label| is_labeled(meta, label));
-        Self::read_known(meta).filter(|_| marked)
+        Self::read_known(meta).filter(|_| is_marked(meta))
     }
 
     /// Reads the metadata of a pod that is known to be the pool's, whatever labels the pod has now. Somebody may have taken
@@ -65,14 +56,8 @@ impl Pod {
             suspend: says(labels::SUSPEND),
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
-            work: if is_labeled(meta, labels::BACKFILL) { Work::Backfill } else { Work::Proc },
             lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
         })
-    }
-
-    /// Whether the pod runs a proc, of which two must never run at once. Other pods of the pool do backfill work.
-    pub fn is_proc(&self) -> bool {
-        self.work == Work::Proc
     }
 
     /// The lease of the pod's claim in seconds, if the pod states one.
@@ -91,8 +76,10 @@ impl Pod {
     }
 }
 
-fn is_labeled(meta: &ObjectMeta, label: &str) -> bool {
-    meta.labels.as_ref().is_some_and(|labels| labels.contains_key(label))
+/// Whether a pod bears a label of the pool.
+fn is_marked(meta: &ObjectMeta) -> bool {
+    let labels = meta.labels.as_ref();
+    labels.is_some_and(|all| [labels::JOB_UID, labels::BACKFILL].iter().any(|label| all.contains_key(*label)))
 }
 
 /// The pods of the pool on the node, by uid. A pod that was the pool's when the agent first saw it stays the pool's until the
@@ -100,14 +87,21 @@ fn is_labeled(meta: &ObjectMeta, label: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct Pods {
     known: BTreeMap<Uid, Pod>,
-    /// The pods that bear no label of the pool, of which a report of an earlier agent may tell more.
+    /// The pods that bear no label of the pool. The report of an earlier agent may tell that one of them stands still.
     others: BTreeMap<Uid, Pod>,
-    /// The pods that an earlier agent has suspended, by its report.
+    /// The pods that stood still by the report of an earlier agent, until a list was whole.
     suspended_before: BTreeSet<Uid>,
     /// Whether a list was ever whole. Before, a pod that stands still may be unknown.
     complete: bool,
-    /// What a list in progress has shown so far: the pool's pods, and others.
-    listed: Option<(BTreeMap<Uid, Pod>, BTreeMap<Uid, Pod>)>,
+    /// What a list in progress has shown so far.
+    listed: Option<Listed>,
+}
+
+/// The pods that a list has shown: the pool's, and others.
+#[derive(Debug, Default)]
+struct Listed {
+    known: BTreeMap<Uid, Pod>,
+    others: BTreeMap<Uid, Pod>,
 }
 
 impl Pods {
@@ -131,62 +125,64 @@ impl Pods {
         self.known.contains_key(uid)
     }
 
-    /// The report of an earlier agent says that these pods stand still.
+    /// A report says that these pods stand still. An agent that has just started learns so of pods whose label somebody has
+    /// taken off.
     pub fn were_suspended(&mut self, uids: impl IntoIterator<Item = Uid>) {
+        if !self.complete {
+            self.suspended_before.extend(uids);
+            return;
+        }
         for uid in uids {
             if let Some(pod) = self.others.remove(&uid) {
-                self.known.insert(Arc::clone(&uid), pod);
+                self.known.insert(uid, pod);
             }
-            self.suspended_before.insert(uid);
         }
     }
 
     /// A list begins: the pods that it does not show are gone at its end.
     pub fn list_begins(&mut self) {
-        self.listed = Some((BTreeMap::new(), BTreeMap::new()));
+        self.listed = Some(Listed::default());
     }
 
     /// The list shows a pod.
     pub fn listed(&mut self, meta: &ObjectMeta) {
-        let pod = self.read(meta);
-        if let (Some((pod, is_ours)), Some((ours, others))) = (pod, &mut self.listed) {
-            if is_ours { ours } else { others }.insert(Arc::clone(&pod.uid), pod);
+        let Some((pod, is_ours)) = self.read(meta) else { return };
+        if let Some(Listed { known, others }) = &mut self.listed {
+            if is_ours { known } else { others }.insert(Arc::clone(&pod.uid), pod);
         }
     }
 
     /// The list has ended.
     pub fn list_ends(&mut self) {
-        if let Some((ours, others)) = self.listed.take() {
-            self.suspended_before.retain(|uid| ours.contains_key(uid) || others.contains_key(uid));
-            (self.known, self.others, self.complete) = (ours, others, true);
+        if let Some(Listed { known, others }) = self.listed.take() {
+            (self.known, self.others, self.complete) = (known, others, true);
+            let before = std::mem::take(&mut self.suspended_before);
+            self.were_suspended(before);
         }
     }
 
     /// A pod is there, or has changed. Returns whether this tells the agent anything new.
     pub fn there(&mut self, meta: &ObjectMeta) -> bool {
-        match self.read(meta) {
-            Some((pod, true)) => self.known.insert(Arc::clone(&pod.uid), pod.clone()) != Some(pod),
-            Some((pod, false)) => {
-                self.others.insert(Arc::clone(&pod.uid), pod);
-                false
-            }
-            None => false,
+        let Some((pod, is_ours)) = self.read(meta) else { return false };
+        if !is_ours {
+            self.others.insert(Arc::clone(&pod.uid), pod);
+            return false;
         }
+        self.others.remove(&pod.uid);
+        self.known.insert(Arc::clone(&pod.uid), pod.clone()) != Some(pod)
     }
 
     /// A pod is gone. Returns whether the agent knew the pod.
     pub fn gone(&mut self, meta: &ObjectMeta) -> bool {
         let Some(uid) = meta.uid.as_deref() else { return false };
         self.others.remove(uid);
-        self.suspended_before.remove(uid);
         self.known.remove(uid).is_some()
     }
 
     /// Reads a pod, and whether the pod is the pool's.
     fn read(&self, meta: &ObjectMeta) -> Option<(Pod, bool)> {
         let pod = Pod::read_known(meta)?;
-        let known = self.known.contains_key(&pod.uid) || self.suspended_before.contains(&pod.uid);
-        let is_ours = known || Pod::read(meta).is_some();
+        let is_ours = self.known.contains_key(&pod.uid) || is_marked(meta);
         Some((pod, is_ours))
     }
 }
@@ -233,16 +229,11 @@ mod tests {
 
     #[test]
     fn a_pod_states_the_lease_of_its_claim() {
-        for (labels, lease, expected) in [
-            (json!({"slotwright.dev/job-uid": "j"}), Some("40"), (true, Some(40))),
-            (json!({"slotwright.dev/job-uid": "j"}), Some("soon"), (true, None)),
-            (json!({"slotwright.dev/job-uid": "j"}), None, (true, None)),
-            (json!({"slotwright.dev/backfill": "true"}), None, (false, None)),
-        ] {
-            let annotations = json!({"slotwright.dev/lease-seconds": lease});
-            let annotations = if lease.is_some() { annotations } else { Value::Null };
-            let pod = Pod::read(&meta(labels.clone(), annotations, false)).unwrap();
-            assert_eq!((pod.is_proc(), pod.lease()), expected, "{labels} {lease:?}");
+        for (lease, expected) in [(Some("40"), Some(40)), (Some("soon"), None), (None, None)] {
+            let annotations =
+                lease.map_or(Value::Null, |lease| json!({"slotwright.dev/lease-seconds": lease}));
+            let pod = Pod::read(&meta(json!({"slotwright.dev/job-uid": "j"}), annotations, false)).unwrap();
+            assert_eq!(pod.lease(), expected, "{lease:?}");
         }
     }
 
@@ -293,6 +284,5 @@ mod tests {
         pods.listed(&unmarked);
         pods.list_ends();
         assert_eq!(wanted(&pods), Some(Wanted::Suspend));
-        assert_eq!(pods.suspended_before.len(), 1, "a pod that is gone is forgotten");
     }
 }

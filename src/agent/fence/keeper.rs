@@ -147,7 +147,7 @@ impl Keeper {
         if !self.settled || !pods.are_known() {
             return;
         }
-        for pod in pods.iter().filter(|pod| pod.is_proc() && !self.permit.ended.contains(&*pod.uid)) {
+        for pod in pods.iter().filter(|pod| !self.permit.ended.contains(&*pod.uid)) {
             let known = self.permit.pods.get(&*pod.uid).copied();
             let lease = match (known, pod.lease()) {
                 (Some(known), Some(said)) => known.min(said),
@@ -236,12 +236,13 @@ impl Keeper {
         let settled = self.settled && written && self.guard.is_some_and(|read| read >= self.settled_by);
         let named = |pod: &Pod| self.named.as_ref().is_none_or(|named| named.contains(&*pod.uid));
         let safe = |pod: &Pod| self.permit.ended.contains(&*pod.uid) || self.is_guarded(&pod.uid);
-        settled && pods.are_known() && pods.iter().filter(|pod| pod.is_proc() && named(pod)).all(safe)
+        settled && pods.are_known() && pods.iter().filter(|pod| named(pod)).all(safe)
     }
 
-    /// Whether the report may name the pod.
+    /// Whether the report may name the pod. Backfill work is treated like a proc: which of the two a pod runs is said by labels,
+    /// which somebody may have changed.
     pub(crate) fn may_name(&mut self, pod: &Pod) -> bool {
-        if !self.in_force || !pod.is_proc() {
+        if !self.in_force {
             return true;
         }
         let guarded = self.is_guarded(&pod.uid);

@@ -11,6 +11,10 @@ use crate::convert::label_value;
 use api::labels;
 use model::pool::backfill::Plan;
 
+/// For how many seconds backfill work runs on on a node that is cut off, if the node has a guard: as long as a job's that says
+/// nothing (`JobLeaseDuration`).
+const LEASE: &str = "2400";
+
 /// Makes a slot's backfill pod. The NodePolicy owns the pod: Kubernetes deletes the pod with the policy, even if no
 /// operator runs.
 ///
@@ -45,6 +49,7 @@ fn metadata(template: &PodTemplateSpec, plan: &Plan) -> ObjectMeta {
     annotations.extend([
         (labels::SLOT.to_owned(), plan.slot.to_string()),
         (labels::BACKFILL_TEMPLATE.to_owned(), plan.template.mark.to_string()),
+        (labels::LEASE_SECONDS.to_owned(), LEASE.to_owned()),
     ]);
     let (policy, uid) = &plan.policy;
     ObjectMeta {
