@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::named::named;
+
 /// The id of the boot: a new one each time the computer starts. All containers see the same.
 pub(crate) fn id(proc: &Path) -> io::Result<String> {
     let path = proc.join("sys/kernel/random/boot_id");
-    let named = |error: &io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    std::fs::read_to_string(&path).map(|text| text.trim().to_owned()).map_err(|error| named(&error))
+    let text = std::fs::read_to_string(&path).map_err(|error| named(&path, &error))?;
+    Ok(text.trim().to_owned())
 }
 
 /// The time since the boot, by a clock that nobody sets, and that goes on while the computer sleeps.

@@ -20,6 +20,7 @@ mod deciding;
 mod fence;
 mod guard;
 mod lease;
+mod named;
 mod node;
 mod objects;
 mod pods;

@@ -9,6 +9,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use crate::named::named;
+
 /// Whether this error says that the cgroup, or the file in it, is not there.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || Errno::from_io_error(error) == Some(Errno::NODEV)
@@ -52,9 +54,4 @@ pub(super) fn directories(path: &Path) -> io::Result<Vec<OsString>> {
     }
     names.sort();
     Ok(names)
-}
-
-/// The same error with the path in its message.
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -30,7 +30,7 @@ use places::Place;
 pub use usage::Usage;
 
 /// The most characters of a pod's uid.
-const MAX_UID: usize = 128;
+pub(crate) const MAX_UID: usize = 128;
 
 /// Which cgroup hierarchy a computer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,15 +103,7 @@ impl Cgroups {
     /// The places of pods are remembered. If the pod is in none of them, they are searched again once; the search reads a
     /// bounded number of directories. Fails with `InvalidInput` if `uid` cannot be part of a directory's name.
     pub fn find(&self, uid: &str) -> io::Result<Option<PodGroup>> {
-        check_uid(uid)?;
-        let mount = self.mount();
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut found = places::find(&mount, &places, uid)?;
-        if found.is_none() {
-            *places = places::search(&mount)?;
-            found = places::find(&mount, &places, uid)?;
-        }
-        Ok(found.map(|path| PodGroup::new(self.root.clone(), self.version, path)))
+        Ok(self.find_each([uid])?.pop().map(|(_, group)| group))
     }
 
     /// Returns the cgroups of those of the pods that have one, as [`Cgroups::find`] does. The places are searched again once at
@@ -145,10 +137,14 @@ impl Cgroups {
     }
 }
 
-/// Checks that a uid is one component of a path. Most uids are UUIDs; those of static pods are hexadecimal hashes.
-fn check_uid(uid: &str) -> io::Result<()> {
+/// Whether a uid is one component of a path. Most uids are UUIDs; those of static pods are hexadecimal hashes.
+pub(crate) fn is_uid(uid: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if !uid.is_empty() && uid.len() <= MAX_UID && uid.bytes().all(plain) {
+    !uid.is_empty() && uid.len() <= MAX_UID && uid.bytes().all(plain)
+}
+
+fn check_uid(uid: &str) -> io::Result<()> {
+    if is_uid(uid) {
         return Ok(());
     }
     let message =

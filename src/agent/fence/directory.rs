@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::named::named;
+
 /// The file that the agent writes.
 pub(crate) const PERMIT: &str = "permit.json";
 /// The file that the guard writes.
@@ -31,8 +33,12 @@ impl Directory {
         self.0.join(name)
     }
 
-    /// Returns what a file holds, or `None` if there is no such file.
+    /// Returns what a file holds, or `None` if there is no such file. An error says which file.
     pub(crate) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        self.try_read(name).map_err(|error| named(&self.path(name), &error))
+    }
+
+    fn try_read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let file = match open(OpenOptions::new().read(true), &self.path(name)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -47,8 +53,12 @@ impl Directory {
     }
 
     /// Puts a new file into the place of the old one, so that a reader finds either of them whole. With `lasting`, the new
-    /// file outlasts a loss of power.
+    /// file outlasts a loss of power. An error says which file.
     pub(crate) fn write(&self, name: &str, text: &[u8], lasting: bool) -> io::Result<()> {
+        self.try_write(name, text, lasting).map_err(|error| named(&self.path(name), &error))
+    }
+
+    fn try_write(&self, name: &str, text: &[u8], lasting: bool) -> io::Result<()> {
         let fresh = self.path(&format!("{name}.tmp"));
         match fs::remove_file(&fresh) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

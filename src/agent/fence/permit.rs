@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::cgroup::{MAX_UID, is_uid};
+
 /// The version of the files' format. A file of another version is not believed.
 const VERSION: u32 = 1;
-/// The most characters of a pod's uid.
-const MAX_UID: usize = 128;
 /// A guard whose last pass is older than this counts as silent.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
 
@@ -133,12 +133,6 @@ impl Heartbeat {
 
 fn read<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Bad> {
     serde_json::from_slice(text).map_err(|error| Bad::Json { line: error.line(), column: error.column() })
-}
-
-/// Whether a uid is one component of a path.
-fn is_uid(uid: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    !uid.is_empty() && uid.len() <= MAX_UID && uid.bytes().all(plain)
 }
 
 /// Durations as whole milliseconds. A fraction is left out, so that a renewal never counts as later than it was.

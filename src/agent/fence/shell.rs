@@ -61,8 +61,7 @@ impl Fence {
         keeper.heard(heartbeat.as_ref().ok().and_then(Option::as_ref), now);
         keeper.observe(pods, remains, now);
         if let Some(permit) = keeper.due_write() {
-            let written = directory.write(PERMIT, &permit.text(), true);
-            written.map_err(|error| named(directory, PERMIT, &error))?;
+            directory.write(PERMIT, &permit.text(), true)?;
             keeper.wrote(permit);
         }
         heartbeat.map(drop)
@@ -128,8 +127,7 @@ impl Fence {
 /// replace the permit, and does not promise.
 fn open(directory: &Directory, proc: &std::path::Path, heartbeat: Option<&Heartbeat>) -> io::Result<Keeper> {
     let boot = boot::id(proc)?;
-    let text = directory.read(PERMIT).map_err(|error| named(directory, PERMIT, &error))?;
-    let found = text.map(|text| Permit::parse(&text)).transpose().map_err(|error| {
+    let found = directory.read(PERMIT)?.map(|text| Permit::parse(&text)).transpose().map_err(|error| {
         let what = "; remove the file once nothing runs on the node that ran elsewhere meanwhile";
         io::Error::other(format!("{}: {error}{what}", directory.path(PERMIT).display()))
     })?;
@@ -138,13 +136,8 @@ fn open(directory: &Directory, proc: &std::path::Path, heartbeat: Option<&Heartb
 }
 
 fn heartbeat(directory: &Directory) -> io::Result<Option<Heartbeat>> {
-    let text = directory.read(HEARTBEAT).map_err(|error| named(directory, HEARTBEAT, &error))?;
-    let parsed = text.map(|text| Heartbeat::parse(&text)).transpose();
+    let parsed = directory.read(HEARTBEAT)?.map(|text| Heartbeat::parse(&text)).transpose();
     parsed.map_err(|error| io::Error::other(format!("{}: {error}", directory.path(HEARTBEAT).display())))
-}
-
-fn named(directory: &Directory, name: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", directory.path(name).display()))
 }
 
 #[cfg(test)]

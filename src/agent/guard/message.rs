@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use api::labels::FENCED;
 
 use crate::fence::directory::open;
+use crate::named::named;
 
 /// Leaves the message in all containers of a pod that a kubelet has begun to run. The kubelet has made a file for each run of a
 /// container, which it mounts in the container as the termination log.
@@ -24,9 +25,9 @@ pub(super) fn leave(kubelet: &Path, uid: &str) -> io::Result<()> {
 
 /// Writes the message into a file that is there.
 fn write(path: &Path) -> io::Result<()> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    let mut file = open(OpenOptions::new().write(true), path).map_err(named)?;
-    file.set_len(0).and_then(|()| file.write_all(FENCED.as_bytes())).map_err(named)
+    let written = open(OpenOptions::new().write(true), path)
+        .and_then(|mut file| file.set_len(0).and_then(|()| file.write_all(FENCED.as_bytes())));
+    written.map_err(|error| named(path, &error))
 }
 
 /// The directories, or the regular files, in a directory. Symbolic links are neither.
@@ -34,7 +35,7 @@ fn entries(directory: &Path, directories: bool) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", directory.display()))),
+        Err(error) => return Err(named(directory, &error)),
     };
     let wanted = |kind: fs::FileType| if directories { kind.is_dir() } else { kind.is_file() };
     let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(wanted));

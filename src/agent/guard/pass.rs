@@ -43,7 +43,7 @@ impl Guard {
         let mut wrong = Vec::new();
         let able = self.read_permit(&mut wrong) & self.end_pods(now, &mut wrong);
         if able && let Err(error) = self.write_heartbeat(now) {
-            wrong.push(format!("{}: {error}", self.directory.path(HEARTBEAT).display()));
+            wrong.push(error.to_string());
         }
         for what in wrong.iter().filter(|what| !self.wrong.contains(what)) {
             tracing::warn!("{what}");
@@ -54,11 +54,10 @@ impl Guard {
     /// Reads the permit. As long as a new one cannot be read, the last one counts, which permits no more than the new one.
     fn read_permit(&mut self, wrong: &mut Vec<String>) -> bool {
         let path = self.directory.path(PERMIT);
-        let read = self.directory.read(PERMIT).and_then(|text| {
-            text.map(|text| Permit::parse(&text))
-                .transpose()
-                .map_err(|error| io::Error::other(error.to_string()))
-        });
+        let parse = |text: Vec<u8>| {
+            Permit::parse(&text).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
+        };
+        let read = self.directory.read(PERMIT).and_then(|text| text.map(parse).transpose());
         match read {
             Ok(Some(permit)) => self.permit = Some(permit),
             Ok(None) if self.permit.is_none() => {
@@ -66,7 +65,7 @@ impl Guard {
             }
             Ok(None) => wrong.push(format!("{}: the file is gone; the last permit counts", path.display())),
             Err(error) => {
-                wrong.push(format!("{}: {error}; the last permit counts, if there was one", path.display()));
+                wrong.push(format!("{error}; the last permit counts, if there was one"));
                 return false;
             }
         }

@@ -121,7 +121,7 @@ fn read_plug(path: &Path) -> io::Result<String> {
     match read {
         Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(super::named(path, &error)),
+        Err(error) => Err(crate::named::named(path, &error)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use super::named;
+use crate::named::named;
 
 /// What `/proc/loadavg` says.
 #[derive(Debug, Clone, Copy, PartialEq)]

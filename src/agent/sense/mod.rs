@@ -26,11 +26,3 @@ pub use machine::{LoadAverage, Pressure, cpus, free_scratch_kib, free_swap_kib, 
 pub use meter::LoadMeter;
 pub use pace::Pace;
 pub use plug::Malformed;
-
-use std::io;
-use std::path::Path;
-
-/// The same error with the path in its message.
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::named;
+use crate::named::named;
 
 /// Returns the terminals of local sessions with a seat, by their names below `/dev`. None if there is no logind.
 pub(super) fn seat_terminals(directory: &Path) -> io::Result<BTreeSet<String>> {

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::named;
+use crate::named::named;
 
 /// The major number of `/dev/null` and its like, which a container may have in the place of a terminal.
 const MEMORY_DEVICES: u32 = 1;
