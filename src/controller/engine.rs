@@ -14,7 +14,7 @@ use super::creators::Creators;
 use super::health::Health;
 use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
-use super::leader::HighestCluster;
+use super::leader::HighestClusterId;
 use super::publisher::Publisher;
 use super::writer::{Reply, Task, Writer};
 use super::{Clock, Cycles};
@@ -35,7 +35,7 @@ pub struct Engine {
     writer: Writer,
     publisher: Publisher,
     health: Arc<Health>,
-    highest: HighestCluster,
+    highest: HighestClusterId,
     journal: Journal,
     clock: Clock,
     /// Events of the start by their stage, until every awaited kind has been told. None after that.
@@ -54,12 +54,12 @@ impl Engine {
     /// An engine that has seen nothing yet.
     pub fn new(
         writer: Writer,
-        (health, highest): (Arc<Health>, HighestCluster),
+        (health, highest): (Arc<Health>, HighestClusterId),
         clock: Clock,
         (cycles, creators): (Cycles, Creators),
     ) -> Self {
         let mut pool = Pool::default();
-        pool.apply(Event::ClustersGiven(highest.get()), clock.now());
+        pool.apply(Event::ClusterIdsGiven(highest.get()), clock.now());
         if journal::tells_of_transitions() {
             // Nobody else asks for the transitions, which would gather in memory.
             pool.begin_trace();

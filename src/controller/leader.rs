@@ -34,9 +34,9 @@ const CALL_LIMIT: Duration = Duration::from_secs(3);
 /// The highest ClusterId that was given: the election reads and writes it with the lease, so that it outlasts jobs and
 /// operators. The engine raises it.
 #[derive(Clone, Debug, Default)]
-pub struct HighestCluster(Arc<AtomicI64>);
+pub struct HighestClusterId(Arc<AtomicI64>);
 
-impl HighestCluster {
+impl HighestClusterId {
     /// The id; 0 if none was given.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
@@ -69,7 +69,7 @@ pub struct Election {
     clock: Clock,
     name: String,
     me: String,
-    highest: HighestCluster,
+    highest: HighestClusterId,
 }
 
 /// Why a lease is not this process's yet, for [`Election::win_unless`].
@@ -144,7 +144,7 @@ impl Election {
         clock: Clock,
         (namespace, name): (&str, &str),
         me: &str,
-        highest: HighestCluster,
+        highest: HighestClusterId,
     ) -> Self {
         let (name, me) = (name.to_owned(), me.to_owned());
         Self { api: Api::namespaced(client, namespace), clock, name, me, highest }
@@ -396,7 +396,7 @@ mod tests {
             }
         });
         let clock = Clock::set_to(jiff::Timestamp::UNIX_EPOCH);
-        Election::new(Client::new(service, "ns"), clock, ("ns", "l"), "me", HighestCluster::default())
+        Election::new(Client::new(service, "ns"), clock, ("ns", "l"), "me", HighestClusterId::default())
     }
 
     /// For how many seconds a leader keeps the lease, of thirty.

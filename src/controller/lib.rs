@@ -38,7 +38,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::creators::{Creators, Stamps};
 use self::engine::Engine;
 use self::health::Health;
-use self::leader::{Election, HighestCluster};
+use self::leader::{Election, HighestClusterId};
 use self::mark::Taken;
 use self::seal::Seals;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
@@ -122,7 +122,7 @@ pub async fn run_in(
     if let Some(addr) = options.metrics_addr {
         aside.spawn(serving::serve_at(addr, health::metrics(Arc::clone(&health))));
     }
-    let (lost, highest) = (CancellationToken::new(), HighestCluster::default());
+    let (lost, highest) = (CancellationToken::new(), HighestClusterId::default());
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
     let mut leading = None;
     let client = guarded::guarded(surroundings.client.clone());
@@ -212,7 +212,7 @@ pub fn client(mut config: Config) -> Result<Client, Error> {
 async fn lead(
     surroundings: Surroundings,
     options: &Options,
-    (health, highest): (Arc<Health>, HighestCluster),
+    (health, highest): (Arc<Health>, HighestClusterId),
     stop: CancellationToken,
 ) {
     let Surroundings { client, clock, cycles, chance, seals, stamps } = surroundings;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Clock;
 use super::health::Health;
 use super::kinds::lease::NAMESPACE;
-use super::leader::{Election, HighestCluster, Waiting};
+use super::leader::{Election, HighestClusterId, Waiting};
 use api::labels::POOL_LEASE;
 
 /// The name of the one who decides about the pool: the leader's Lease, which all operators of a release share, or else the
@@ -22,7 +22,7 @@ pub fn owner(leaders_lease: Option<(&str, &str)>, identity: &str) -> String {
 }
 
 /// The mark, for this owner. As the leader's Lease, it keeps the highest ClusterId.
-pub fn mark(client: Client, clock: Clock, owner: &str, highest: HighestCluster) -> Election {
+pub fn mark(client: Client, clock: Clock, owner: &str, highest: HighestClusterId) -> Election {
     Election::new(client, clock, (NAMESPACE, POOL_LEASE), owner, highest)
 }
 
@@ -89,7 +89,7 @@ mod tests {
         });
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
         let client = Client::new(service, "ns");
-        let mark = mark(client, clock, "a/slotwright-operator", HighestCluster::default());
+        let mark = mark(client, clock, "a/slotwright-operator", HighestClusterId::default());
         let (health, stop, began) = (Health::default(), CancellationToken::new(), Instant::now());
         let result = match timeout(Duration::from_mins(1), take(&mark, &health, &stop)).await {
             Ok(result) => result.map_err(|Taken(owner)| owner),

@@ -69,7 +69,7 @@ impl Pool {
                 self.negotiators.remove(&name);
                 self.negotiators_changed(now);
             }
-            Event::ClustersGiven(highest) => self.last_cluster = self.last_cluster.max(highest),
+            Event::ClusterIdsGiven(highest) => self.last_cluster_id = self.last_cluster_id.max(highest),
             Event::Synced => self.sync(now),
             Event::Outcome(outcome) => self.outcome(outcome, now),
         }

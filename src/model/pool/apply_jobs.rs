@@ -21,7 +21,7 @@ impl Pool {
     pub(super) fn job(&mut self, facts: JobFacts, now: Time) {
         let uid = facts.key.uid.clone();
         if !self.jobs.contains_key(&uid) {
-            let job = self.new_cluster(&facts);
+            let job = self.new_job(&facts);
             self.jobs.insert(uid.clone(), job);
             self.changed(Change::NewJob(&uid));
         }
@@ -32,11 +32,11 @@ impl Pool {
         self.changed(Change::Job(&uid));
     }
 
-    fn new_cluster(&mut self, facts: &JobFacts) -> Job {
+    fn new_job(&mut self, facts: &JobFacts) -> Job {
         // Until the start is complete, a new number could turn out to be another job's.
-        let next = if self.synced { self.last_cluster + 1 } else { 0 };
+        let next = if self.synced { self.last_cluster_id + 1 } else { 0 };
         let number = facts.cluster_id.unwrap_or(next);
-        self.last_cluster = self.last_cluster.max(number);
+        self.last_cluster_id = self.last_cluster_id.max(number);
         // An operator that has seen the job before wrote down whose the job is.
         let owner = match &facts.owner {
             RecordedOwner::New => self.owner_rule().decide(facts.requester.as_ref(), &facts.key.namespace),
@@ -90,11 +90,11 @@ impl Pool {
         let uids: Vec<JobUid> = new.into_iter().map(|job| job.key.uid.clone()).collect();
         for uid in uids {
             self.unqueue(&uid);
-            self.last_cluster += 1;
+            self.last_cluster_id += 1;
             if let Some(job) = self.jobs.get_mut(&uid) {
-                job.cluster_id = self.last_cluster;
+                job.cluster_id = self.last_cluster_id;
                 if let Some(spec) = &mut job.spec {
-                    Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster);
+                    Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster_id);
                 }
             }
             self.enqueue(&uid, now);

@@ -36,7 +36,7 @@ pub enum Event {
     /// A node was deleted.
     MachineGone(MachineName),
     /// This `ClusterId` and all below it were given before, perhaps to jobs that are gone.
-    ClustersGiven(i64),
+    ClusterIdsGiven(i64),
     /// A node's kubelet renewed its Lease.
     Heartbeat {
         /// The node.

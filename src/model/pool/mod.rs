@@ -49,6 +49,7 @@ mod policy;
 mod ranges;
 mod read;
 mod resources;
+mod schedule;
 mod secure_attributes;
 mod slot;
 mod slot_policy;
@@ -103,7 +104,7 @@ pub use machine::{
     System, Taint,
 };
 pub use machine_slot::{MachineSlot, Share};
-pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
+pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
@@ -111,6 +112,7 @@ pub use policy::{
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, NODE_RESOURCES, PODS, ResourceName, Resources, classad_name};
+pub use schedule::{CycleFigures, Pauses, Schedule, Turn};
 pub use slot::{
     Activation, Assignment, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, LastTransition, Latched, Phase,
     Preempting, Record, Recorded, Removal, Running, Shown, Slot, State, Unclaimed, pod_name,
@@ -129,61 +131,6 @@ pub use unseen::Unseen;
 pub use untracking::Untracking;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
-
-/// When cycles ran, and when the next is due.
-#[derive(Clone, Debug, Default)]
-pub struct Schedule {
-    /// Whether a cycle is under way. There is one at a time, of whichever negotiator, so that no proc is matched twice.
-    pub under_way: bool,
-    /// Cycles of all negotiators since the start.
-    pub cycles: u64,
-    /// The cycles of each negotiator.
-    pub turns: BTreeMap<NegotiatorId, Turn>,
-    /// When the next cycle is due, if there are several negotiators.
-    pub next: Option<Time>,
-    /// The pause after a cycle whose negotiator sets neither `NEGOTIATOR_CYCLE_DELAY` nor `NEGOTIATOR_MIN_INTERVAL`.
-    pub pauses: Pauses,
-}
-
-/// How long the pause after a negotiation cycle is by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pauses {
-    /// The pause follows from what the cycle has cost.
-    #[default]
-    ByCost,
-    /// HTCondor's defaults hold, as in virtual time, where a cycle costs nothing.
-    Htcondors,
-}
-
-impl Schedule {
-    /// The present state of a negotiator's cycles.
-    pub fn turn(&self, id: &NegotiatorId) -> Turn {
-        self.turns.get(id).cloned().unwrap_or_default()
-    }
-}
-
-/// The figures of one cycle.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CycleFigures {
-    /// When the cycle started.
-    pub started: Time,
-    /// When the cycle ended.
-    pub ended: Time,
-    /// Matches made.
-    pub matches: u64,
-    /// Requests that found no match.
-    pub rejects: u64,
-    /// Submitters with idle procs.
-    pub submitters: u64,
-    /// Slots considered.
-    pub slots: u64,
-    /// Procs that waited.
-    pub idle: u64,
-    /// Pie spins.
-    pub pies: u64,
-    /// Why procs were left without a slot.
-    pub rejections: Arc<Rejections>,
-}
 
 /// The configuration of machines that no policy selects: one object for all, since ads are kept by the address of their
 /// configuration.
@@ -262,7 +209,7 @@ pub struct Pool {
     /// When machines are looked at again, in the order of time, and by machine: one time for each.
     machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),
     retries: BTreeSet<(Time, Retry)>,
-    last_cluster: i64,
+    last_cluster_id: i64,
     last_claim: u64,
 }
 
@@ -439,7 +386,7 @@ impl Pool {
 
     /// The highest `ClusterId` that was given to a job.
     pub fn highest_cluster(&self) -> i64 {
-        self.last_cluster
+        self.last_cluster_id
     }
 
     /// Begins to record transitions.
@@ -455,29 +402,6 @@ impl Pool {
     /// Removes and returns the transitions that were recorded.
     pub fn take_trace(&mut self) -> Vec<Noted> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Notes that a negotiator's cycle begins. There is one cycle at a time, of whichever negotiator.
-    pub fn begin_cycle(&mut self, id: &NegotiatorId, now: Time) {
-        self.schedule.under_way = true;
-        let turn = self.schedule.turns.entry(id.clone()).or_default();
-        (turn.wanted, turn.started) = (false, Some(now));
-    }
-
-    /// Sets how long the pause after a cycle is by default.
-    pub fn set_pauses(&mut self, pauses: Pauses) {
-        self.schedule.pauses = pauses;
-    }
-
-    /// Notes that the cycle that was under way has an outcome.
-    pub fn cycle_answered(&mut self) {
-        self.schedule.under_way = false;
-        self.schedule.cycles += 1;
-    }
-
-    /// Sets when the next cycle is due, if there are several negotiators.
-    pub fn set_next_cycle(&mut self, at: Option<Time>) {
-        self.schedule.next = at;
     }
 
     /// Notes that an agent's Lease is being read.
@@ -543,30 +467,6 @@ impl Pool {
         }
     }
 
-    /// Stores the matches of a negotiator's cycle that became no claim, and returns those that were refused in its
-    /// previous cycle, too.
-    pub fn set_refused(
-        &mut self,
-        id: &NegotiatorId,
-        refused: BTreeSet<(JobUid, SlotName)>,
-    ) -> Vec<(JobUid, SlotName)> {
-        let turn = self.schedule.turns.entry(id.clone()).or_default();
-        let again = turn.refused.intersection(&refused).cloned().collect();
-        turn.refused = refused;
-        again
-    }
-
-    /// Notes that a negotiator's cycle is over.
-    pub fn end_cycle(&mut self, id: NegotiatorId, figures: CycleFigures, matched: bool, now: Time) {
-        self.changed(Change::Cycle(id.name()));
-        let turn = self.schedule.turns.entry(id).or_default();
-        turn.cycles += 1;
-        turn.ended = Some(now);
-        turn.last = Some(figures);
-        // As long as a cycle makes matches, the next may make more.
-        turn.wanted |= matched;
-    }
-
     /// Stores which negotiator has which slots, and adds the notices about new overlaps.
     pub fn set_sharing(&mut self, sharing: Sharing, news: Vec<Notice>) {
         self.notices.extend(news);
@@ -576,15 +476,6 @@ impl Pool {
         self.sharing = sharing;
         // Dynamic quotas are shares of what each negotiator has.
         self.changed(Change::Shares);
-    }
-
-    /// If a cycle was wanted since the last call, each of these negotiators gets one.
-    pub fn spread_wish(&mut self, all: &[AtWork]) {
-        if self.take_cycle_wanted() {
-            for one in all {
-                self.schedule.turns.entry(one.id.clone()).or_default().wanted = true;
-            }
-        }
     }
 
     /// The submitter of this name; a new one if there was none.

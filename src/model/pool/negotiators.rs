@@ -3,15 +3,15 @@
 //! Source: the manual, "Running Multiple Negotiators in One Pool": each negotiator has slots of its own and does its
 //! own accounting.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use super::ids::{JobUid, SlotName, SubmitterName};
+use super::ids::{SlotName, SubmitterName};
 use super::marks::Change;
 use super::policy::NegotiatorConfig;
 use super::slot::{Claim, Slot};
 use super::time::Time;
-use super::{CycleFigures, Given, Pool};
+use super::{Given, Pool};
 
 /// A negotiator: `NEGOTIATOR_NAME`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,25 +54,6 @@ pub struct AtWork {
     pub id: NegotiatorId,
     /// The negotiator's configuration in force.
     pub config: Arc<NegotiatorConfig>,
-}
-
-/// The state of a negotiator's cycles, and the result of the last one.
-#[derive(Clone, Debug, Default)]
-pub struct Turn {
-    /// When the last cycle started.
-    pub started: Option<Time>,
-    /// When the last cycle ended.
-    pub ended: Option<Time>,
-    /// Whether something changed that a cycle could act on: `condor_reschedule`.
-    pub wanted: bool,
-    /// The number of cycles since the operator's start.
-    pub cycles: u64,
-    /// The figures of the last cycle.
-    pub last: Option<CycleFigures>,
-    /// What the last cycle gave to groups.
-    pub given: Given,
-    /// The matches of the last cycle that became no claim although the job still waits.
-    pub refused: BTreeSet<(JobUid, SlotName)>,
 }
 
 /// A number of slots with an example, as people are told of them.

@@ -31,7 +31,7 @@ impl Noted {
     }
 
     /// The transition that an unclaimed slot of this machine just took.
-    pub fn of_standing(slot: &MachineSlot, machine: &MachineName, from: State) -> Option<Self> {
+    pub fn of_machine_slot(slot: &MachineSlot, machine: &MachineName, from: State) -> Option<Self> {
         let taken = slot.phase().last().cloned()?;
         Some(Self { slot: slot.name(machine), from, to: slot.state(), taken, proc: None })
     }

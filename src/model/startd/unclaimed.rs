@@ -91,7 +91,7 @@ fn advance_slot(
 ) -> bool {
     let taken = pool.edit_machine_slot(name, |slot| {
         let taken = !slot.claimed && take(&mut *slot, transition, why, now);
-        taken.then(|| Noted::of_standing(slot, &name.machine, transition.from))
+        taken.then(|| Noted::of_machine_slot(slot, &name.machine, transition.from))
     });
     let Some(noted) = taken.flatten() else { return false };
     pool.note(noted);

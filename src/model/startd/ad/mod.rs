@@ -53,7 +53,7 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     if let Some(ad) = slot.made_ad(config, &shared, slots, &available, &machine.expected) {
         return Some(ad);
     }
-    let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
+    let mut ad = machine_slot_ad(shared.clone(), machine, slot, config);
     set_available(&mut ad, machine, &available);
     let expected = Arc::clone(&machine.expected);
     machine.machine_slots.get_mut(&id)?.keep_ad(config, shared, slots, available, expected, ad.clone());
@@ -123,7 +123,7 @@ pub fn unclaimed_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdC
     let shared = machine_ad(machine);
     let available = machine.available_in(slot);
     slot.made_ad(config, &shared, machine.slot_count(), &available, &machine.expected).unwrap_or_else(|| {
-        let mut ad = standing_slot_ad(shared, machine, slot, config);
+        let mut ad = machine_slot_ad(shared, machine, slot, config);
         set_available(&mut ad, machine, &available);
         ad
     })
@@ -131,10 +131,10 @@ pub fn unclaimed_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdC
 
 /// The ad that a machine slot would have if nothing of the machine were claimed.
 pub fn whole_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
-    standing_slot_ad(machine_ad(machine), machine, slot, config)
+    machine_slot_ad(machine_ad(machine), machine, slot, config)
 }
 
-fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
+fn machine_slot_ad(shared: Ad, machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
     let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load, &slot.latched);
     set_name(&mut ad, &slot.name(&machine.facts.name));
     set_type(&mut ad, slot);

@@ -85,7 +85,7 @@ fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         change(&mut machine);
         for config in [&config, &other] {
             let slot = &machine.machine_slots[&1];
-            let mut fresh = standing_slot_ad(machine::make(&machine), &machine, slot, config);
+            let mut fresh = machine_slot_ad(machine::make(&machine), &machine, slot, config);
             set_available(&mut fresh, &machine, &machine.available_in(slot));
             assert_eq!(ad_of(&machine, config), fresh);
             assert_eq!(keep_slot_ad(&mut machine, 1, config), Some(fresh));
