@@ -1,7 +1,8 @@
 #!/bin/bash
 # up.sh start [--nodes]|stop|status: runs a real control plane on 127.0.0.1, from the binaries that assets.sh provides: etcd,
 # kube-apiserver and, if it is there, kube-controller-manager. There is no scheduler and no node, so that pods never run. With
-# --nodes there is also kube-scheduler, and node.sh can start nodes.
+# --nodes there is also kube-scheduler, node.sh can start nodes, and the API server listens on all addresses of this computer,
+# so that the nodes' pods reach it; it answers nobody without a certificate or a token.
 #
 #   SLOTWRIGHT_KUBE_STATE  directory of certificates, kubeconfig, logs, process ids and data
 #                          (default ${TMPDIR:-/tmp}/slotwright-kube-state)

@@ -21,6 +21,7 @@ mod caps;
 mod checks;
 mod containers;
 mod coverage;
+mod cut_off;
 mod ends;
 mod kubelets;
 mod layouts;

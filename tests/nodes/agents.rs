@@ -56,19 +56,7 @@ impl Desk {
         self.started += 1;
         let log = cluster.log_dir().join(format!("agent-{}-{}.log", self.node, self.started));
         let log = File::create(log).unwrap();
-        let mut command = Command::new("setpriv");
-        // As the chart runs an agent: root without any capability.
-        command.args([
-            "--pdeathsig",
-            "KILL",
-            "--bounding-set=-all",
-            "--inh-caps=-all",
-            "--no-new-privs",
-            "--",
-        ]);
-        command.args([env!("CARGO_BIN_EXE_slotwright"), "agent"]);
-        command.args(["--node", &self.node, "--scratch", "/tmp", "--sessions"]);
-        command.arg(self.directory.join("sessions")).arg("--dev-root").arg(&self.directory);
+        let mut command = agent_command(&self.node, &self.directory);
         // The load of this computer is that of three nodes and of whatever else runs here.
         command.arg("--proc-root").arg(&self.directory);
         self.agent = Some(spawn(&mut command, &format!("agent-{}", self.node), log));
@@ -119,6 +107,15 @@ impl Drop for Desk {
             let _ = agent.wait();
         }
     }
+}
+
+/// Runs an agent as the chart does: root without any capability. The directory takes the place of the node's `/dev`.
+pub fn agent_command(node: &str, directory: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--"]);
+    command.args([env!("CARGO_BIN_EXE_slotwright"), "agent", "--node", node, "--scratch", "/tmp"]);
+    command.arg("--sessions").arg(directory.join("sessions")).arg("--dev-root").arg(directory);
+    command
 }
 
 /// Waits until the operator counts on the agent of a node.

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use api::NodeReport;
 use api::labels::{AGENT_LEASE_PREFIX, FENCES};
-use api::{NodeReport, PartitionableSlot};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt;
 use kube::api::Api;
 use serde_json::json;
 
+use crate::agents::{agent_command, reports};
 use crate::cluster::{Cluster, spawn, state};
 use crate::machine::node;
 use crate::program::Program;
@@ -62,20 +63,9 @@ impl Fenced {
         self.guard = Some(spawn(&mut command, "admin", log));
     }
 
-    /// As the chart runs an agent: root without any capability.
     fn start_agent(&mut self, cluster: &Cluster) {
         let log = self.log(cluster, "agent");
-        let mut command = Command::new("setpriv");
-        command.args([
-            "--pdeathsig",
-            "KILL",
-            "--bounding-set=-all",
-            "--inh-caps=-all",
-            "--no-new-privs",
-            "--",
-        ]);
-        command.args([env!("CARGO_BIN_EXE_slotwright"), "agent", "--node", &self.node, "--scratch", "/tmp"]);
-        command.arg("--sessions").arg(self.directory.join("sessions")).arg("--dev-root").arg(&self.directory);
+        let mut command = agent_command(&self.node, &self.directory);
         command.arg("--fence-directory").arg(self.directory.join("shared"));
         self.agent = Some(spawn(&mut command, &format!("agent-{}", self.node), log));
     }
@@ -105,23 +95,16 @@ impl Fenced {
 
     /// Waits until the operator counts on the agent, and the agent promises.
     async fn is_counted_on(&self, cluster: &Cluster) {
-        let slots: Api<PartitionableSlot> = Api::all(cluster.client.clone());
-        let name = format!("slot1.{}", self.node);
-        cluster
-            .until(&format!("the agent of {} reports and promises", self.node), 90, || async {
-                let status = slots.get(&name).await.ok().and_then(|slot| slot.status).unwrap_or_default();
-                status.conditions.iter().any(|c| c.type_ == "AgentReady" && c.status == "True")
-                    && self.promises(cluster).await
-            })
-            .await;
+        reports(cluster, &self.node).await;
+        cluster.until(&format!("{} promises", self.node), 90, || self.promises(cluster)).await;
     }
 
     /// Waits until the agent's report names the pod.
     async fn covers(&self, cluster: &Cluster, uid: &str) {
-        let reports: Api<NodeReport> = Api::all(cluster.client.clone());
+        let all: Api<NodeReport> = Api::all(cluster.client.clone());
         cluster
             .until(&format!("the promise of {} covers {uid}", self.node), 90, || async {
-                let status = reports.get(&self.node).await.unwrap().status.unwrap_or_default();
+                let status = all.get(&self.node).await.unwrap().status.unwrap_or_default();
                 status.usage.iter().any(|usage| usage.uid == uid)
             })
             .await;

@@ -175,6 +175,15 @@ fn a_pod_that_the_agent_never_named_is_not_covered_by_its_promise() {
     assert_eq!((told(&world, "the Lease"), told(&world, "NodeSilent")), (0, 1), "people are told");
 }
 
+/// Another operator leads. Its first list shows the Leases as they are, which is a sign of life for a new leader.
+fn another_leader(world: &mut World) {
+    world.restart();
+    let renewal = world.agents["n1"].clone();
+    let (machine, ttl) = (|| crate::pool::MachineName::from("n1"), std::time::Duration::from_secs(40));
+    world.pool.apply(Event::Heartbeat { machine: machine(), ttl }, world.now);
+    world.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, world.now);
+}
+
 /// The report is all from which a new leader knows what the agent has named.
 #[test]
 fn what_a_report_named_is_covered_for_a_new_leader_once_it_sees_the_report() {
@@ -182,11 +191,7 @@ fn what_a_report_named_is_covered_for_a_new_leader_once_it_sees_the_report() {
     let report = world.reports.remove("n1").unwrap();
     world.cut.insert("n1".to_owned());
     listen(&mut world, 590);
-    world.restart();
-    let renewal = world.agents["n1"].clone();
-    let (machine, ttl) = (|| crate::pool::MachineName::from("n1"), std::time::Duration::from_secs(40));
-    world.pool.apply(Event::Heartbeat { machine: machine(), ttl }, world.now);
-    world.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, world.now);
+    another_leader(&mut world);
     listen(&mut world, 700);
     assert_eq!((stands(&world).as_str(), is_idle(&world)), ("Preempting/Killing", false));
     // The watch on reports was late.
@@ -231,12 +236,7 @@ fn a_new_leader_counts_anew() {
     let mut world = world(Some(true));
     world.cut.insert("n1".to_owned());
     listen(&mut world, 590);
-    world.restart();
-    // The first list shows the Leases as they are. For a new leader, that is a sign of life.
-    let renewal = world.agents["n1"].clone();
-    let (machine, ttl) = (|| crate::pool::MachineName::from("n1"), std::time::Duration::from_secs(40));
-    world.pool.apply(Event::Heartbeat { machine: machine(), ttl }, world.now);
-    world.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, world.now);
+    another_leader(&mut world);
     listen(&mut world, 590);
     assert_eq!(stands(&world), "Claimed/Busy");
     listen(&mut world, 30);
