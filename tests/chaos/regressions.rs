@@ -45,15 +45,22 @@ fn a_list_or_watch_that_is_never_answered_is_asked_again() {
     }
 }
 
+/// The deletion of a claim's Slot fails again and again, or takes longer than the next cycles need to come.
 #[test]
 fn what_a_claim_held_is_nobody_elses_until_its_slot_is_gone() {
     let train = Order { job: 3, count: 2, cpus: 2, ..job(2) };
-    let items = vec![
-        (When::At(1300), What::Submit(Order { job: 0, ..job(5) })),
-        (When::Before(Class::DeleteSlot, 0), What::Call(How::Throttled, 20)),
-        (When::At(60_000), What::Kill(0)),
-    ];
-    goes_well(story(2, train, items));
+    for (how, more) in
+        [(How::Throttled, 20), (How::Late(4000), 3), (How::Late(8000), 3), (How::LateAnswer(8000), 3)]
+    {
+        for nth in 0..3 {
+            let items = vec![
+                (When::At(1300), What::Submit(Order { job: 0, ..job(5) })),
+                (When::Before(Class::DeleteSlot, nth), What::Call(how, more)),
+                (When::At(60_000), What::Kill(0)),
+            ];
+            goes_well(story(2, train.clone(), items));
+        }
+    }
 }
 
 #[test]
