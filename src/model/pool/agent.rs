@@ -145,7 +145,7 @@ impl Pool {
         let first = SlotName { machine: name.clone(), slot: 0, dynamic: None };
         let slots = self.slots.range(first..).take_while(|(slot, _)| slot.machine == *name);
         let there = slots.filter_map(|(_, slot)| Some(slot.running()?.pod.uid.clone())).collect();
-        let more = self.fences.cover(name, facts.usage.keys().cloned().collect(), &there);
+        let more = self.fences.cover(name, facts.usage.keys().cloned(), &there, now);
         if more && self.heartbeats.is_silent(name, now) {
             self.changed(Change::ClaimsOn(name));
         }

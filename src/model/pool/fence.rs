@@ -68,7 +68,8 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
     seen: BTreeMap<MachineName, Seen>,
-    covered: BTreeMap<MachineName, BTreeSet<PodUid>>,
+    /// Each covered pod, with the time at which the operator first saw that its agent named the pod.
+    covered: BTreeMap<MachineName, BTreeMap<PodUid, Time>>,
 }
 
 /// A pod that an agent may have promised to end.
@@ -132,12 +133,20 @@ impl Fences {
     pub(super) fn cover(
         &mut self,
         machine: &MachineName,
-        named: BTreeSet<PodUid>,
+        named: impl Iterator<Item = PodUid>,
         there: &BTreeSet<PodUid>,
+        now: Time,
     ) -> bool {
         let covered = self.covered.entry(machine.clone()).or_default();
-        let more = !named.is_subset(covered);
-        covered.retain(|uid| there.contains(uid));
+        let mut more = false;
+        let named: BTreeMap<PodUid, Time> = named
+            .map(|uid| {
+                let since = covered.get(&uid).copied();
+                more |= since.is_none();
+                (uid, since.unwrap_or(now))
+            })
+            .collect();
+        covered.retain(|uid, _| there.contains(uid));
         covered.extend(named);
         if covered.is_empty() {
             self.covered.remove(machine);
@@ -146,13 +155,14 @@ impl Fences {
     }
 
     /// Whether the agent of a machine has ended a pod. The promise counts from the pod's deletion at the earliest: an agent
-    /// that comes back may let a pod run that is not being deleted.
+    /// that comes back may let a pod run that is not being deleted. The promise counts also from when the agent was seen to name
+    /// the pod: an agent that names a pod for the first time may have come back, and a Lease that was read before says nothing
+    /// of that.
     pub fn of(&self, machine: &MachineName, pod: &Fenced, now: Time) -> Fence {
-        let covers = self.covered.get(machine).is_some_and(|covered| covered.contains(pod.uid));
-        let Some(seen) = self.seen.get(machine).filter(|seen| seen.renewal.fences && covers) else {
-            return Fence::None;
-        };
-        let at = (seen.at + pod.lease + FENCE_MARGIN).max(pod.doomed);
+        let named = self.covered.get(machine).and_then(|covered| covered.get(pod.uid));
+        let seen = self.seen.get(machine).filter(|seen| seen.renewal.fences);
+        let Some((seen, named)) = seen.zip(named) else { return Fence::None };
+        let at = (seen.at + pod.lease + FENCE_MARGIN).max(pod.doomed).max(*named + FENCE_MARGIN);
         match seen.reading {
             Reading::Confirmed(asked) if asked >= at => Fence::Held,
             _ if now < at => Fence::At(at),
@@ -194,12 +204,16 @@ mod tests {
     fn fences() -> (Fences, MachineName) {
         let (mut fences, node) = (Fences::default(), MachineName::from("n1"));
         fences.see(&node, renewal("1"), at(1000));
-        assert!(fences.cover(&node, uids(&["p"]), &uids(&[])));
+        assert!(fences.cover(&node, named(&["p"]), &uids(&[]), at(1000)));
         (fences, node)
     }
 
-    fn uids(uids: &[&str]) -> BTreeSet<PodUid> {
-        uids.iter().map(|uid| PodUid::from(*uid)).collect()
+    fn named(uids: &[&'static str]) -> impl Iterator<Item = PodUid> {
+        uids.iter().map(|uid| PodUid::from(*uid))
+    }
+
+    fn uids(uids: &[&'static str]) -> BTreeSet<PodUid> {
+        named(uids).collect()
     }
 
     /// What is so at `now` of the pod `p`, whose deletion was seen at `doomed`.
@@ -249,6 +263,22 @@ mod tests {
         assert_eq!(of(&fences, LEASE, 1140, 1150), Fence::Due, "and one doomed since");
     }
 
+    /// The agent is cut off before it names the pod, its Lease is read, and the agent comes back: its report may be seen before
+    /// its renewal.
+    #[test]
+    fn a_pod_that_is_named_late_is_waited_for_and_the_lease_read_again() {
+        let (mut fences, node) = fences();
+        fences.ask(&node, at(1130));
+        fences.answer(&node, Some(renewal("1")), at(1131));
+        assert!(fences.cover(&node, named(&["q"]), &uids(&["p", "q"]), at(1200)));
+        let of = |fences: &Fences, now| of_pod(fences, "q", LEASE, 1050, now);
+        assert_eq!(of(&fences, 1200), Fence::At(at(1230)), "the Lease that was read is an old one");
+        assert_eq!(of(&fences, 1230), Fence::Due);
+        fences.ask(&node, at(1230));
+        fences.answer(&node, Some(renewal("2")), at(1231));
+        assert_eq!(of(&fences, 1231), Fence::At(at(1361)), "the agent was back");
+    }
+
     #[test]
     fn nobody_is_counted_on_who_did_not_promise() {
         let (mut fences, node) = fences();
@@ -264,12 +294,12 @@ mod tests {
     fn a_pod_that_no_report_named_is_not_covered() {
         let (mut fences, node) = fences();
         assert_eq!(of_pod(&fences, "q", LEASE, 1050, 1100), Fence::None);
-        assert!(!fences.cover(&node, uids(&["p"]), &uids(&["p", "q"])), "nothing new");
-        assert!(fences.cover(&node, uids(&["q"]), &uids(&["p", "q"])));
+        assert!(!fences.cover(&node, named(&["p"]), &uids(&["p", "q"]), at(1001)), "nothing new");
+        assert!(fences.cover(&node, named(&["q"]), &uids(&["p", "q"]), at(1002)));
         for uid in ["p", "q"] {
             assert_eq!(of_pod(&fences, uid, LEASE, 1050, 1100), Fence::At(at(1130)), "{uid} stays covered");
         }
-        assert!(!fences.cover(&node, uids(&["q"]), &uids(&["q"])));
+        assert!(!fences.cover(&node, named(&["q"]), &uids(&["q"]), at(1003)));
         assert_eq!(of(&fences, LEASE, 1050, 1100), Fence::None, "a pod that is gone is forgotten");
         let other = Fenced { uid: &"q".into(), lease: LEASE, doomed: at(1050) };
         assert_eq!(
