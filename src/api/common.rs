@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,7 @@ pub enum SlotActivity {
     Busy,
     Suspended,
     Retiring,
+    Cleaning,
     Vacating,
     Killing,
     Benchmarking,
@@ -143,9 +145,9 @@ pub enum SlotActivity {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Transition {
-    /// The transition's number in the manual's diagram of machine states and activities.
+    /// The transition's number in the manual's diagram of machine states and activities: 1 to 37, or "12a".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<i64>,
+    pub number: Option<IntOrString>,
     /// Why the transition was taken, for people.
     pub reason: String,
     /// When the transition was taken.

@@ -206,7 +206,7 @@ pub fn moved(transitions: &[Noted]) {
     for noted in transitions {
         debug!(
             slot = %noted.slot,
-            number = noted.taken.number,
+            number = %noted.taken.number,
             from = %activity(noted.from),
             to = %activity(noted.to),
             job = noted.proc.as_ref().map(|(job, _)| display(job)),

@@ -387,7 +387,8 @@ fn column_of(state: State) -> usize {
         State::Unclaimed(_) => 3,
         State::Matched => 4,
         State::Claimed(Claimed::Idle) => 5,
-        State::Claimed(Claimed::Busy) => 6,
+        // Virtual time does not pass between a proc's end and its record.
+        State::Claimed(Claimed::Busy | Claimed::Cleaning) => 6,
         State::Claimed(Claimed::Suspended) => 7,
         State::Claimed(Claimed::Retiring) => 8,
         State::Preempting(_) => 9,

@@ -123,11 +123,12 @@ impl Cluster {
         directory
     }
 
-    /// The numbers of the transitions that a slot has taken, by the log of the first operator.
-    pub fn transitions(&self, slot: &str) -> Vec<u8> {
+    /// The numbers of the transitions that a slot has taken, each with a space after it, by the log of the first operator.
+    pub fn transitions(&self, slot: &str) -> String {
         let log = std::fs::read_to_string(self.log_dir().join("00-operator.log")).unwrap();
         let own = log.lines().filter(|line| line.contains(&format!(" a transition slot={slot} number=")));
-        own.filter_map(|line| line.split("number=").nth(1)?.split(' ').next()?.parse().ok()).collect()
+        own.filter_map(|line| Some(format!("{} ", line.split("number=").nth(1)?.split(' ').next()?)))
+            .collect()
     }
 
     pub fn jobs(&self) -> Api<HTCJob> {

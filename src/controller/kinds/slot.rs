@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::ObjectMeta;
 
 use super::conditions::{Says, condition};
@@ -310,6 +311,7 @@ pub(super) fn activity(state: State) -> SlotActivity {
         "Busy" => SlotActivity::Busy,
         "Suspended" => SlotActivity::Suspended,
         "Retiring" => SlotActivity::Retiring,
+        "Cleaning" => SlotActivity::Cleaning,
         "Vacating" => SlotActivity::Vacating,
         "Killing" => SlotActivity::Killing,
         "Benchmarking" => SlotActivity::Benchmarking,
@@ -319,7 +321,10 @@ pub(super) fn activity(state: State) -> SlotActivity {
 
 fn transition(last: &LastTransition) -> Transition {
     Transition {
-        number: Some(i64::from(last.number)),
+        number: Some(match last.number.whole() {
+            Some(number) => IntOrString::Int(number.into()),
+            None => IntOrString::String(last.number.to_string()),
+        }),
         reason: last.why.to_string(),
         time: Some(kube_time(last.at)),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::drain::{Drain, Draining};
+use super::event::Remains;
 use super::ids::{JobUid, MachineName, PolicyName, SlotName};
 use super::job::{Job, Matchable};
 use super::machine::{Machine, Offer};
@@ -86,7 +87,8 @@ impl Pool {
     }
 
     /// A claimed slot has taken transitions and rests. Its status is written, unless its next state will come in a
-    /// moment: writing that a slot is Idle whose pod is about to be created would cost a write for each proc.
+    /// moment: writing that a slot is Idle whose pod is about to be created, or Cleaning with nothing left to clean, would cost
+    /// a write for each proc.
     pub fn slot_rests(&mut self, name: &SlotName) {
         let Some(machine) = self.machines.get(&name.machine) else {
             return;
@@ -95,6 +97,7 @@ impl Pool {
         let passing = self.slots.get(name).is_some_and(|slot| {
             matches!(slot.state(), State::Matched | State::Owner | State::Backfill(_))
                 || (slot.is_assigned() || slot.is_requested())
+                || matches!(slot.activation(), Activation::Ended(_, Remains::Nothing))
         });
         self.changed(Change::Rests { slot: name, seen, passing });
     }

@@ -12,13 +12,15 @@ use super::transitions::{
     VACATING_TO_CLAIMED, VACATING_TO_KILLING, VACATING_TO_OWNER,
 };
 use super::view::{Change, Chore, Grace, Off, Pace, Step, View};
-use crate::pool::{Activation, Fence, Forced, KUBELET_SLACK, Record, Remains, Removal, Running, Slot};
+use crate::pool::{
+    Activation, Fence, Forced, KUBELET_SLACK, Number, Record, Remains, Removal, Running, Slot,
+};
 
 /// The reason of a claim that ends because its machine has been silent for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
 
 /// The transitions to Owner of a slot whose match failed, so that its claim never was.
-const MATCH_FAILED: [u8; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
+const MATCH_FAILED: [Number; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
 
 pub(super) fn owner(slot: &Slot) -> Step {
     match slot.record() {

@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::leave::{LEASE_EXPIRED, ended, is_over_unsaid, killing, owner, vacating};
 use super::policy::Question;
 use super::transitions::{
-    BUSY_TO_IDLE, BUSY_TO_RETIRING, BUSY_TO_SUSPENDED, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING,
-    MATCHED_TO_CLAIMED, MATCHED_TO_OWNER, RETIRING_TO_BUSY, RETIRING_TO_KILLING, RETIRING_TO_SUSPENDED,
-    RETIRING_TO_VACATING, SUSPENDED_TO_BUSY, SUSPENDED_TO_KILLING, SUSPENDED_TO_RETIRING,
-    SUSPENDED_TO_VACATING, Transition,
+    BUSY_TO_CLEANING, BUSY_TO_RETIRING, BUSY_TO_SUSPENDED, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING,
+    CLEANING_TO_IDLE, MATCHED_TO_CLAIMED, MATCHED_TO_OWNER, RETIRING_TO_BUSY, RETIRING_TO_KILLING,
+    RETIRING_TO_SUSPENDED, RETIRING_TO_VACATING, SUSPENDED_TO_BUSY, SUSPENDED_TO_KILLING,
+    SUSPENDED_TO_RETIRING, SUSPENDED_TO_VACATING, Transition,
 };
 use super::view::{Change, Chore, Grace, Step, View};
 use super::without_claim::{Surroundings, Wanted, without_claim};
@@ -31,6 +31,7 @@ pub fn next(slot: &Slot, view: &View) -> Step {
         State::Claimed(Claimed::Busy) => busy(slot, view),
         State::Claimed(Claimed::Suspended) => suspended(slot, view),
         State::Claimed(Claimed::Retiring) => retiring(slot, view),
+        State::Claimed(Claimed::Cleaning) => cleaning(slot, view),
         State::Preempting(Preempting::Vacating) => vacating(slot, view),
         State::Preempting(Preempting::Killing) => killing(slot, view),
         State::Owner => owner(slot),
@@ -213,8 +214,8 @@ fn busy(slot: &Slot, view: &View) -> Step {
     if let Some(chore) = upkeep(slot, view, false) {
         return Step::Do(chore);
     }
-    if slot.is_vacant() {
-        return Step::Take(&BUSY_TO_IDLE, "the job has ended", Change::Settle);
+    if slot.is_vacant() || slot.has_ended() {
+        return Step::Take(&BUSY_TO_CLEANING, "the job has ended", Change::None);
     }
     if let Some(cause) = view.lost(slot).filter(|_| slot.active().is_some()) {
         return retire(&BUSY_TO_RETIRING, cause);
@@ -236,6 +237,18 @@ fn busy(slot: &Slot, view: &View) -> Step {
         Some(cause) => retire(&BUSY_TO_RETIRING, cause),
         None => Step::Rest,
     }
+}
+
+/// The job has ended. Its end is recorded, and what is left of its pod goes. No policy is asked: HTCondor's startd does not ask its
+/// policy while it waits for the starter, either.
+fn cleaning(slot: &Slot, view: &View) -> Step {
+    if let Some(chore) = upkeep(slot, view, false) {
+        return Step::Do(chore);
+    }
+    if slot.is_vacant() {
+        return Step::Take(&CLEANING_TO_IDLE, "nothing of the job is left", Change::Settle);
+    }
+    of_pod(slot, view).unwrap_or(Step::Rest)
 }
 
 fn suspended(slot: &Slot, view: &View) -> Step {

@@ -1,20 +1,21 @@
 //! The manual's numbered transitions between states and activities: all of them, and no others.
 //!
-//! Source: the manual's policy chapter, "State and Activity Transitions", with its figure "Machine States and Activities". Where
-//! `WANT_VACATE` chooses the activity in Preempting, one number has two arrows. For some events the manual has no direct arrow,
-//! for example when a suspended job ends; the slot then takes several of the manual's arrows at the same time.
+//! Source: the manual's policy chapter, "State and Activity Transitions", with its figure "Machine States and Activities"; 12 and
+//! 12a as in HTCondor 25.11, which added Claimed/Cleaning. Where `WANT_VACATE` chooses the activity in Preempting, one number has
+//! two arrows. For some events the manual has no direct arrow, for example when a suspended job ends; the slot then takes
+//! several of the manual's arrows at the same time.
 
 use std::sync::Arc;
 
 use crate::pool::{
-    Backfill, Claimed, Drained, LastTransition, MachineSlot, Preempting, Slot, State, Time, Unclaimed,
+    Backfill, Claimed, Drained, LastTransition, MachineSlot, Number, Preempting, Slot, State, Time, Unclaimed,
 };
 
 /// One arrow of the manual's figure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transition {
     /// The number of the transition in the manual.
-    pub number: u8,
+    pub number: Number,
     /// The state and activity before the transition.
     pub from: State,
     /// The state and activity after the transition.
@@ -31,6 +32,7 @@ const CLAIMED_IDLE: State = State::Claimed(Claimed::Idle);
 const CLAIMED_BUSY: State = State::Claimed(Claimed::Busy);
 const CLAIMED_SUSPENDED: State = State::Claimed(Claimed::Suspended);
 const CLAIMED_RETIRING: State = State::Claimed(Claimed::Retiring);
+const CLAIMED_CLEANING: State = State::Claimed(Claimed::Cleaning);
 const PREEMPTING_VACATING: State = State::Preempting(Preempting::Vacating);
 const PREEMPTING_KILLING: State = State::Preempting(Preempting::Killing);
 const BACKFILL_IDLE: State = State::Backfill(Backfill::Idle);
@@ -40,10 +42,17 @@ const DRAINED_RETIRING: State = State::Drained(Drained::Retiring);
 const DRAINED_IDLE: State = State::Drained(Drained::Idle);
 
 macro_rules! transitions {
-    ($($name:ident = $number:literal: $from:ident => $to:ident, $words:literal;)*) => {
+    (@letter) => { None };
+    (@letter $letter:literal) => { Some($letter) };
+    ($($name:ident = $number:literal $($letter:literal)?: $from:ident => $to:ident, $words:literal;)*) => {
         $(
-            #[doc = concat!("**", stringify!($number), "**: ", $words)]
-            pub const $name: Transition = Transition { number: $number, from: $from, to: $to, words: $words };
+            #[doc = concat!("**", $number, $($letter,)? "**: ", $words)]
+            pub const $name: Transition = Transition {
+                number: Number::new($number, transitions!(@letter $($letter)?)),
+                from: $from,
+                to: $to,
+                words: $words,
+            };
         )*
 
         /// All transitions, in the order of their numbers.
@@ -63,7 +72,8 @@ transitions! {
     MATCHED_TO_CLAIMED = 9: MATCHED => CLAIMED_IDLE, "the schedd that was matched claims it";
     CLAIMED_IDLE_TO_PREEMPTING = 10: CLAIMED_IDLE => PREEMPTING_VACATING, "condor_vacate arrives, START locally evaluates to FALSE, or the claim is given up";
     CLAIMED_IDLE_TO_BUSY = 11: CLAIMED_IDLE => CLAIMED_BUSY, "the schedd activates the claim and starts a job";
-    BUSY_TO_IDLE = 12: CLAIMED_BUSY => CLAIMED_IDLE, "the starter exits, for example because the job completes";
+    BUSY_TO_CLEANING = 12: CLAIMED_BUSY => CLAIMED_CLEANING, "the job exits, and its starter has sent the final update";
+    CLEANING_TO_IDLE = 12 'a': CLAIMED_CLEANING => CLAIMED_IDLE, "the starter is reaped";
     BUSY_TO_RETIRING = 13: CLAIMED_BUSY => CLAIMED_RETIRING, "WANT_SUSPEND is FALSE and PREEMPT is TRUE, there is a better match, or the startd is shut down";
     BUSY_TO_SUSPENDED = 14: CLAIMED_BUSY => CLAIMED_SUSPENDED, "both WANT_SUSPEND and SUSPEND evaluate to TRUE";
     SUSPENDED_TO_BUSY = 15: CLAIMED_SUSPENDED => CLAIMED_BUSY, "CONTINUE evaluates to TRUE, and the claim has not been preempted";
@@ -159,7 +169,8 @@ mod tests {
                 "9 Matched/Idle Claimed/Idle",
                 "10 Claimed/Idle Preempting/Vacating",
                 "11 Claimed/Idle Claimed/Busy",
-                "12 Claimed/Busy Claimed/Idle",
+                "12 Claimed/Busy Claimed/Cleaning",
+                "12a Claimed/Cleaning Claimed/Idle",
                 "13 Claimed/Busy Claimed/Retiring",
                 "14 Claimed/Busy Claimed/Suspended",
                 "15 Claimed/Suspended Claimed/Busy",
@@ -192,9 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn there_are_thirty_seven_and_each_arrow_has_one_number() {
-        let numbers: BTreeSet<u8> = TRANSITIONS.iter().map(|t| t.number).collect();
-        assert_eq!(numbers, (1..=37).collect());
+    fn there_are_thirty_seven_and_12a_and_each_arrow_has_one_number() {
+        let numbers: BTreeSet<Number> = TRANSITIONS.iter().map(|t| t.number).collect();
+        let whole: Vec<u8> = numbers.iter().filter_map(|number| number.whole()).collect();
+        assert_eq!(whole, (1..=37).collect::<Vec<u8>>());
+        assert_eq!(numbers.len(), 38);
         let arrows: BTreeSet<(State, State)> = TRANSITIONS.iter().map(|t| (t.from, t.to)).collect();
         assert_eq!(arrows.len(), TRANSITIONS.len());
     }
@@ -204,6 +217,6 @@ mod tests {
         let entered: BTreeSet<State> = TRANSITIONS.iter().map(|t| t.to).collect();
         let left: BTreeSet<State> = TRANSITIONS.iter().map(|t| t.from).collect();
         assert_eq!(entered, left);
-        assert_eq!(entered.len(), 15, "the manual's pairs");
+        assert_eq!(entered.len(), 16, "the manual's pairs");
     }
 }

@@ -40,7 +40,11 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
 /// State and activity of the first slot, and the number of the transition that led there.
 fn stands(world: &World, node: &str) -> (&'static str, &'static str, u8) {
     let slot = &world.pool.machines()[&node.into()].machine_slots[&1];
-    (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
+    (
+        slot.state().state(),
+        slot.state().activity(),
+        slot.phase().last().map_or(0, |last| last.number.whole().unwrap_or(0)),
+    )
 }
 
 fn phase(world: &World, name: &str) -> String {

@@ -18,7 +18,11 @@ fn report(world: &mut World, edit: impl FnOnce(&mut ReportFacts)) {
 
 fn state(world: &World) -> (&'static str, &'static str, u8) {
     let slot = &world.pool.machines()[&"n1".into()].machine_slots[&1];
-    (slot.state().state(), slot.state().activity(), slot.phase().last().map_or(0, |last| last.number))
+    (
+        slot.state().state(),
+        slot.state().activity(),
+        slot.phase().last().map_or(0, |last| last.number.whole().unwrap_or(0)),
+    )
 }
 
 /// A load of the machine's first slot.

@@ -294,7 +294,7 @@ impl World {
             let backfill = taken.iter().filter(|noted| fills(noted.from) || fills(noted.to));
             let shown = backfill.map(|noted| format!("{} {}", noted.slot, noted.taken.number));
             self.backfill_numbers.extend(shown);
-            self.numbers.extend(claimed.map(|noted| noted.taken.number));
+            self.numbers.extend(claimed.map(|noted| noted.taken.number.listed()));
             self.taken.extend(taken);
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
             invariants::claims_made(&self.pool, &before);

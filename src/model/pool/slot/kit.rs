@@ -2,7 +2,7 @@
 
 use super::activation::{Activation, Running};
 use super::record::Record;
-use super::{Removal, Slot};
+use super::{Number, Removal, Slot};
 use crate::pool::event::Remains;
 use crate::pool::ids::PodRef;
 use crate::pool::leaving::{Preemptor, Retirement};
@@ -52,6 +52,16 @@ impl Slot {
     pub fn end(&mut self, pod: &PodRef) {
         let running = Running { deleting: true, ..*self.activation.take_pod(pod) };
         self.activation = Activation::Ended(Box::new(running), Remains::Nothing);
+    }
+}
+
+impl Number {
+    /// Stands for 12a where a test lists numbers.
+    pub const TWELVE_A: u8 = 112;
+
+    /// The number as tests list it.
+    pub fn listed(self) -> u8 {
+        self.whole().unwrap_or(Self::TWELVE_A)
     }
 }
 

@@ -27,7 +27,7 @@ mod state;
 pub use activation::{Activation, Recorded, Running};
 pub use claim::{Assignment, Claim, pod_name};
 pub use record::{CLAIM_RETRY, Record, Shown};
-pub use state::{Backfill, Claimed, Drained, LastTransition, Phase, Preempting, State, Unclaimed};
+pub use state::{Backfill, Claimed, Drained, LastTransition, Number, Phase, Preempting, State, Unclaimed};
 
 pub(super) use happenings::Seen;
 

@@ -1,5 +1,6 @@
 //! The states and activities of slots, and since when a slot is in them.
 
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use crate::pool::time::Time;
@@ -39,6 +40,7 @@ pub enum Claimed {
     Busy,
     Suspended,
     Retiring,
+    Cleaning,
 }
 
 /// Activities of Preempting.
@@ -93,9 +95,42 @@ impl State {
             Self::Claimed(Claimed::Busy) | Self::Backfill(Backfill::Busy) => "Busy",
             Self::Claimed(Claimed::Suspended) => "Suspended",
             Self::Claimed(Claimed::Retiring) | Self::Drained(Drained::Retiring) => "Retiring",
+            Self::Claimed(Claimed::Cleaning) => "Cleaning",
             Self::Preempting(Preempting::Vacating) => "Vacating",
             Self::Preempting(Preempting::Killing) | Self::Backfill(Backfill::Killing) => "Killing",
         }
+    }
+}
+
+/// The number of a transition in the manual's diagram: 1 to 37, and 12a.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number {
+    whole: u8,
+    letter: Option<char>,
+}
+
+impl Number {
+    /// A number with a letter after it, if it has one. HTCondor 25.11 inserted 12a, so that the others could stay as they were.
+    pub const fn new(whole: u8, letter: Option<char>) -> Self {
+        Self { whole, letter }
+    }
+
+    /// The number if it has no letter.
+    pub const fn whole(self) -> Option<u8> {
+        if self.letter.is_none() { Some(self.whole) } else { None }
+    }
+}
+
+impl PartialEq<u8> for Number {
+    fn eq(&self, other: &u8) -> bool {
+        self.whole() == Some(*other)
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.whole)?;
+        self.letter.map_or(Ok(()), |letter| f.write_char(letter))
     }
 }
 
@@ -103,7 +138,7 @@ impl State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastTransition {
     /// The transition's number in the manual's diagram.
-    pub number: u8,
+    pub number: Number,
     /// The reason, for people.
     pub why: Arc<str>,
     /// The time of the change.

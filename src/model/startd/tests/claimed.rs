@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::scene::{STARTED, Scene, active};
 use crate::pool::{
-    Activation, Cause, Claimed, Eviction, HoldReason, Preempting, Preemptor, Record, Removal, State, Time,
+    Activation, Cause, Claimed, Eviction, HoldReason, Number, Preempting, Preemptor, Record, Removal, State,
+    Time,
 };
 use crate::startd::policy::{Answer, Question};
 use crate::startd::{Chore, Grace, Off, Pace, Step, wake};
@@ -19,6 +20,7 @@ const MATCHED: State = State::Matched;
 const IDLE: State = State::Claimed(Claimed::Idle);
 const BUSY: State = State::Claimed(Claimed::Busy);
 const SUSPENDED: State = State::Claimed(Claimed::Suspended);
+const CLEANING: State = State::Claimed(Claimed::Cleaning);
 const RETIRING: State = State::Claimed(Claimed::Retiring);
 const VACATING: State = State::Preempting(Preempting::Vacating);
 const KILLING: State = State::Preempting(Preempting::Killing);
@@ -131,11 +133,27 @@ fn transition_11_an_activation_pledges_what_holds_for_the_job_as_long_as_it_runs
 fn transition_12_a_job_that_ends_leaves_the_claim() {
     let mut scene = Scene::of(BUSY).with(|s| s.more_work = true);
     scene.pod_ends().drive();
-    assert_eq!(scene.taken, [12, 11], "and the claim is used again");
+    assert_eq!(scene.taken, [12, Number::TWELVE_A, 11], "and the claim is used again");
     assert_eq!(scene.done, [Chore::UntrackPod, Chore::FindWork, Chore::CreatePod]);
     assert_eq!(scene.slot.running().unwrap().started, None, "for another job");
-    let mut scene = Scene::of(BUSY).with(|s| s.settled = false);
-    assert_eq!(scene.pod_ends().step(), Step::Rest, "not before its end is recorded");
+}
+
+#[test]
+fn transition_12a_a_slot_is_cleaning_until_the_end_is_recorded_and_asks_no_policy() {
+    let mut scene = Scene::of(BUSY).with(|s| s.settled = false).true_of(Question::Preempt);
+    scene.pod_ends().drive();
+    assert_eq!((scene.slot.state(), scene.taken.as_slice()), (CLEANING, &[12][..]));
+    for asks in [Question::Preempt, Question::WantSuspend, Question::Suspend, Question::IsOwner] {
+        assert_eq!(scene.clone().true_of(asks).step(), Step::Rest, "{asks:?}");
+    }
+    let drained = scene.clone().with(|s| s.draining = Some(Pace::Fast));
+    assert_eq!(drained.step(), Step::Rest, "a drain and a better claim wait, too");
+    assert_eq!(scene.clone().claimed_by("bob", 9.0).step(), Step::Rest);
+    scene.settled = true;
+    let better = scene.clone().claimed_by("bob", 9.0);
+    assert_eq!(better.takes()[..3], [12, Number::TWELVE_A, 10], "and have their way once the job is gone");
+    let owner = scene.true_of(Question::IsOwner);
+    assert_eq!(owner.takes()[..3], [12, Number::TWELVE_A, 10], "so does the owner");
 }
 
 #[test]

@@ -120,6 +120,7 @@ fn start() -> impl Strategy<Value = State> {
         Just(State::Claimed(Claimed::Busy)),
         Just(State::Claimed(Claimed::Suspended)),
         Just(State::Claimed(Claimed::Retiring)),
+        Just(State::Claimed(Claimed::Cleaning)),
     ]
 }
 

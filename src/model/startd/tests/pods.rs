@@ -9,6 +9,7 @@ use crate::startd::{Chore, Grace, Off, Pace, Step};
 
 const NOTHING: [Chore; 0] = [];
 const BUSY: State = State::Claimed(Claimed::Busy);
+const CLEANING: State = State::Claimed(Claimed::Cleaning);
 const VACATING: State = State::Preempting(Preempting::Vacating);
 const KILLING: State = State::Preempting(Preempting::Killing);
 
@@ -97,9 +98,9 @@ fn an_agent_kills_at_once_what_the_kubelet_lets_run_for_long() {
 #[test]
 fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
     let ended = |remains, deleting| {
-        Scene::of(BUSY).with(|s| {
-            s.slot.mark_deleting(deleting);
-            if let Activation::Active(running) = s.slot.activation().clone() {
+        Scene::of(CLEANING).with(|s| {
+            s.slot.running_mut().deleting = deleting;
+            if let Activation::Ended(running, _) = s.slot.activation().clone() {
                 s.slot.set_activation(Activation::Ended(running, remains));
             }
         })

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Assignment, BackfillStage, Claim, ClaimId, Fence, HoldReason, JobKey, Phase, PodRef, Policy,
-    Preemptor, Record, Resources, Running, STARTD_HELD_JOB, Slot, SlotName, State, Time,
+    Activation, Assignment, BackfillStage, Claim, ClaimId, Claimed, Fence, HoldReason, JobKey, Phase, PodRef,
+    Policy, Preemptor, Record, Remains, Resources, Running, STARTD_HELD_JOB, Slot, SlotName, State, Time,
 };
 use crate::startd::policy::{Answer, Answers, Question};
 use crate::startd::{Chore, Common, Grace, Off, Pace, Step, TRANSITIONS, View, next, take};
@@ -121,14 +121,18 @@ fn name() -> SlotName {
 }
 
 impl Scene {
-    /// A slot in a state that was entered ten seconds ago; if the state has a job, its pod runs.
+    /// A slot in a state that was entered ten seconds ago; if the state has a job, its pod runs, or has ended in Cleaning.
     pub fn of(state: State) -> Self {
         let at = Time::from_secs(STARTED);
         let phase = Phase::starting(state, at);
         let mut slot = Slot::new(name(), Resources::default(), claim("alice"), phase);
         slot.set_record(Record::Written);
         slot.set_activation(match state {
-            State::Claimed(crate::pool::Claimed::Idle) | State::Owner => Activation::Vacant,
+            State::Claimed(Claimed::Idle) | State::Owner => Activation::Vacant,
+            State::Claimed(Claimed::Cleaning) => match active() {
+                Activation::Active(running) => Activation::Ended(running, Remains::Nothing),
+                other => other,
+            },
             _ => active(),
         });
         Self {
@@ -214,7 +218,7 @@ impl Scene {
                     assert!(!why.is_empty() && TRANSITIONS.contains(transition), "{transition:?}");
                     assert!(take(&mut self.slot, transition, why, self.now), "{transition:?}");
                     change.make(&mut self.slot, self.now);
-                    self.taken.push(transition.number);
+                    self.taken.push(transition.number.listed());
                 }
                 Step::Do(chore) => {
                     self.perform(&chore);
