@@ -40,8 +40,8 @@ e2e: ## Run the integration tests, the chart, the webhook and the policies again
 	hack/e2e-webhook.sh
 	hack/e2e-policies.sh
 
-e2e-nodes: ## Run what happens to programs on real kubelets (root; built once where missing): make e2e-nodes PROCS=500
-	$(if $(PROCS),PROCS=$(PROCS)) hack/e2e-nodes.sh $(FILTER)
+e2e-nodes: ## Run what happens to programs on real kubelets (root; built once where missing): make e2e-nodes PROCS=500 SHARDS=2
+	$(if $(PROCS),PROCS=$(PROCS)) $(if $(SHARDS),SHARDS=$(SHARDS)) hack/e2e-nodes.sh $(FILTER)
 
 bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.md), a cycle beside its negotiator (docs/reference/performance.md), a polling pass
 	$(CARGO) bench --bench matchmaking -- --write docs/reference/benchmarks.md

@@ -7,6 +7,8 @@
 #   e2e-nodes.sh stop    stops the cluster that start has started
 #
 #   PROCS                how many procs the large test has (default 60)
+#   SHARDS               how many clusters of three nodes share the tests (default 1). A cluster's computer waits most of the
+#                        time: with two clusters the tests take half as long, even on two cores.
 #   SLOTWRIGHT_KUBE_STATE  the directory of a cluster that start starts (default ${TMPDIR:-/tmp}/slotwright-nodes)
 #
 # Each run without start has a directory, ports, bridges and cgroups of its own, and removes them at the end, also after a
@@ -58,11 +60,32 @@ run() {
   export SLOTWRIGHT_NODES=$SLOTWRIGHT_KUBE_STATE
   cd "$ROOT"
   if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --test nodes --run-ignored all -j 1 --no-fail-fast "$@"
+    cargo nextest run --test nodes --run-ignored all -j 1 --no-fail-fast ${SHARD:+--partition "slice:$SHARD"} "$@"
   else
     cargo test --test nodes -- --include-ignored --test-threads 1 "$@"
   fi
 }
+
+# Runs each share of the tests on a cluster of its own, and prints what each share printed once all have ended.
+shards() { # count [filter...]
+  local count=$1 shard running=() failed=0 logs; shift
+  cargo nextest --version >/dev/null 2>&1 || die "SHARDS needs cargo-nextest"
+  # Built once, before the shards wait for each other's builds.
+  cargo test -q --locked --test nodes --no-run
+  cargo build -q --locked --bin slotwright
+  logs=$(mktemp -d)
+  for shard in $(seq "$count"); do
+    SHARDS=1 SHARD=$shard/$count "$0" "$@" >"$logs/$shard" 2>&1 & running+=($!)
+  done
+  for shard in $(seq "$count"); do
+    wait "${running[$((shard - 1))]}" || failed=1
+    say "shard $shard of $count:"; cat "$logs/$shard"
+  done
+  rm -rf "$logs"
+  return "$failed"
+}
+
+if [ "${SHARDS:-1}" -gt 1 ] && [[ ! ${1:-} =~ ^(start|stop)$ ]]; then shards "$SHARDS" "$@"; exit; fi
 
 case ${1:-} in
   start)
