@@ -251,10 +251,28 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub completion_time: Option<Time>,
+    /// The most that one proc was seen to use, of each amount, as the agents of the nodes reported. Unset where no node of the
+    /// job's had an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ProcUsage>,
     /// Accepted, Matchable and Complete; Held where procs are held; PodRefused where the API server refuses their pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// The most that one proc of a job used. The amounts may be of different procs and times.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+pub struct ProcUsage {
+    /// Memory in MiB, rounded up, without file pages that the kernel may drop at once: MemoryUsage.
+    #[serde(default, rename = "memoryMiB", skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<i64>,
+    /// Memory in KiB that belongs to no file: ResidentSetSize.
+    #[serde(default, rename = "residentKiB", skip_serializing_if = "Option::is_none")]
+    pub resident_kib: Option<i64>,
+    /// CPUs, averaged over a minute: CpusUsage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
 }
 
 /// What the SubmitPolicy's transforms made of a job.

@@ -9,6 +9,7 @@ use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
 use super::marks::Change;
 use super::resources::ResourceName;
+use super::slot::Slot;
 use super::time::Time;
 use classad::Expr;
 
@@ -74,7 +75,7 @@ impl ReportFacts {
 }
 
 /// What a pod uses.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// `MemoryUsage`: memory in MiB, rounded up, without file pages that the kernel may drop at once.
     pub memory_mib: Option<i64>,
@@ -82,6 +83,19 @@ pub struct Usage {
     pub resident_kib: Option<i64>,
     /// `CpusUsage`: CPUs in use, averaged over the last minute.
     pub cpus: Option<f64>,
+}
+
+impl Usage {
+    /// The larger of each amount. An amount that one of the two lacks is the other's.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        let cpus = [self.cpus, other.cpus].into_iter().flatten().max_by(f64::total_cmp);
+        Self {
+            memory_mib: self.memory_mib.max(other.memory_mib),
+            resident_kib: self.resident_kib.max(other.resident_kib),
+            cpus,
+        }
+    }
 }
 
 /// The averages of a machine's benchmark runs.
@@ -134,6 +148,7 @@ impl Pool {
             return;
         }
         self.cover(&facts, now);
+        self.note_usage(&facts);
         self.reports.insert(name.clone(), Arc::new(facts));
         self.look_at_agent(&name, now);
     }
@@ -142,13 +157,28 @@ impl Pool {
     /// silent are looked at when it becomes silent.
     fn cover(&mut self, facts: &ReportFacts, now: Time) {
         let name = &facts.machine;
-        let first = SlotName { machine: name.clone(), slot: 0, dynamic: None };
-        let slots = self.slots.range(first..).take_while(|(slot, _)| slot.machine == *name);
-        let there = slots.filter_map(|(_, slot)| Some(slot.running()?.pod.uid.clone())).collect();
+        let there = self.slots_on(name).filter_map(|slot| Some(slot.running()?.pod.uid.clone())).collect();
         let more = self.fences.cover(name, facts.usage.keys().cloned(), &there, now);
         if more && self.heartbeats.is_silent(name, now) {
             self.changed(Change::ClaimsOn(name));
         }
+    }
+
+    /// Notes in the jobs whose procs run on a machine what these procs use.
+    fn note_usage(&mut self, facts: &ReportFacts) {
+        let used = self.slots_on(&facts.machine).filter_map(|slot| {
+            let usage = facts.usage.get(&slot.active()?.pod.uid)?;
+            Some((slot.assignment()?.job.uid.clone(), *usage))
+        });
+        for (job, usage) in used.collect::<Vec<_>>() {
+            self.edit_job(&job, |job| job.used = job.used.most(usage));
+        }
+    }
+
+    /// The claimed slots of a machine.
+    fn slots_on(&self, name: &MachineName) -> impl Iterator<Item = &Slot> {
+        let first = SlotName { machine: name.clone(), slot: 0, dynamic: None };
+        self.slots.range(first..).take_while(|(slot, _)| slot.machine == *name).map(|(_, slot)| slot)
     }
 
     pub(super) fn report_gone(&mut self, name: &MachineName, now: Time) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accountant::Correction;
-use super::agent::ReportFacts;
+use super::agent::{ReportFacts, Usage};
 use super::backfill;
 use super::drain::DrainFacts;
 use super::fence::Renewal;
@@ -363,6 +363,8 @@ pub struct JobFacts {
     pub first_start: Option<Time>,
     /// `status.completionTime`.
     pub completed_at: Option<Time>,
+    /// `status.usage`.
+    pub used: Usage,
     /// `status.defaults`.
     pub defaults: Option<Arc<JobDefaults>>,
     /// Whether an operator has accepted this very spec: the job has the operator's finalizer, and its status is about the spec.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent::Usage;
 use super::event::PodFacts;
 use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
@@ -383,6 +384,8 @@ pub struct Job {
     pub first_start: Option<Time>,
     /// When the last proc ended.
     pub completed_at: Option<Time>,
+    /// The most that one proc was seen to use, of each amount. The job's status has it, and is not written for it alone.
+    pub used: Usage,
     /// Whether any machine could run the job.
     pub matchable: Matchable,
     /// When `matchable` was last computed.

@@ -15,9 +15,9 @@ use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use crate::creators::Marks;
-use api::{HTCJob, HTCJobStatus, JobPolicy, condition as types};
+use api::{HTCJob, HTCJobStatus, JobPolicy, ProcUsage, condition as types};
 use model::pool::units::counted;
-use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed};
+use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed, Usage};
 use model::schedd::group_problem;
 use model::schedd::why::why;
 
@@ -105,8 +105,15 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         held_procs: held_procs(&job.on_hold),
         start_time: job.first_start.map(kube_time),
         completion_time: job.completed_at.filter(|_| complete).map(kube_time),
+        usage: usage(job.used),
         conditions,
     }
+}
+
+/// The most that one proc used; none if no agent has told of a proc.
+fn usage(used: Usage) -> Option<ProcUsage> {
+    let Usage { memory_mib, resident_kib, cpus } = used;
+    (used != Usage::default()).then_some(ProcUsage { memory_mib, resident_kib, cpus })
 }
 
 /// The record of what policy made of a job; none if policy changed nothing.

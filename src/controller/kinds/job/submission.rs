@@ -11,10 +11,10 @@ use super::size::too_large;
 use crate::convert::{ceil_units, time};
 use crate::render;
 use api::labels::JOB_FINALIZER;
-use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
+use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, ProcUsage, Requests};
 use model::pool::{
     GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request, Resources,
-    Retention, Time, Transformed, UnknownCreator, Unsaid, classad_name,
+    Retention, Time, Transformed, UnknownCreator, Unsaid, Usage, classad_name,
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
@@ -46,12 +46,17 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
         first_start: status.start_time.as_ref().map(time),
         completed_at: status.completion_time.as_ref().map(time),
+        used: status.usage.as_ref().map(used).unwrap_or_default(),
         defaults: JobDefaults::recall(&status.defaults).map(Arc::new),
         accepted: is_ours(job) && status.observed_generation == job.metadata.generation,
         transformed: transformed(&status, job.metadata.generation).map(Arc::new),
         on_hold: held(&status, job.metadata.generation),
         key,
     })
+}
+
+fn used(usage: &ProcUsage) -> Usage {
+    Usage { memory_mib: usage.memory_mib, resident_kib: usage.resident_kib, cpus: usage.cpus }
 }
 
 fn recorded_owner(status: &HTCJobStatus) -> RecordedOwner {
@@ -318,6 +323,19 @@ mod tests {
         );
         assert_eq!(spec.submitter.as_str(), "alice");
         assert_eq!(facts.submitted, Time::from_secs(1_767_225_600));
+    }
+
+    #[test]
+    fn what_procs_used_is_known_to_the_next_leader() {
+        let mut object = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+            "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1", "generation": 3}, "spec": good(),
+        });
+        let used =
+            |object: &Value| super::facts(&serde_json::from_value(object.clone()).unwrap()).unwrap().used;
+        assert_eq!(used(&object), Usage::default());
+        object["status"] = json!({"usage": {"memoryMiB": 300, "cpus": 1.5}});
+        assert_eq!(used(&object), Usage { memory_mib: Some(300), resident_kib: None, cpus: Some(1.5) });
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What agents and clocks say about a machine, each a short story.
 
 use super::world::World;
-use crate::pool::{Benchmarks, Event, LastInput, ReportFacts, Sensed, SlotName, StartdConfig, Time, Zone};
+use crate::pool::{
+    Benchmarks, Event, LastInput, ReportFacts, Sensed, SlotName, StartdConfig, Time, Usage, Zone,
+};
 use crate::startd::{claimed_slot_ad, unclaimed_slot_ad};
 use classad::Env;
 
@@ -37,6 +39,31 @@ fn says(world: &World, attribute: &str) -> String {
     let machine = &world.pool.machines()[&"n1".into()];
     let ad = unclaimed_slot_ad(machine, &machine.machine_slots[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(world.now.secs())).to_string()
+}
+
+/// The agent tells of each proc in turn. The job keeps the most of each amount, also when its procs have ended.
+#[test]
+fn a_job_keeps_the_most_that_one_of_its_procs_used() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 2, |_| {});
+    world.pass(20);
+    let pods: Vec<_> =
+        world.pool.slots().values().filter_map(|slot| Some(slot.active()?.pod.uid.clone())).collect();
+    let [one, other] = &pods[..] else { panic!("two run: {pods:?}") };
+    let used = |memory_mib, cpus| Usage { memory_mib, resident_kib: None, cpus };
+    for (pod, usage) in
+        [(one, used(Some(300), None)), (other, used(Some(200), Some(1.5))), (other, used(None, Some(0.5)))]
+    {
+        report(&mut world, |facts| facts.usage.extend([(pod.clone(), usage)]));
+    }
+    report(&mut world, |facts| {
+        facts.usage.extend([("of somebody else's pod".into(), used(Some(9999), None))]);
+    });
+    world.pass(3600);
+    let job = world.pool.jobs().values().next().unwrap();
+    assert!(job.is_complete());
+    assert_eq!(job.used, used(Some(300), Some(1.5)));
 }
 
 #[test]
