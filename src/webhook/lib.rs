@@ -33,7 +33,7 @@ use controller::Clock;
 use controller::seal::Key;
 
 pub use self::certificate::{Certificate, Unusable, make};
-pub use self::known::Known;
+pub use self::known::{Known, Objects};
 pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
 pub use self::sealing::seal;
 pub use self::server::{Serving, serve};
