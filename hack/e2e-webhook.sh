@@ -174,6 +174,9 @@ cheats() {
   in_vain "be a user named namespace:lab" "charged to the namespace, as every unknown user's"
   job account "$LARGE" | as system:serviceaccount:lab:ci apply -f - >/dev/null; owned account namespace:lab
   in_vain "submit through a service account" "charged to the namespace"
+  job account-child "$LARGE" "{\"ownerReferences\": [{\"apiVersion\": \"slotwright.dev/v1alpha1\", \"kind\": \"HTCJob\", \"name\": \"large\", \"uid\": \"$(field large .metadata.uid)\", \"controller\": true}]}" \
+    | as system:serviceaccount:lab:ci apply -f - >/dev/null; owned account-child namespace:lab
+  in_vain "let a controller submit it as a child of alice's job" "charged to the namespace: an ownerReference proves nothing"
   refused "make a SubmitPolicy of one's own" 'cannot create resource "submitpolicies"' as mallory create --validate=false -f - <<<'{"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": "a"}, "spec": {}}'
   refused "give oneself a better priority factor" 'cannot get resource "submitters"' as mallory patch submitter mallory --type=merge -p '{"spec":{"priorityFactor":1}}'
   refused "open a group to oneself" 'cannot get resource "groupquotas"' as mallory patch groupquota physics --type=merge -p '{"spec":{"owners":["*"]}}'
