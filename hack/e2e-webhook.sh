@@ -2,8 +2,8 @@
 # e2e-webhook.sh: the admission webhook before a real kube-apiserver, as people with kubectl meet it.
 #
 # Checks the manual's examples of transforms, submit requirements and warnings with the very text that kubectl prints; ways to cheat
-# about who submits, each tried as a tenant; and applies while the webhook is down, slow, not believed, and served by another replica
-# than the one that leads. Starts a control plane of its own, and operators with the rights that the chart grants.
+# about who submits, each tried as a tenant; applies while the webhook is down, slow, not believed, and served by another replica
+# than the one that leads; and a certificate that others make. Starts a control plane of its own, and operators with the rights that the chart grants.
 #
 #   e2e-webhook.sh           all of this
 #   e2e-webhook.sh latency   how long 1,000 applies take without webhooks and with them (docs/how-to/admission.md)
@@ -28,9 +28,10 @@ cluster() {
 }
 
 # Starts an operator. Sets PORT, where it serves reviews.
-operator() { # name
+operator() { # name [argument...]
+  local name=$1; shift
   PORT=$(free_port)
-  start_operator "$1" --webhook-port "$PORT"
+  start_operator "$name" --webhook-port "$PORT" "$@"
 }
 
 # Sends reviews to a port. There is no network of Services here.
@@ -42,6 +43,15 @@ point_to() { # port
       {\"op\":\"add\",\"path\":\"/webhooks/0/clientConfig/url\",\"value\":\"$path\"}]" >/dev/null 2>&1 \
       || kubectl patch "${kind%:*}webhookconfiguration" slotwright --type=json \
         -p "[{\"op\":\"replace\",\"path\":\"/webhooks/0/clientConfig/url\",\"value\":\"$path\"}]" >/dev/null
+  done
+}
+
+# Writes an authority into the configurations.
+bundle() { # PEM-file
+  local kind
+  for kind in validating mutating; do
+    kubectl patch ${kind}webhookconfiguration slotwright --type=json \
+      -p "[{\"op\":\"replace\",\"path\":\"/webhooks/0/clientConfig/caBundle\",\"value\":\"$(base64 -w0 <"$1")\"}]" >/dev/null
   done
 }
 
@@ -164,6 +174,9 @@ cheats() {
   in_vain "be a user named namespace:lab" "charged to the namespace, as every unknown user's"
   job account "$LARGE" | as system:serviceaccount:lab:ci apply -f - >/dev/null; owned account namespace:lab
   in_vain "submit through a service account" "charged to the namespace"
+  job account-child "$LARGE" "{\"ownerReferences\": [{\"apiVersion\": \"slotwright.dev/v1alpha1\", \"kind\": \"HTCJob\", \"name\": \"large\", \"uid\": \"$(field large .metadata.uid)\", \"controller\": true}]}" \
+    | as system:serviceaccount:lab:ci apply -f - >/dev/null; owned account-child namespace:lab
+  in_vain "let a controller submit it as a child of alice's job" "charged to the namespace: an ownerReference proves nothing"
   refused "make a SubmitPolicy of one's own" 'cannot create resource "submitpolicies"' as mallory create --validate=false -f - <<<'{"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": "a"}, "spec": {}}'
   refused "give oneself a better priority factor" 'cannot get resource "submitters"' as mallory patch submitter mallory --type=merge -p '{"spec":{"priorityFactor":1}}'
   refused "open a group to oneself" 'cannot get resource "groupquotas"' as mallory patch groupquota physics --type=merge -p '{"spec":{"owners":["*"]}}'
@@ -226,10 +239,9 @@ outages() {
   signal first CONT
 
   # An authority that did not sign the certificate.
-  local kind other; other=$(openssl req -x509 -newkey rsa:2048 -nodes -keyout /dev/null -subj /CN=other -days 1 2>/dev/null | base64 -w0)
-  for kind in validating mutating; do
-    kubectl patch ${kind}webhookconfiguration slotwright --type=json -p "[{\"op\":\"replace\",\"path\":\"/webhooks/0/clientConfig/caBundle\",\"value\":\"$other\"}]" >/dev/null
-  done
+  local other=$SLOTWRIGHT_KUBE_STATE/other.crt
+  openssl req -x509 -newkey rsa:2048 -nodes -keyout /dev/null -subj /CN=other -days 1 -out "$other" 2>/dev/null
+  bundle "$other"
   say "a certificate that is not believed: a job is stored after $(timed unbelieved)"
   # A certificate that has expired: no replica serves it for longer than it takes to look at the Secret.
   stop_operator first
@@ -273,6 +285,44 @@ CONF
     -p "{\"data\":{\"tls.crt\":\"$crt\",\"tls.key\":\"$key\",\"ca.crt\":\"$crt\"}}" >/dev/null
 }
 
+# Plays an issuer: a new authority signs a certificate, and the files that a mounted Secret has are written.
+issue() { # directory
+  local dir=$1 ca=$SLOTWRIGHT_KUBE_STATE/issuer; mkdir -p "$dir" "$ca"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$ca/key" -out "$ca/crt" -subj /CN=ca -days 1 2>/dev/null
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$dir/tls.key" -out "$ca/csr" -subj /CN=webhook 2>/dev/null
+  openssl x509 -req -in "$ca/csr" -CA "$ca/crt" -CAkey "$ca/key" -CAcreateserial -days 1 -out "$dir/tls.crt" \
+    -extfile <(echo "subjectAltName = DNS:slotwright-webhook.$NAMESPACE.svc, IP:127.0.0.1") 2>/dev/null
+  cp "$ca/crt" "$dir/ca.crt"
+}
+
+operator_can() { KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig kubectl auth can-i "$@" 2>/dev/null || true; }
+
+# A certificate that others write and renew, as cert-manager does, with the rights that the chart then grants.
+mounted() {
+  local dir=$SLOTWRIGHT_KUBE_STATE/mounted
+  stop_operator second
+  kubectl delete clusterrole,clusterrolebinding slotwright-webhook >/dev/null
+  kubectl -n "$NAMESPACE" delete role,rolebinding slotwright-webhook >/dev/null
+  kubectl -n "$NAMESPACE" delete secret slotwright-webhook-cert >/dev/null
+  render --set webhook.enabled=true --set webhook.certManager.enabled=true
+  # The kinds of cert-manager are not here.
+  python3 - "$SLOTWRIGHT_KUBE_STATE/chart.yaml" <<'PY' | kubectl apply -f - >/dev/null
+import pathlib, sys
+wanted = ("kind: Secret\n", "kind: Role\n", "kind: RoleBinding\n")
+print("\n---\n".join(part for part in pathlib.Path(sys.argv[1]).read_text().split("\n---\n") if any(kind in part for kind in wanted)))
+PY
+  [ "$(operator_can patch validatingwebhookconfigurations.admissionregistration.k8s.io/slotwright)" = no ] || die "the operator may still write configurations"
+  [ "$(operator_can -n "$NAMESPACE" update secret/slotwright-webhook-seal)" = yes ] || die "the operator may not keep its key of seals"
+
+  operator mounted --webhook-certificate-dir "$dir" --webhook-secret slotwright-webhook-seal; point_to "$PORT"
+  submit alice before-any "$LARGE" | grep -q created || die "a missing certificate keeps jobs out"
+  issue "$dir"; bundle "$dir/ca.crt"; until_true "the webhook serves the certificate of others" serves
+  submit alice mounted "$LARGE" >/dev/null; owned mounted alice
+  issue "$dir"; bundle "$dir/ca.crt"; until_true "the webhook serves a rotated certificate" serves
+  submit alice rotated "$LARGE" >/dev/null; owned rotated alice
+  say "a certificate of others is served and rotated without a restart, by an operator that may write no configuration"
+}
+
 latency() {
   local file=$SLOTWRIGHT_KUBE_STATE/apply.json
   job NAME "$LARGE" >"$file"
@@ -291,7 +341,7 @@ latency() {
 cluster
 operator first; point_to "$PORT"; people; until_true "the webhook serves" serves
 case ${1:-all} in
-  all) manual; newcomers; cheats; outages; say "passed" ;;
+  all) manual; newcomers; cheats; outages; mounted; say "passed" ;;
   latency) latency ;;
   *) die "usage: e2e-webhook.sh [latency]" ;;
 esac

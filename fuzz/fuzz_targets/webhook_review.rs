@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use webhook::{Known, read, review};
+use webhook::{Known, Objects, read, review};
 
 const KINDS: [&str; 8] = [
     "HTCJob",
@@ -19,7 +19,7 @@ const KINDS: [&str; 8] = [
 
 fn answer(body: &[u8]) {
     let Ok(asked) = read(body) else { return };
-    let known = Known::all(&[], &[], &[], &[]);
+    let known = Known::all(&Objects::default());
     let response = review(&asked, &known).response.unwrap();
     assert_eq!(Some(&response.uid), asked.request.as_ref().map(|request| &request.uid));
     assert!(response.allowed || !response.result.message.is_empty());

@@ -131,7 +131,7 @@ pub struct NodePolicyStatus {
     /// The spec in force, as JSON: the last one that was accepted. An operator that starts reads it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_spec: Option<String>,
-    /// Accepted and FullyApplied.
+    /// Accepted and FullyApplied; and Overlaps, if there are several NodePolicies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -1,6 +1,7 @@
 //! `slotwright operator`: runs the operator on the cluster that the kubeconfig names, or that its pod runs in.
 
 use std::net::{Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -37,13 +38,22 @@ pub struct OperatorArgs {
     /// The Service by which the API server reaches the webhook: the certificate is for its name.
     #[arg(long, value_name = "NAME", default_value = "slotwright-webhook", requires = "webhook_port")]
     webhook_service: String,
-    /// The Secret that keeps the webhook's certificate, and the key of its seals, for all replicas.
+    /// The Secret that keeps the key of the webhook's seals, and the certificate if the operator makes one, for all replicas.
     #[arg(long, value_name = "NAME", default_value = "slotwright-webhook-cert", requires = "webhook_port")]
     webhook_secret: String,
     /// The name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration into which the certificate's
     /// authority is written.
     #[arg(long, value_name = "NAME", default_value = "slotwright", requires = "webhook_port")]
     webhook_configuration: String,
+    /// A directory with the webhook's certificate, in the files tls.crt and tls.key, which others write and renew, such as cert-manager.
+    /// The operator then makes no certificate, and writes into no configuration.
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        requires = "webhook_port",
+        conflicts_with = "webhook_configuration"
+    )]
+    webhook_certificate_dir: Option<PathBuf>,
     /// The name of the MutatingAdmissionPolicy, the ValidatingAdmissionPolicy and their bindings by which the API server stamps into a
     /// job who creates it. Without this option no stamp is believed.
     #[arg(long, value_name = "NAME")]
@@ -105,12 +115,16 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
 /// How the webhook runs, if a port was given.
 fn webhook_options(args: &OperatorArgs) -> Option<webhook::Options> {
     let namespace = args.webhook_namespace.as_ref().unwrap_or(&args.leader_elect_namespace);
+    let certificate = match &args.webhook_certificate_dir {
+        Some(directory) => webhook::CertificateFrom::Directory(directory.clone()),
+        None => webhook::CertificateFrom::Operator { configuration: args.webhook_configuration.clone() },
+    };
     Some(webhook::Options {
         addr: (Ipv6Addr::UNSPECIFIED, args.webhook_port?).into(),
         namespace: namespace.clone(),
         service: args.webhook_service.clone(),
         secret: args.webhook_secret.clone(),
-        configuration: args.webhook_configuration.clone(),
+        certificate,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Certificates: made here, judged here, and never written to a disk.
 //!
-//! Each certificate has an authority of its own, whose key is dropped once it has signed: nobody can sign with it again,
+//! Each certificate that is made here has an authority of its own, whose key is dropped once it has signed: nobody can sign with it again,
 //! and no such key has to be kept. Replacing a certificate therefore replaces the authority. The authority before stays in
 //! the bundle, so that a replica that still serves the certificate before is believed.
 
@@ -15,7 +15,7 @@ use rcgen::{
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ServerConfig;
 use rustls::{RootCertStore, SupportedProtocolVersion};
@@ -34,7 +34,7 @@ const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 /// A certificate with its key, and the authorities that clients are to believe, all as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// The certificate that is served.
+    /// The certificate that is served. Those between it and an authority may follow.
     pub certificate: String,
     /// The key.
     pub key: String,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Certificate {
 pub enum Unusable {
     /// What is stored is not PEM.
     #[error("no PEM: {0}")]
-    Pem(#[from] rustls::pki_types::pem::Error),
+    Pem(#[from] pem::Error),
     /// Clients would not believe the certificate, or the key is not the certificate's.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
@@ -69,9 +69,14 @@ pub enum Unusable {
     Value(String),
 }
 
-/// The names by which the API server reaches a Service. The first is the one that API servers ask for.
+/// The name by which an API server reaches a Service.
+pub fn asked_for(service: &str, namespace: &str) -> String {
+    format!("{service}.{namespace}.svc")
+}
+
+/// The names of a certificate that is made here. The first is the one that API servers ask for.
 pub fn names(service: &str, namespace: &str) -> Vec<String> {
-    let short = format!("{service}.{namespace}.svc");
+    let short = asked_for(service, namespace);
     let long = format!("{short}.cluster.local");
     // By URL, for an operator beside an API server, as in tests.
     vec![short, long, "localhost".to_owned(), Ipv4Addr::LOCALHOST.to_string()]
@@ -133,18 +138,26 @@ impl Certificate {
     }
 
     /// Checks that a client which knows only the authorities believes this certificate, by each of the names.
-    fn believed(&self, names: &[String], now: UnixTime) -> Result<(), Unusable> {
+    pub(crate) fn believed(&self, names: &[String], now: UnixTime) -> Result<(), Unusable> {
         let mut roots = RootCertStore::empty();
         for authority in CertificateDer::pem_slice_iter(self.authorities.as_bytes()) {
             roots.add(authority?)?;
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build()?;
-        let leaf = CertificateDer::from_pem_slice(self.certificate.as_bytes())?;
+        let chain = self.chain()?;
+        let Some((leaf, between)) = chain.split_first() else {
+            return Err(pem::Error::NoItemsFound.into());
+        };
         for name in names {
             let name = ServerName::try_from(name.as_str()).map_err(|_| Unusable::Value(name.clone()))?;
-            verifier.verify_server_cert(&leaf, &[], &name, &[], now)?;
+            verifier.verify_server_cert(leaf, between, &name, &[], now)?;
         }
         Ok(())
+    }
+
+    /// The certificate, and those between it and an authority.
+    fn chain(&self) -> Result<Vec<CertificateDer<'static>>, Unusable> {
+        Ok(CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<_, _>>()?)
     }
 
     /// What a server needs to serve this certificate.
@@ -152,12 +165,12 @@ impl Certificate {
     /// # Errors
     /// When the certificate or the key cannot be read, or they do not belong together.
     pub fn server(&self) -> Result<Arc<ServerConfig>, Unusable> {
-        let leaf = CertificateDer::from_pem_slice(self.certificate.as_bytes())?;
+        let chain = self.chain()?;
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())?;
         let config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(VERSIONS)?
             .with_no_client_auth()
-            .with_single_cert(vec![leaf], key)?;
+            .with_single_cert(chain, key)?;
         Ok(Arc::new(config))
     }
 }

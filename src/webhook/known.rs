@@ -3,7 +3,22 @@
 use controller::kinds;
 use model::pool::{Event, Pool, Time};
 
-/// What is known of other objects: GroupQuotas, SubmitPolicies, ConcurrencyLimits and Negotiators.
+/// All objects of the kinds that others refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Objects<'a> {
+    /// The accounting groups.
+    pub groups: &'a [api::GroupQuota],
+    /// The concurrency limits.
+    pub limits: &'a [api::ConcurrencyLimit],
+    /// The schedd's policies.
+    pub policies: &'a [api::SubmitPolicy],
+    /// The negotiators.
+    pub negotiators: &'a [api::Negotiator],
+    /// The policies of nodes.
+    pub nodes: &'a [api::NodePolicy],
+}
+
+/// What is known of other objects: GroupQuotas, ConcurrencyLimits, SubmitPolicies, Negotiators and NodePolicies.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// The pool as the operator would know it if the cluster had these objects alone.
@@ -18,17 +33,14 @@ impl Known {
     }
 
     /// Knows these objects, and that there are no others of their kinds.
-    pub fn all(
-        groups: &[api::GroupQuota],
-        limits: &[api::ConcurrencyLimit],
-        policies: &[api::SubmitPolicy],
-        negotiators: &[api::Negotiator],
-    ) -> Self {
+    pub fn all(objects: &Objects<'_>) -> Self {
+        let Objects { groups, limits, policies, negotiators, nodes } = objects;
         let mut pool = Pool::default();
         let events = negotiators
             .iter()
             .map(|object| Event::Negotiator(kinds::negotiator::facts(object)))
             .chain(policies.iter().map(|object| Event::SubmitPolicy(kinds::submit_policy::facts(object))))
+            .chain(nodes.iter().map(|object| Event::Policy(kinds::node_policy::facts(object))))
             .chain(groups.iter().map(|object| Event::Group(kinds::group_quota::facts(object))))
             .chain(limits.iter().map(|object| Event::Limit(kinds::concurrency_limit::facts(object))));
         for event in events.chain([Event::Synced]) {

@@ -8,7 +8,7 @@
 //! | `known` | the other objects, against which an object is checked |
 //! | `watches` | keeps `known` up to date, on each replica |
 //! | `certificate` | makes certificates, and says when one has to be renewed |
-//! | `keeper` | keeps the certificate in a Secret, and its authority in the webhook's configuration |
+//! | `keeper` | keeps a certificate in use: makes one and keeps it in a Secret, or takes one from files |
 //! | `server` | HTTPS |
 //!
 //! Both replicas serve, whichever leads: an answer follows from the object and `known` alone, and nothing is written.
@@ -23,6 +23,7 @@ mod verdict;
 mod watches;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use kube::Client;
 use tokio::sync::watch;
@@ -32,7 +33,7 @@ use controller::Clock;
 use controller::seal::Key;
 
 pub use self::certificate::{Certificate, Unusable, make};
-pub use self::known::Known;
+pub use self::known::{Known, Objects};
 pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
 pub use self::sealing::seal;
 pub use self::server::{Serving, serve};
@@ -46,15 +47,27 @@ pub struct Options {
     pub namespace: String,
     /// The Service by which the API server reaches the webhook: the certificate is for its name.
     pub service: String,
-    /// The Secret that holds the certificate and the key of seals.
+    /// The Secret that holds the key of seals, and the certificate if the operator makes one.
     pub secret: String,
-    /// The name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration into which the authority of the
-    /// certificate is written.
-    pub configuration: String,
+    /// Where the certificate comes from.
+    pub certificate: CertificateFrom,
 }
 
-/// Serves reviews without end, and sends the key of seals once it is there. If the future is dropped, everything ends. A client that retries by itself is not of use
-/// here: the keeper of the certificate tries again.
+/// Where the certificate comes from.
+#[derive(Clone, Debug)]
+pub enum CertificateFrom {
+    /// The operator makes the certificate.
+    Operator {
+        /// The name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration into which the authority of the
+        /// certificate is written.
+        configuration: String,
+    },
+    /// Others write the certificate into this directory, as `tls.crt` and `tls.key`, and its authority into the configurations.
+    Directory(PathBuf),
+}
+
+/// Serves reviews without end, and sends the key of seals once it is there. If the future is dropped, everything ends. A client that
+/// retries by itself is not of use here: the keeper of the certificate tries again.
 ///
 /// # Errors
 /// When the address cannot be bound.
@@ -72,7 +85,16 @@ pub async fn run(
     let serving = Serving { known: now_known, certificate: in_use, key: key.subscribe(), clock };
     let mut aside = JoinSet::new();
     aside.spawn(watches::follow(client.clone(), known));
-    aside.spawn(keeper::keep(client, clock, options, (certificate, key)));
+    match options.certificate.clone() {
+        CertificateFrom::Operator { configuration } => {
+            aside.spawn(keeper::keep(client, clock, options, configuration, (certificate, key)));
+        }
+        CertificateFrom::Directory(directory) => {
+            let asked_for = certificate::asked_for(&options.service, &options.namespace);
+            aside.spawn(keeper::keep_mounted(directory, asked_for, clock, certificate));
+            aside.spawn(keeper::keep_key(client, options, key));
+        }
+    }
     tokio::select! {
         () = serve(listener, serving) => Ok(()),
         Some(ended) = aside.join_next() => Err(std::io::Error::other(match ended {

@@ -112,4 +112,4 @@ async fn reviewed(
 
 #[cfg(test)]
 #[path = "tests/server.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -12,10 +12,11 @@ use api::{
     ConcurrencyLimit, DrainRequest, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter,
 };
 use controller::kinds;
-use model::decide::{excesses, refused_groups};
+use model::decide::{excesses, refused_groups, shares_all};
 use model::negotiator::groups::GroupError;
 use model::pool::{Event, GoverningFacts, Pool, Problem, is_namespace};
 use model::schedd::group_problem;
+use model::startd::shadowed;
 
 use crate::known::Known;
 use crate::sealing::requester;
@@ -54,13 +55,8 @@ pub(crate) fn verdict(
     let judged = match request.kind.kind.as_str() {
         "HTCJob" => typed(object).map(|job| of_job(job, request, known)),
         "SubmitPolicy" => typed(object).map(|policy| of_submit_policy(&policy, known)),
-        "NodePolicy" => typed::<NodePolicy>(object).map(|policy| {
-            let facts = kinds::node_policy::facts(&policy);
-            Verdict::of(facts.config.err().into_iter().flatten(), facts.warnings.into_iter().flatten())
-        }),
-        "Negotiator" => {
-            typed::<Negotiator>(object).map(|object| Verdict::of_policy(kinds::negotiator::facts(&object)))
-        }
+        "NodePolicy" => typed(object).map(|policy| of_node_policy(&policy, known)),
+        "Negotiator" => typed(object).map(|negotiator| of_negotiator(&negotiator, known)),
         "GroupQuota" => typed(object).map(|quota| of_group(&quota, known)),
         "ConcurrencyLimit" => typed(object).map(|limit| of_limit(&limit, known)),
         "Submitter" => typed(object).map(|submitter| of_submitter(&submitter, known)),
@@ -131,6 +127,44 @@ fn edit_of_another(
             "the job is {owner}'s, and {user} may not edit its spec; ask {owner}, or submit a job of your own"
         ),
     })
+}
+
+/// Judges a NodePolicy, and warns where it leaves a policy no node, whatever labels nodes have. Policies that share only some nodes say
+/// so in their conditions: the webhook knows no nodes.
+fn of_node_policy(policy: &NodePolicy, known: &Known) -> Verdict {
+    let facts = kinds::node_policy::facts(policy);
+    let (name, after) = (facts.name.clone(), known.after([Event::Policy(facts.clone())]));
+    let mut verdict =
+        Verdict::of(facts.config.err().into_iter().flatten(), facts.warnings.into_iter().flatten());
+    let others = after.policies().keys().filter(|other| **other != name);
+    verdict.warnings.extend(shadowed(after.policies(), &name));
+    verdict.warnings.extend(others.filter_map(|other| {
+        let problem = shadowed(after.policies(), other)?;
+        let is_new = shadowed(known.before().policies(), other).as_ref() != Some(&problem);
+        is_new.then(|| of_another("NodePolicy", other.as_str(), &problem))
+    }));
+    verdict
+}
+
+/// Judges a Negotiator, and warns where it shares all slots of a negotiator, whatever slots there are. Negotiators that share only some
+/// slots say so in their conditions.
+fn of_negotiator(negotiator: &Negotiator, known: &Known) -> Verdict {
+    let facts = kinds::negotiator::facts(negotiator);
+    let (name, after) = (facts.name.clone(), known.after([Event::Negotiator(facts.clone())]));
+    let mut verdict = Verdict::of_policy(facts);
+    let others = after.negotiators().keys().filter(|other| **other != name);
+    verdict.warnings.extend(shares_all(&after, &name));
+    verdict.warnings.extend(others.filter_map(|other| {
+        let problem = shares_all(&after, other)?;
+        let is_new = shares_all(known.before(), other).as_ref() != Some(&problem);
+        is_new.then(|| of_another("Negotiator", other, &problem))
+    }));
+    verdict
+}
+
+/// A problem of an object other than the one that is judged.
+fn of_another(kind: &str, name: &str, problem: &Problem) -> Problem {
+    Problem { field: format!("{kind} {name}: {}", problem.field), ..problem.clone() }
 }
 
 fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {

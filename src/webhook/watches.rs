@@ -14,9 +14,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use api::{ConcurrencyLimit, GroupQuota, Negotiator, SubmitPolicy};
+use api::{ConcurrencyLimit, GroupQuota, Negotiator, NodePolicy, SubmitPolicy};
 
-use crate::known::Known;
+use crate::known::{Known, Objects};
 
 /// How long changes are gathered before what is known is made anew.
 const GATHER: Duration = Duration::from_millis(50);
@@ -28,7 +28,9 @@ pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<Known>>) {
     let (limits, seen_limits) = watched::<ConcurrencyLimit>(&client);
     let (policies, seen_policies) = watched::<SubmitPolicy>(&client);
     let (negotiators, seen_negotiators) = watched::<Negotiator>(&client);
-    let mut seen = stream::select_all([seen_groups, seen_limits, seen_policies, seen_negotiators]);
+    let (nodes, seen_nodes) = watched::<NodePolicy>(&client);
+    let mut seen =
+        stream::select_all([seen_groups, seen_limits, seen_policies, seen_negotiators, seen_nodes]);
     loop {
         if seen.next().await.is_none() {
             return;
@@ -43,12 +45,24 @@ pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<Known>>) {
                 more = seen.next() => if more.is_none() { return },
             }
         }
-        if [is_ready(&groups), is_ready(&limits), is_ready(&policies), is_ready(&negotiators)]
-            .contains(&false)
+        if [
+            is_ready(&groups),
+            is_ready(&limits),
+            is_ready(&policies),
+            is_ready(&negotiators),
+            is_ready(&nodes),
+        ]
+        .contains(&false)
         {
             continue;
         }
-        let known = Known::all(&all(&groups), &all(&limits), &all(&policies), &all(&negotiators));
+        let known = Known::all(&Objects {
+            groups: &all(&groups),
+            limits: &all(&limits),
+            policies: &all(&policies),
+            negotiators: &all(&negotiators),
+            nodes: &all(&nodes),
+        });
         out.send_replace(Arc::new(known));
     }
 }

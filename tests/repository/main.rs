@@ -3,6 +3,7 @@
 mod admission_chart;
 mod agent_chart;
 mod answers;
+mod cert_manager;
 mod chart;
 mod deps;
 mod examples;

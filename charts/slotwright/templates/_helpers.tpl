@@ -65,6 +65,16 @@ subjects:
     namespace: {{ .Release.Namespace }}
 {{- end }}
 
+{{/* The Secret that the operator writes: the key of seals and, unless cert-manager makes it, the webhook's certificate. */}}
+{{- define "slotwright.webhookSecret" -}}
+{{ include "slotwright.fullname" . }}-webhook-{{ if .Values.webhook.certManager.enabled }}seal{{ else }}cert{{ end }}
+{{- end }}
+
+{{/* Whether the operator serves cert-manager's certificate. */}}
+{{- define "slotwright.certManager" -}}
+{{- if and .Values.webhook.enabled .Values.webhook.certManager.enabled }}yes{{ end }}
+{{- end }}
+
 {{/* The image, by digest where there is one. */}}
 {{- define "slotwright.image" -}}
 {{- if .Values.image.digest }}

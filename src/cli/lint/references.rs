@@ -10,8 +10,10 @@ use super::report::{Report, Saying};
 use super::rules::{self, Rule};
 use api::GroupQuota;
 use controller::kinds;
+use model::decide::shares_all;
 use model::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
-use model::pool::{GroupName, Quota, is_like};
+use model::pool::{Event, GroupName, Pool, Quota, Time, is_like};
+use model::startd::shadowed;
 
 /// Checks all objects together.
 pub fn check(objects: &[Object<'_>], report: &mut Report) {
@@ -21,9 +23,8 @@ pub fn check(objects: &[Object<'_>], report: &mut Report) {
     for job in objects.iter().filter(|object| object.kind == "HTCJob") {
         groups.check_charge(job, report);
     }
-    overlapping_negotiators(objects, report);
     several("SubmitPolicy", &rules::SUBMIT_POLICY_SEVERAL, objects, report);
-    shadowed_policies(objects, report);
+    overlaps(objects, report);
 }
 
 fn place_of(object: &Object<'_>) -> String {
@@ -188,52 +189,42 @@ fn several(kind: &str, rule: &'static Rule, objects: &[Object<'_>], report: &mut
     }
 }
 
-/// Reports a Negotiator without a slot constraint beside others: several Negotiators share the pool by constraints,
-/// and one without overlaps with all others.
-fn overlapping_negotiators(objects: &[Object<'_>], report: &mut Report) {
-    let all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == "Negotiator").collect();
-    for one in all.iter().filter(|one| takes_every_slot(one)) {
-        let Some(other) = all.iter().map(|other| &other.name).filter(|other| **other != one.name).min()
-        else {
-            continue;
+/// Reports NodePolicies that never count, and Negotiators that share all their slots with another.
+fn overlaps(objects: &[Object<'_>], report: &mut Report) {
+    let pool = pool_of(objects);
+    for object in objects {
+        let name = object.name.as_str();
+        let (rule, problem) = match object.kind.as_str() {
+            "NodePolicy" => (&rules::POLICY_SHADOWED, shadowed(pool.policies(), &name.into())),
+            "Negotiator" => (&rules::NEGOTIATOR_SEVERAL, shares_all(&pool, &name.into())),
+            _ => continue,
         };
-        let saying = Saying::new(format!(
-            "spec: without a slotConstraint every slot of the Negotiator {other} is within this one, too"
-        ));
-        let saying = saying.hint("give each a slotConstraint, such that no slot makes two of them true");
-        add(&rules::NEGOTIATOR_SEVERAL, one, "spec", saying, report);
+        let Some(problem) = problem else { continue };
+        let text = problem.to_string();
+        let (what, hint) = text.rsplit_once("; ").unwrap_or((&text, ""));
+        add(rule, object, &problem.field, Saying::new(what).hint(hint), report);
     }
 }
 
-fn takes_every_slot(negotiator: &Object<'_>) -> bool {
-    let text = |field: &str| negotiator.value.pointer(field).and_then(Value::as_str);
-    let said =
-        |text| kinds::negotiator::understand_text(text).0.is_none_or(|said| said.slot_constraint.is_some());
-    text("/spec/slotConstraint").is_none() && !text("/spec/config").is_some_and(said)
-}
-
-/// Reports NodePolicies that never count, because another has the same selector and a greater precedence, or the same
-/// precedence and an earlier name.
-fn shadowed_policies(objects: &[Object<'_>], report: &mut Report) {
-    let mut alike: BTreeMap<String, Vec<(i64, &Object<'_>)>> = BTreeMap::new();
-    for object in objects.iter().filter(|object| object.kind == "NodePolicy") {
-        let selector =
-            object.value.pointer("/spec/nodeSelector").map(ToString::to_string).unwrap_or_default();
-        let precedence = object.value.pointer("/spec/precedence").and_then(Value::as_i64).unwrap_or(0);
-        alike.entry(selector).or_default().push((precedence, object));
-    }
-    for mut policies in alike.into_values() {
-        policies.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
-        let Some(((_, first), others)) = policies.split_first() else { continue };
-        for (_, other) in others.iter().filter(|(_, other)| other.name != first.name) {
-            let what = format!(
-                "metadata.name: NodePolicy {} selects the same nodes and always counts instead",
-                first.name
-            );
-            let saying = Saying::new(what).hint("merge the two, or give them different selectors");
-            add(&rules::POLICY_SHADOWED, other, "metadata.name", saying, report);
+/// The pool as the operator would know it if the cluster had these policies and negotiators alone.
+fn pool_of(objects: &[Object<'_>]) -> Pool {
+    let mut pool = Pool::default();
+    for object in objects {
+        let value = || object.value.clone();
+        let event = match object.kind.as_str() {
+            "NodePolicy" => serde_json::from_value(value())
+                .ok()
+                .map(|policy| Event::Policy(kinds::node_policy::facts(&policy))),
+            "Negotiator" => serde_json::from_value(value())
+                .ok()
+                .map(|negotiator| Event::Negotiator(kinds::negotiator::facts(&negotiator))),
+            _ => None,
+        };
+        if let Some(event) = event {
+            pool.apply(event, Time::default());
         }
     }
+    pool
 }
 
 fn add(rule: &'static Rule, object: &Object<'_>, field: &str, saying: Saying, report: &mut Report) {

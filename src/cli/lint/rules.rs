@@ -77,10 +77,10 @@ rules! {
     GROUP_DUPLICATE, "group-duplicate", Error, "Two GroupQuotas declare the same group.";
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
-    NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "Of several Negotiators one takes every slot: it has no slot constraint.";
+    NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "Of several Negotiators one takes every slot of another: it has no slot constraint, or the same.";
     SUBMIT_POLICY_SEVERAL, "submit-policy-several", Warning, "Of several SubmitPolicies only the first by name counts.";
     POLICY_SELECTOR, "policy-selector", Error, "The node selector is none.";
-    POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy with the same selector always counts instead.";
+    POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy selects every node that this one selects, and always counts instead.";
     POLICY_CONFLICT, "policy-conflict", Error, "A NodePolicy says the same thing by a field and by its configuration text.";
     CONFIG_SYNTAX, "config-syntax", Error, "The text is not HTCondor configuration.";
     CONFIG_WARNING, "config-warning", Warning, "HTCondor's configuration language has a doubt about the text.";

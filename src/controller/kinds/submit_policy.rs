@@ -210,4 +210,23 @@ mod tests {
         pool.apply(Event::SubmitPolicyGone("p".into()), Time::from_secs(1));
         assert_eq!(memory(&pool), "128");
     }
+
+    /// The example of the page about admission.
+    #[test]
+    fn a_map_names_the_owner_of_a_controllers_account() {
+        use model::pool::Requester;
+        let text = "SCHEDD_CLASSAD_USER_MAP_NAMES = People\nCLASSAD_USER_MAPDATA_People @=end\n\
+                    * system:serviceaccount:nightly:runner nightly\n* /^([a-z]+)$/ \\1\n@end\n";
+        let facts =
+            policy(&json!({"owner": {"from": "User", "map": "People"}, "config": text}), &Value::Null);
+        let rule = &facts.config.unwrap().owner;
+        for (user, owner) in [
+            ("alice", "alice"),
+            ("system:serviceaccount:nightly:runner", "nightly"),
+            ("system:serviceaccount:nightly:other", "namespace:lab"),
+        ] {
+            let requester = Requester { user: user.into(), groups: Vec::new() };
+            assert_eq!(rule.decide(Ok(&requester), "lab").as_deref(), Some(owner), "{user}");
+        }
+    }
 }

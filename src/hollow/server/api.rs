@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::admission::User;
 use super::config::ServerConfig;
 use super::counts::Counts;
 use super::error::ApiError;
@@ -45,6 +46,8 @@ pub(super) struct Call {
     pub(super) params: Params,
     /// The manager that owns the fields that this call writes.
     pub(super) manager: String,
+    /// Who sends the request.
+    pub(super) user: User,
     pub(super) now: Timestamp,
     /// Warnings that the client gets in Warning headers.
     pub(super) warnings: Vec<String>,

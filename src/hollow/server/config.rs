@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::admission::Webhooks;
+
 /// The clock of a server.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
@@ -52,6 +54,8 @@ pub struct ServerConfig {
     /// Whether the garbage collector runs. It deletes the dependents of deleted owners, the contents of deleted
     /// namespaces and the objects of deleted CRDs.
     pub collect_garbage: bool,
+    /// The webhooks that are asked about writes.
+    pub webhooks: Webhooks,
     /// The seed of uids and generated names; `None` if each server has a random one.
     pub seed: Option<u64>,
 }
@@ -65,6 +69,7 @@ impl Default for ServerConfig {
             body_limit: 3 * 1024 * 1024,
             max_events: 10_000,
             collect_garbage: true,
+            webhooks: Webhooks::default(),
             seed: None,
         }
     }

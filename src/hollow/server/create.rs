@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::admission;
 use super::api::{Api, Call};
 use super::conform::conform;
 use super::error::ApiError;
@@ -42,6 +43,7 @@ pub(super) fn create_as(
     if some_text(&body, &["metadata", "resourceVersion"]).is_some() && !applied {
         return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
     }
+    admission::mutate(api, call, namespace, None, &mut body)?;
     let generated = meta(&body, "name").is_empty() && !meta(&body, "generateName").is_empty();
     for _ in 0..8 {
         let mut object = body.clone();
@@ -52,6 +54,7 @@ pub(super) fn create_as(
         check_definition(api, &res)?;
         check_namespace(api, &res, namespace, meta(&object, "name"))?;
         let object = finish_create(api, call, object, applied)?;
+        admission::validate(api, call, namespace, None, &object)?;
         let key = Key::of(&object);
         if call.params.dry_run {
             if api.store.get(&res.storage, &key).is_some() {

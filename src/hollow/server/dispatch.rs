@@ -8,6 +8,7 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde_json::{Value, json};
 
+use super::admission::User;
 use super::api::{Api, Call};
 use super::counts::RequestKey;
 use super::create::create;
@@ -48,7 +49,8 @@ pub(super) fn dispatch(
         named => named,
     };
     let manager = if manager.is_empty() { "unknown" } else { manager }.chars().take(128).collect();
-    let mut call = Call { res, params, manager, now: api.now(), warnings: Vec::new() };
+    let user = User::of(&parts.headers);
+    let mut call = Call { res, params, manager, user, now: api.now(), warnings: Vec::new() };
     let request = Incoming { parts, target, body, form };
     let mut reply = match target.subresource.as_deref() {
         None => request.main(api, &mut call, verb),

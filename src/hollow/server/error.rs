@@ -1,5 +1,8 @@
 //! The errors of requests, as `meta/v1` `Status` bodies with the words of the real API server.
 
+use std::borrow::Cow;
+
+use kube::core::Status;
 use serde_json::{Map, Value, json};
 
 use kube_schema::{ApplyError, FieldError, PatchError, causes, invalid_message};
@@ -13,7 +16,7 @@ pub(super) struct ApiError {
     /// The HTTP status code.
     pub(super) code: u16,
     /// The reason, for programs: `NotFound`, `Conflict`, ...
-    pub(super) reason: &'static str,
+    pub(super) reason: Cow<'static, str>,
     /// The message, for people.
     pub(super) message: String,
     /// `Status.details`.
@@ -21,8 +24,8 @@ pub(super) struct ApiError {
 }
 
 impl ApiError {
-    pub(super) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Map::new() }
+    pub(super) fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { code, reason: reason.into(), message: message.into(), details: Map::new() }
     }
 
     fn about(mut self, res: &Resource, name: &str) -> Self {
@@ -103,6 +106,14 @@ impl ApiError {
         error.with_causes(
             json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]),
         )
+    }
+
+    /// What a webhook says of an object that it refuses: 403 if it does not say otherwise.
+    pub(super) fn denied(webhook: &str, said: &Status) -> Self {
+        let (code, reason) =
+            if said.code == 0 { (403, "Forbidden".to_owned()) } else { (said.code, said.reason.clone()) };
+        let why = if said.message.is_empty() { "without explanation" } else { said.message.as_str() };
+        Self::new(code, reason, format!("admission webhook {webhook:?} denied the request: {why}"))
     }
 
     /// 500 for a webhook that has not answered.

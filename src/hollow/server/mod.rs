@@ -1,7 +1,7 @@
 //! An API server in this process that speaks the Kubernetes HTTP API to kube-rs and to real kubectl.
 //!
-//! The server is a test bed: it has no authentication, no authorization, no admission plugins, and no controller but the
-//! garbage collector. Everything is in memory and lost at the end. The server's timeouts run on tokio's clock: a test
+//! The server is a test bed: it has no authentication, no authorization, no admission plugins but [`Webhooks`], and no controller
+//! but the garbage collector. Everything is in memory and lost at the end. The server's timeouts run on tokio's clock: a test
 //! that pauses this clock ends every watch at once, so tests must not pause it.
 //!
 //! ```text
@@ -16,10 +16,12 @@
 //! | `http`, `path`, `params`, `dispatch`, `encode`, `protobuf`, `error` | requests in, answers out |
 //! | `read`, `watch`, `selectors` | get, list, watch |
 //! | `create`, `write`, `conform`, `strategy`, `names`, `pods`, `pod_rules`, `events` | create, update, patch |
+//! | `admission` | webhooks |
 //! | `delete`, `gc` | deletion, and the garbage collector |
 //! | `scale`, `pod_actions` | the subresources scale, binding and eviction |
 //! | `discovery`, `counts` | discovery, OpenAPI and metrics |
 
+mod admission;
 mod api;
 mod builtin;
 mod config;
@@ -66,6 +68,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+pub use admission::{Review, Webhook, Webhooks};
 pub use config::{Clock, ServerConfig};
 pub use counts::RequestKey;
 
@@ -119,6 +122,7 @@ fn seed(api: &Api) -> Result<(), error::ApiError> {
             res: Arc::clone(&res),
             params: params::Params::default(),
             manager: "hollow-apiserver".to_owned(),
+            user: admission::User::default(),
             now: api.now(),
             warnings: Vec::new(),
         };

@@ -11,6 +11,7 @@ use kube_schema::{
     self as shapes, FieldError, FieldErrorKind, Writer, apply, json_patch, merge_patch, strategic_merge_patch,
 };
 
+use super::admission;
 use super::api::{Api, Call, RETRIES};
 use super::conform::conform;
 use super::create::create_as;
@@ -182,8 +183,15 @@ pub(super) fn update(
         let Some(old) = api.store.get(&res.storage, key) else {
             return create_by_update(api, call, key, part, source).map(|object| (object, true));
         };
-        let (new, applied) = next_state(call, &old.value, part, source)?;
+        let (mut new, applied) = next_state(call, &old.value, part, source)?;
+        let before = Some(&old.value).filter(|_| part == Part::Main);
+        if before.is_some() {
+            admission::mutate(api, call, &key.namespace, before, &mut new)?;
+        }
         let new = finish_update(call, &old, new, key, part, matches!(source, Source::Replace(_)), applied)?;
+        if before.is_some() {
+            admission::validate(api, call, &key.namespace, before, &new)?;
+        }
         if changes_nothing(&old.value, &new) {
             return Ok((old, false));
         }

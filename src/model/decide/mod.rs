@@ -21,7 +21,7 @@ mod turns;
 pub use evict::PROC_WAITS;
 pub use negotiation::{Negotiation, conclude};
 pub use quotas::{excesses, quotas, refused_groups};
-pub use sharing::overlap_message;
+pub use sharing::{overlap_message, shares_all};
 
 use crate::pool::{Effect, Offer, Pool, Time};
 use crate::{schedd, startd};

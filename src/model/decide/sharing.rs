@@ -5,9 +5,13 @@
 //! overlap nevertheless, the first negotiator by name has the slots, and people are told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::negotiation::{is_true, slot_ad};
-use crate::pool::{AtWork, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, SlotTally, Subject, Time};
+use crate::pool::{
+    AtWork, Governing, NegotiatorConfig, NegotiatorId, Notice, Offer, Pool, Problem, Sharing, SlotName,
+    SlotTally, Subject, Time,
+};
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
@@ -110,6 +114,28 @@ pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
             "{}; of several the first by name matches a slot: let the constraints exclude each other",
             parts.join("; ")
         )
+    })
+}
+
+/// The problem that a negotiator shares all its slots with another, whatever slots there are: it has no `NEGOTIATOR_SLOT_CONSTRAINT`, or
+/// that of a negotiator that comes before it by name. `None` if that depends on the slots, or if the negotiator makes no matches.
+pub fn shares_all(pool: &Pool, name: &Arc<str>) -> Option<Problem> {
+    let constraint =
+        |object: &Governing<NegotiatorConfig>| Some(object.config.as_ref()?.cycle.slot_constraint.clone());
+    let own = pool.negotiators().get(name).and_then(constraint)?;
+    let mut others = pool.negotiators().iter().filter(|(other, _)| *other != name);
+    let what = if own.is_none() {
+        let (other, _) = others.next()?;
+        format!("without a slotConstraint every slot of the Negotiator {other} is within this one, too")
+    } else {
+        let (other, _) =
+            others.find(|(other, object)| *other < name && constraint(object).as_ref() == Some(&own))?;
+        format!("the Negotiator {other} has the same slotConstraint, and matches all these slots")
+    };
+    Some(Problem {
+        reason: "SlotsShared",
+        field: "spec".to_owned(),
+        message: format!("{what}; give each a slotConstraint, such that no slot makes two of them true"),
     })
 }
 

@@ -54,7 +54,7 @@ impl Pool {
             Event::PolicyGone(name) => {
                 self.policies.remove(&name);
                 self.backfill.forget_policy(&name);
-                self.changed(Change::PolicyGone);
+                self.changed(Change::Policies);
             }
             Event::SubmitPolicy(facts) => self.submit_policy(facts, now),
             Event::SubmitPolicyGone(name) => {

@@ -114,7 +114,7 @@ impl Pool {
             let notices = found.notices(&about, policy.meanwhile(), told);
             self.notices.extend(notices);
             self.policies.insert(facts.name.clone(), policy);
-            self.changed(Change::Policy(&facts.name));
+            self.changed(Change::Policies);
         }
     }
 

@@ -34,6 +34,7 @@ impl SlotFace {
 struct MachineFace {
     offer: Offer,
     policy: Option<PolicyName>,
+    tied: Vec<PolicyName>,
     unfit: Option<String>,
     draining: Option<Draining>,
     crossed: Arc<[(String, classad::Expr)]>,
@@ -44,6 +45,7 @@ impl MachineFace {
         Self {
             offer: machine.offer.clone(),
             policy: machine.policy.clone(),
+            tied: machine.tied.clone(),
             unfit: machine.unfit.clone(),
             draining: machine.draining.clone(),
             crossed: Arc::clone(&machine.crossed),
@@ -113,6 +115,9 @@ impl Pool {
         }
         if before.policy != after.policy {
             self.changed(Change::PolicyOf(before.policy.as_ref(), after.policy.as_ref()));
+        }
+        if before.tied != after.tied {
+            self.changed(Change::Tied(&before.tied, &after.tied));
         }
         if before.unfit != after.unfit {
             self.changed(Change::Unfit(name));

@@ -244,6 +244,8 @@ pub struct Machine {
     pub report: Option<Arc<ReportFacts>>,
     /// The policy that governs the machine.
     pub policy: Option<PolicyName>,
+    /// The policies of which only the first by name governs the machine: those of the same, greatest precedence. Empty if there is one.
+    pub tied: Vec<PolicyName>,
     /// The configuration that the policy's text gives on this machine, if the text depends on the machine.
     pub own_config: Option<OwnConfig>,
     /// The configuration in force: the last one that could be used on this machine.
@@ -308,6 +310,7 @@ impl Machine {
             sensed: None,
             report: None,
             policy: None,
+            tied: Vec::new(),
             own_config: None,
             in_force: None,
             unfit: None,

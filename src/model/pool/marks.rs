@@ -65,6 +65,8 @@ pub(super) enum Change<'a> {
     Unfit(&'a MachineName),
     /// Another policy governs a machine: the policy before, and the policy now.
     PolicyOf(Option<&'a PolicyName>, Option<&'a PolicyName>),
+    /// Other policies than before have the precedence of the one that governs a machine.
+    Tied(&'a [PolicyName], &'a [PolicyName]),
     /// A machine was divided into other slots; these objects showed its slots before.
     Layout(&'a MachineName, &'a BTreeSet<Document>),
     /// A latched value of a slot changed (`STARTD_LATCH_EXPRS`).
@@ -170,10 +172,8 @@ pub(super) enum Change<'a> {
     /// Other procs than before wait for concurrency limits.
     Barred,
 
-    /// A NodePolicy was accepted, refused or changed.
-    Policy(&'a PolicyName),
-    /// A NodePolicy is gone.
-    PolicyGone,
+    /// A NodePolicy was accepted, refused, changed or removed.
+    Policies,
     /// A SubmitPolicy was added, changed or removed, so that another may count.
     SubmitPolicies,
     /// Negotiators were added, changed or removed.
@@ -244,6 +244,9 @@ impl Pool {
             Change::Unfit(name) => self.show_machine(name),
             Change::PolicyOf(before, after) => {
                 self.marks.statuses.extend(before.into_iter().chain(after).cloned().map(Document::Policy));
+            }
+            Change::Tied(before, after) => {
+                self.marks.statuses.extend(before.iter().chain(after).cloned().map(Document::Policy));
             }
             Change::Layout(name, before) => {
                 self.marks.statuses.extend(before.iter().cloned());
@@ -379,11 +382,11 @@ impl Pool {
             }
             Change::Barred => self.show_limits(),
 
-            Change::Policy(name) => {
+            // A policy says which of the others gets into its way.
+            Change::Policies => {
                 self.marks.policies = true;
-                self.marks.statuses.insert(Document::Policy(name.clone()));
+                self.marks.statuses.extend(self.policies.keys().cloned().map(Document::Policy));
             }
-            Change::PolicyGone => self.marks.policies = true,
             Change::SubmitPolicies => {
                 self.marks.statuses.extend(self.submit_policies.keys().cloned().map(Document::SubmitPolicy));
             }

@@ -51,6 +51,36 @@ impl Selector {
     }
 }
 
+impl Selector {
+    /// Whether this selector selects every node that the other one selects, whatever labels nodes have.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.terms.iter().all(|term| other.terms.iter().any(|known| known.implies(term)))
+    }
+}
+
+impl SelectorTerm {
+    /// Whether labels that meet this demand meet the other one, too.
+    fn implies(&self, other: &Self) -> bool {
+        if self.key() != other.key() {
+            return false;
+        }
+        match (self, other) {
+            (Self::In(_, have), Self::In(_, want)) => have.is_subset(want),
+            (Self::In(_, have), Self::NotIn(_, bad)) => have.is_disjoint(bad),
+            (Self::NotIn(_, lacks), Self::NotIn(_, bad)) => bad.is_subset(lacks),
+            (Self::In(..) | Self::Exists(_), Self::Exists(_))
+            | (Self::DoesNotExist(_), Self::NotIn(..) | Self::DoesNotExist(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn key(&self) -> &str {
+        match self {
+            Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
+        }
+    }
+}
+
 /// A taint that pods of the pool tolerate. A part that is unset matches anything, as in Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toleration {

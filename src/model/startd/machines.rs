@@ -1,11 +1,10 @@
-//! Reviews machines: which policy governs a machine, into which slots it is divided, whether it offers its resources,
+//! Reviews machines: under which policy a machine is, into which slots it is divided, whether it offers its resources,
 //! and the states of its unclaimed slots.
 
+use super::governing::foremost;
 use super::view::Off;
 use super::{backfill, config, draining, layout, neighbours, unclaimed};
-use crate::pool::{
-    Effect, Machine, MachineName, NodePolicy, OUT_OF_SERVICE, Offer, PolicyName, Pool, Time, Toleration,
-};
+use crate::pool::{Effect, Machine, MachineName, OUT_OF_SERVICE, Offer, Pool, Time, Toleration};
 
 /// Reviews a machine that changed. A machine whose node is gone stays in the pool until its claims have ended.
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &mut Vec<Effect>) {
@@ -42,12 +41,17 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
 /// configuration in force stays.
 fn govern(pool: &mut Pool, name: &MachineName) {
     let Some(machine) = pool.machines().get(name) else { return };
-    let policy = governing(pool, machine);
+    let mut foremost = foremost(pool.policies(), &machine.facts.labels);
+    let policy = foremost.first().cloned();
+    if foremost.len() < 2 {
+        foremost.clear();
+    }
     let config =
         policy.as_ref().and_then(|name| pool.policies().get(name)?.config.clone()).unwrap_or_default();
     pool.edit_machine(name, |machine| {
         config::review(&config, machine);
         machine.policy = policy;
+        machine.tied = foremost;
         let own = machine.own_config.as_ref().map(|own| own.config.clone());
         match own.unwrap_or(Ok(config)).and_then(|config| layout::fits(machine, &config).map(|()| config)) {
             Ok(config) => {
@@ -88,20 +92,6 @@ pub fn off(pool: &Pool, machine: &Machine, now: Time) -> Off {
     } else {
         Off::No
     }
-}
-
-/// The policy that governs a machine: of the policies that select it, the one with the greatest precedence; among
-/// equals, the first by name.
-fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
-    let mut best: Option<(&PolicyName, &NodePolicy)> = None;
-    for (name, policy) in pool.policies() {
-        if policy.selector.selects(&machine.facts.labels)
-            && best.is_none_or(|(_, b)| policy.precedence > b.precedence)
-        {
-            best = Some((name, policy));
-        }
-    }
-    best.map(|(name, _)| name.clone())
 }
 
 fn offer(pool: &Pool, machine: &Machine, now: Time) -> Offer {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::known::Objects;
 
 fn object(kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "alice"}, "spec": spec})
@@ -90,7 +91,7 @@ fn each_kind_is_accepted_and_refused_with_every_problem_and_its_field() {
             &["spec.check: ", "spec.start: "],
         ),
     ] {
-        for known in [Known::nothing(), Known::all(&[], &[], &[], &[])] {
+        for known in [Known::nothing(), Known::all(&Objects::default())] {
             assert_eq!(created(kind, good.clone(), &known), (None, Vec::new()), "{kind}");
             let (refusal, warnings) = created(kind, bad.clone(), &known);
             let refusal = refusal.unwrap_or_else(|| panic!("{kind} was accepted"));
@@ -99,6 +100,51 @@ fn each_kind_is_accepted_and_refused_with_every_problem_and_its_field() {
             }
             assert_eq!(warnings, Vec::<String>::new(), "{kind}");
         }
+    }
+}
+
+#[test]
+fn what_leaves_another_object_nothing_is_warned_of() {
+    let policy = |name: &str, spec: Value| -> api::NodePolicy { of("NodePolicy", name, spec) };
+    let negotiator = |name: &str, spec: Value| -> api::Negotiator { of("Negotiator", name, spec) };
+    let desktops = || json!({"nodeSelector": {"matchLabels": {"kind": "desktop"}}});
+    let nodes = [policy("desk", desktops()), policy("x1", json!({"precedence": -1}))];
+    let negotiators = [negotiator("gpu", json!({"slotConstraint": "TotalGPUs > 0"}))];
+    let known = Known::all(&Objects { nodes: &nodes, negotiators: &negotiators, ..Objects::default() });
+    let remedy = "always counts instead; merge the two, or give this one a greater precedence";
+    let selects =
+        |by: &str| format!("NodePolicy {by} selects every node that this one selects, and {remedy}");
+    let apart = "give each a slotConstraint, such that no slot makes two of them true";
+    for (kind, spec, warnings) in [
+        ("NodePolicy", json!({"precedence": -2}), vec![format!("metadata.name: {}", selects("x1"))]),
+        ("NodePolicy", desktops(), vec![format!("metadata.name: {}", selects("desk"))]),
+        ("NodePolicy", json!({"nodeSelector": {"matchLabels": {"kind": "server"}}}), vec![]),
+        // Which of two counts on nodes that both select, the conditions say.
+        ("NodePolicy", json!({"nodeSelector": {"matchLabels": {"gpu": "yes"}}}), vec![]),
+        ("NodePolicy", json!({}), vec![format!("NodePolicy x1: metadata.name: {}", selects("x"))]),
+        (
+            "NodePolicy",
+            json!({"precedence": 1}),
+            ["desk", "x1"].map(|name| format!("NodePolicy {name}: metadata.name: {}", selects("x"))).into(),
+        ),
+        (
+            "Negotiator",
+            json!({}),
+            vec![format!(
+                "spec: without a slotConstraint every slot of the Negotiator gpu is within this one, too; {apart}"
+            )],
+        ),
+        (
+            "Negotiator",
+            json!({"slotConstraint": "TotalGPUs > 0"}),
+            vec![format!(
+                "spec: the Negotiator gpu has the same slotConstraint, and matches all these slots; {apart}"
+            )],
+        ),
+        ("Negotiator", json!({"slotConstraint": "TotalGPUs =?= 0"}), vec![]),
+    ] {
+        assert_eq!(created(kind, spec.clone(), &known), (None, warnings), "{kind} {spec}");
+        assert_eq!(created(kind, spec, &Known::nothing()), (None, vec![]));
     }
 }
 
@@ -157,7 +203,7 @@ fn a_job_may_charge_a_group_that_is_open_to_its_namespace() {
         of("GroupQuota", "physics", json!({"quota": 3, "owners": ["alice"]})),
         of("GroupQuota", "chemistry", json!({"quota": 3, "owners": ["bob"]})),
     ];
-    let known = Known::all(&groups, &[], &[], &[]);
+    let known = Known::all(&Objects { groups: &groups, ..Objects::default() });
     let charge =
         |group: &str, known: &Known| created("HTCJob", job(json!({"accountingGroup": group})), known);
     assert_eq!(charge("physics", &known), (None, Vec::new()));
@@ -179,7 +225,7 @@ fn the_tree_of_groups_is_judged_as_it_would_be() {
         of("GroupQuota", "physics.higgs", json!({"quota": 1})),
         of("GroupQuota", "lost.child", json!({"quota": 1})),
     ];
-    let known = Known::all(&groups, &[], &[], &[]);
+    let known = Known::all(&Objects { groups: &groups, ..Objects::default() });
     let named = |name: &str, group: &str| {
         said(
             &asked(
@@ -220,7 +266,12 @@ fn objects_of_which_one_counts_are_accepted_with_a_warning() {
     let limits = [of("ConcurrencyLimit", "a", json!({"name": "xsw", "limit": 3}))];
     let policies = [of("SubmitPolicy", "y", json!({}))];
     let negotiators = [of("Negotiator", "cpu", json!({}))];
-    let known = Known::all(&[], &limits, &policies, &negotiators);
+    let known = Known::all(&Objects {
+        limits: &limits,
+        policies: &policies,
+        negotiators: &negotiators,
+        ..Objects::default()
+    });
     let only = |kind: &str, name: &str, spec: Value| {
         let (refusal, mut warnings) =
             said(&asked("CREATE", kind, object(kind, name, spec), Value::Null), &known);
@@ -317,7 +368,7 @@ proptest! {
         let new = if whole { new } else { object(kind, "x", new) };
         let body = serde_json::to_vec(&asked("UPDATE", kind, new, old)).unwrap();
         if let Ok(asked) = read(&body) {
-            for known in [Known::nothing(), Known::all(&[], &[], &[], &[])] {
+            for known in [Known::nothing(), Known::all(&Objects::default())] {
                 let response = review(&asked, &known).response.unwrap();
                 prop_assert_eq!(&response.uid, "705ab4f5");
                 prop_assert!(response.allowed || !response.result.message.is_empty());
@@ -336,12 +387,10 @@ fn strict() -> Known {
                   SUBMIT_REQUIREMENT_OneGig_REASON = strcat(\"All jobs must request more than one gigabyte, not \", RequestMemory, \" MiB.\")\n\
                   SUBMIT_REQUIREMENT_OneGig_IS_WARNING = True\n\
                   QUEUE_SUPER_USERS = root\n";
-    Known::all(
-        &[],
-        &[],
-        &[of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}))],
-        &[],
-    )
+    Known::all(&Objects {
+        policies: &[of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}))],
+        ..Objects::default()
+    })
 }
 
 fn by(user: &str, mut asked: Value) -> Value {
@@ -374,7 +423,7 @@ fn secure_attributes_are_left_out_with_a_warning_or_refused() {
     let known = |more: &str| {
         let config = format!("SECURE_JOB_ATTRS = Trust\nQUEUE_SUPER_USERS = root\n{more}");
         let policy = of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}));
-        Known::all(&[], &[], &[policy], &[])
+        Known::all(&Objects { policies: &[policy], ..Objects::default() })
     };
     let mut old = object("HTCJob", "x", job(json!({})));
     old["metadata"]["uid"] = json!("u1");
@@ -433,7 +482,7 @@ fn a_job_that_cannot_be_charged_to_its_creator_is_stored_with_a_warning() {
 fn quotas_that_would_add_up_to_more_than_there_is_are_warned_of_once() {
     let group =
         |name: &str, share: f64| of::<api::GroupQuota>("GroupQuota", name, json!({"dynamicQuota": share}));
-    let known = |groups: &[api::GroupQuota]| Known::all(groups, &[], &[], &[]);
+    let known = |groups: &[api::GroupQuota]| Known::all(&Objects { groups, ..Objects::default() });
     let told =
         "spec.dynamicQuota: the shares of the pool add up to 1.2, more than 1; all of them are scaled down";
     let share = |share: f64, known: &Known| created("GroupQuota", json!({"dynamicQuota": share}), known);

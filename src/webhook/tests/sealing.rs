@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::known::Objects;
 use crate::review::read;
 use controller::seal::KEY_BYTES;
 
@@ -15,7 +16,7 @@ fn key() -> Key {
 fn known(owner: Value) -> Known {
     let policy = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": "p"},
                         "spec": {"owner": owner}});
-    Known::all(&[], &[], &[serde_json::from_value(policy).unwrap()], &[])
+    Known::all(&Objects { policies: &[serde_json::from_value(policy).unwrap()], ..Objects::default() })
 }
 
 fn by_user() -> Known {
@@ -90,7 +91,7 @@ fn where_nobody_asks_or_no_key_is_there_a_new_job_has_no_seal() {
     let forged = || job(json!({"name": "fit", "annotations": {SUBMITTED_BY: "x", "a": "b"}}));
     for (known, key) in [
         (by_user(), None),
-        (Known::all(&[], &[], &[], &[]), Some(key())),
+        (Known::all(&Objects::default()), Some(key())),
         (known(json!({"from": "Namespace"})), Some(key())),
     ] {
         let stored = stored(&asked("CREATE", forged(), Value::Null), &known, key.as_ref());

@@ -17,15 +17,15 @@ fn fresh() -> Certificate {
     make(&names("slotwright-webhook", "slotwright-system"), UnixTime::since_unix_epoch(now), None).unwrap()
 }
 
-struct Server {
+pub(crate) struct Server {
     port: u16,
-    certificate: watch::Sender<Option<Arc<ServerConfig>>>,
+    pub(crate) certificate: watch::Sender<Option<Arc<ServerConfig>>>,
     _known: watch::Sender<Arc<Known>>,
     _key: watch::Sender<Option<Key>>,
     _serving: JoinSet<()>,
 }
 
-async fn start() -> Server {
+pub(crate) async fn start() -> Server {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (known, now_known) = watch::channel(Arc::new(Known::nothing()));
@@ -38,7 +38,7 @@ async fn start() -> Server {
 }
 
 /// Posts a body as the API server does. The answer is the status and the body; an error is that of TLS.
-async fn post_to(
+pub(crate) async fn post_to(
     server: &Server,
     authorities: &str,
     path: &str,

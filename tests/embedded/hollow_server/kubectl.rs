@@ -3,11 +3,11 @@
 //! The test uses `$KUBECTL`, or `kubectl` on the PATH. Without a kubectl it says so and passes.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use hollow::server::{HollowServer, ServerConfig};
+
+use crate::program::Kubectl;
 
 const CRD: &str = r"
 apiVersion: apiextensions.k8s.io/v1
@@ -68,40 +68,6 @@ regarding: {kind: Pod, name: web, namespace: default, apiVersion: v1, uid: UID}
 
 fn widget(color: &str) -> String {
     format!("apiVersion: test.dev/v1\nkind: Widget\nmetadata: {{name: w1}}\nspec: {{color: {color}}}\n")
-}
-
-/// A kubectl with a home directory of its own, so that it does not use what it has cached of another server.
-struct Kubectl {
-    program: String,
-    home: PathBuf,
-}
-
-impl Kubectl {
-    fn find(home: PathBuf) -> Option<Self> {
-        let program = std::env::var("KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
-        let found = Command::new(&program).args(["version", "--client"]).output();
-        found.is_ok_and(|o| o.status.success()).then_some(Self { program, home })
-    }
-
-    /// Runs the arguments in `line`, split at blanks, with `input` as standard input. Returns whether the command
-    /// succeeded, and all that it printed.
-    fn run(&self, line: &str, input: &str) -> (bool, String) {
-        let mut child = Command::new(&self.program)
-            .args(line.split_whitespace())
-            .arg("--request-timeout=20s")
-            .env("HOME", &self.home)
-            .env("KUBECONFIG", self.home.join("config"))
-            .env("KUBE_EDITOR", "sed -i s/green/red/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
-    }
 }
 
 /// One command: its arguments, its standard input, whether it must succeed, and texts that its output must contain.

@@ -13,14 +13,14 @@ use kube::ResourceExt;
 
 use self::tolerations::tolerations;
 use self::zone::zone;
-use super::conditions::of_policy;
+use super::conditions::{Says, condition, of_policy};
 use super::document::count;
 use super::governing::{expression, problems_of};
 use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
-use api::{NodePolicy, NodePolicySpec, NodePolicyStatus};
+use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types};
 use classad::Expr;
 use model::attributes::meant;
 use model::pool::{
@@ -29,6 +29,7 @@ use model::pool::{
 };
 use model::schedd::is_attribute_name;
 use model::startd::config::{self as startd, Understood};
+use model::startd::overlap;
 
 impl Custom for NodePolicy {
     type Kept = ();
@@ -70,12 +71,27 @@ impl Shown for NodePolicy {
 fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now: Time) -> NodePolicyStatus {
     let nodes = pool.machines().values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
     let problems = (policy.problems.as_slice(), policy.meanwhile());
+    let several = pool.policies().len() > 1;
     NodePolicyStatus {
         observed_generation: Some(policy.generation),
         nodes: count(nodes),
         accepted_spec: policy.accepted.as_deref().map(str::to_owned),
-        conditions: of_policy(old, problems, policy.warnings.as_deref(), policy.generation, now),
+        conditions: {
+            let own = of_policy(old, problems, policy.warnings.as_deref(), policy.generation, now);
+            let shared = several.then(|| condition(old, overlaps(pool, name), policy.generation, now));
+            own.into_iter().chain(shared).collect()
+        },
     }
+}
+
+/// `Overlaps`: whether a policy and another get into each other's way.
+fn overlaps(pool: &Pool, name: &PolicyName) -> Says<'static> {
+    let found = overlap(pool, name);
+    let (status, reason) =
+        (Some(found.is_some()), found.as_ref().map_or("NoneShared", |problem| problem.reason));
+    let none = "no node is selected by another NodePolicy of the same precedence, too";
+    let message = found.map_or_else(|| none.to_owned(), |problem| problem.message);
+    Says { type_: types::OVERLAPS, status, reason, message }
 }
 
 /// What the pool knows of a `NodePolicy`. If the spec cannot be used, the facts include the spec that the status records

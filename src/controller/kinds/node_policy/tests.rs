@@ -198,3 +198,26 @@ fn an_attribute_in_a_field_that_is_almost_a_known_one_is_warned_of() {
         ]
     );
 }
+
+#[test]
+fn a_policy_beside_others_says_whether_they_get_into_its_way() {
+    use crate::kinds;
+    use model::pool::Time;
+
+    let now = Time::from_secs(1_700_000_000);
+    let mut pool = Pool::default();
+    let conditions = |pool: &Pool, name: &str| -> Vec<String> {
+        let document = Document::Policy(name.into());
+        let Rendered::Status(status) = kinds::render(pool, &document, &json!(null), now) else {
+            panic!("{name}")
+        };
+        let text = |one: &serde_json::Value, field: &str| one[field].as_str().unwrap().to_owned();
+        let shown = |one| ["type", "status", "reason", "message"].map(|field| text(one, field)).join(" ");
+        status["conditions"].as_array().unwrap().iter().map(shown).collect()
+    };
+    let desktops = json!({"nodeSelector": {"matchLabels": {"kind": "desktop"}}});
+    pool.apply(Event::Policy(with_text("all", json!({}))), now);
+    assert_eq!(conditions(&pool, "all"), ["Accepted True Accepted the spec is in force"]);
+    pool.apply(Event::Policy(with_text("desk", desktops)), now);
+    insta::assert_yaml_snapshot!(["all", "desk"].map(|name| conditions(&pool, name)));
+}

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::pool::{
-    Assignment, Capacity, Claim, ClaimId, Event, Group, JobKey, MachineFacts, NegotiatorId, Phase, Quota,
-    Resources, Slot, SlotName, State, System, Time,
+    Assignment, Capacity, Claim, ClaimId, Event, Group, JobKey, MachineFacts, NegotiatorId, Phase,
+    PolicyName, Quota, Resources, Slot, SlotName, State, System, Time,
 };
 
 fn machine(name: &str) -> Event {
@@ -123,8 +123,9 @@ fn marks(change: Change) -> String {
 fn each_change_marks_what_follows() {
     let (n1, name) = ("n1".into(), SlotName::parse("slot1_1@n1").unwrap());
     let (job, alice, claimed) = ("u-pi".into(), "alice".into(), slot("slot1_1@n1"));
-    let (lic, policy, drain): (Arc<str>, _, Arc<str>) = ("lic".into(), "desk".into(), "d1".into());
+    let (lic, policy, drain): (Arc<str>, PolicyName, Arc<str>) = ("lic".into(), "desk".into(), "d1".into());
     let limits = BTreeSet::from([lic]);
+    let tied = [policy.clone(), "other".into()];
     let document = Document::Slot(name.clone());
     let shown = BTreeSet::from([document.clone()]);
     let id = ClaimId::new(&name, Time::default(), 1);
@@ -142,6 +143,7 @@ fn each_change_marks_what_follows() {
         ("DrainPace", Change::DrainPace(&n1)),
         ("Unfit", Change::Unfit(&n1)),
         ("PolicyOf", Change::PolicyOf(None, Some(&policy))),
+        ("Tied", Change::Tied(&[], &tied)),
         ("Layout", Change::Layout(&n1, &shown)),
         ("Latched", Change::Latched),
         ("Crossed", Change::Crossed),
@@ -186,8 +188,7 @@ fn each_change_marks_what_follows() {
         ("Limits", Change::Limits(false)),
         ("Limits, other", Change::Limits(true)),
         ("Barred", Change::Barred),
-        ("Policy", Change::Policy(&policy)),
-        ("PolicyGone", Change::PolicyGone),
+        ("Policies", Change::Policies),
         ("SubmitPolicies", Change::SubmitPolicies),
         ("Negotiators", Change::Negotiators),
         ("Overlaps", Change::Overlaps),
