@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::boot;
+use super::cron::{self, Cron};
 use super::deciding::{is_suspended, next_act};
 use super::fence::{Fence, Listed};
 use super::node::{Node, Roots};
@@ -51,6 +52,8 @@ pub struct Options {
     /// The directory that the agent shares with the node's guard; none if the node has no guard, so that the agent never
     /// promises to end pods.
     pub fence: Option<PathBuf>,
+    /// The directory that has the programs of cron jobs; none if the site gives none.
+    pub cron: Option<PathBuf>,
 }
 
 /// Why the agent ended.
@@ -96,6 +99,7 @@ struct Agent {
     node: Node,
     pods: Pods,
     fence: Fence,
+    cron: Cron,
     suspended: BTreeSet<Uid>,
     /// Whether the API server's report is known, or that there is none.
     report_known: bool,
@@ -120,6 +124,7 @@ impl Agent {
             name: options.node,
             fence: Fence::new(options.fence, options.roots.proc.clone()),
             node: Node::new(options.roots),
+            cron: Cron::new(options.cron),
             pods: Pods::default(),
             suspended: BTreeSet::new(),
             report_known: false,
@@ -141,6 +146,7 @@ impl Agent {
     async fn live(&mut self, stop: &CancellationToken) {
         let (mut pods, mut reports) = (self.watch_pods(), self.watch_report());
         loop {
+            let programs_due = self.cron.wake_at();
             tokio::select! {
                 () = stop.cancelled() => return,
                 Some(event) = pods.next() => self.pod_event(event),
@@ -151,6 +157,8 @@ impl Agent {
                 Some(Ok(list)) = self.list.join_next() => self.listed(list),
                 Some(Ok((at, written))) = self.writing.join_next() => self.written(at, written),
                 figures = finished(&mut self.benchmark) => self.benchmarked(figures),
+                event = self.cron.event() => self.cron_event(event),
+                () = sleep_until(programs_due) => self.cron.act(),
             }
             self.write_if_due();
         }
@@ -190,18 +198,31 @@ impl Agent {
                 let suspended = report.status.iter().flat_map(|status| &status.suspended_pods);
                 self.pods.were_suspended(suspended.map(|uid| uid.as_str().into()));
                 self.reporter.observe_report(&report);
+                self.cron.ask(report.spec.cron.as_ref());
             }
             Ok(Event::InitDone) if !self.report_known => {
                 self.report_known = true;
-                self.reporter.report_deleted();
+                self.report_deleted();
             }
             Ok(Event::InitDone) => {}
-            Ok(Event::Delete(_)) => self.reporter.report_deleted(),
+            Ok(Event::Delete(_)) => self.report_deleted(),
             Err(error) => tracing::warn!(%error, "the watch on the node's report failed and begins anew"),
         }
         if self.reporter.wants_benchmark() && self.benchmark.is_none() {
             tracing::info!("the benchmarks run");
             self.benchmark = Some(in_a_thread(super::node::benchmark));
+        }
+    }
+
+    fn report_deleted(&mut self) {
+        self.reporter.report_deleted();
+        self.cron.ask(None);
+    }
+
+    /// The report tells of what a cron job has written after the next pass.
+    fn cron_event(&mut self, event: cron::Event) {
+        if self.cron.heard(event, Timestamp::now()) {
+            self.reporter.hurry();
         }
     }
 
@@ -242,6 +263,7 @@ impl Agent {
         // Those that are not named yet are named in a later pass.
         senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
         senses.problem = problem.or(senses.problem);
+        senses.cron = self.cron.senses();
         self.reporter.observe(senses, now);
     }
 
@@ -330,6 +352,7 @@ impl Agent {
                 self.node.act(pod, act);
             }
         }
+        self.cron.stop();
         self.suspended = BTreeSet::new();
         let message = "the agent was stopped: pods that it had suspended run again".to_owned();
         self.observe(Some(Problem { reason: "Stopped", message }));

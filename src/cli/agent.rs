@@ -38,6 +38,10 @@ pub struct AgentArgs {
     /// when the node is cut off.
     #[arg(long, value_name = "DIR")]
     fence_directory: Option<PathBuf>,
+    /// The directory with the programs that a NodePolicy may name as cron jobs (STARTD_CRON_JOBLIST). They run with the agent's
+    /// rights.
+    #[arg(long, value_name = "DIR")]
+    cron_directory: Option<PathBuf>,
 }
 
 /// Why the agent did not run.
@@ -65,6 +69,7 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         scratch: args.scratch,
         inputs: InputPaths { dev: args.dev_root, sessions: args.sessions, plug: args.input_file },
     };
-    agent::run(config, Options { node: args.node, roots, fence: args.fence_directory }, stop).await?;
+    let (fence, cron) = (args.fence_directory, args.cron_directory);
+    agent::run(config, Options { node: args.node, roots, fence, cron }, stop).await?;
     Ok(ExitCode::SUCCESS)
 }

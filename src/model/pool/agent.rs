@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
+use super::cron::{Crontab, SlotOutput};
 use super::fence::Renewal;
 use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
@@ -37,6 +38,12 @@ pub struct ReportFacts {
     pub devices: Vec<Device>,
     /// Additional attributes for the machine's ad.
     pub attributes: Vec<(Arc<str>, Expr)>,
+    /// Additional attributes for the ads of some slots.
+    pub slot_ads: Vec<SlotOutput>,
+    /// The attributes that are left out, because they are no expressions.
+    pub unread: Vec<Arc<str>>,
+    /// The cron jobs that the agent is asked to run; none if it was never asked.
+    pub cron: Option<Crontab>,
 }
 
 impl ReportFacts {
@@ -54,6 +61,9 @@ impl ReportFacts {
             virtual_memory_kib: None,
             devices: Vec::new(),
             attributes: Vec::new(),
+            slot_ads: Vec::new(),
+            unread: Vec::new(),
+            cron: None,
         }
     }
 
@@ -65,6 +75,7 @@ impl ReportFacts {
             && self.virtual_memory_kib == other.virtual_memory_kib
             && self.devices == other.devices
             && self.attributes == other.attributes
+            && self.slot_ads == other.slot_ads
     }
 
     /// Whether both reports agree about what the pool's own jobs do: their load, and what they use.

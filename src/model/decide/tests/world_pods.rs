@@ -137,7 +137,9 @@ impl World {
                 let renewal = renewal.clone();
                 self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
                 if !self.forgetful.contains(name) {
-                    let report = ReportFacts { usage: self.used_on(name), ..ReportFacts::of(machine()) };
+                    let before =
+                        self.reports.get(name).cloned().unwrap_or_else(|| ReportFacts::of(machine()));
+                    let report = ReportFacts { usage: self.used_on(name), ..before };
                     self.reports.insert(name.clone(), report.clone());
                     self.pool.apply(Event::Report(report), self.now);
                 }
