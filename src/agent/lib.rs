@@ -9,6 +9,7 @@
 //! | `cron` | runs the programs whose output becomes attributes of the slots' ads |
 //! | `fence` | the promise to end pods when the node is cut off: what the guard is told, and when the agent promises |
 //! | `guard` | the program on the host that keeps the promise |
+//! | `kubelet` | what the kubelet counts of its pods' disk |
 //! | `lease`, `objects` | the calls that write the Lease and the report |
 //! | `run` | the loop around all of them |
 //!
@@ -21,6 +22,7 @@ mod cron;
 mod deciding;
 mod fence;
 mod guard;
+mod kubelet;
 mod lease;
 mod named;
 mod node;

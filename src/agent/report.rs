@@ -357,6 +357,7 @@ fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
         now.uid != before.uid
             || has_moved(now.memory_mib.map(float), before.memory_mib.map(float), 1.0)
             || has_moved(now.resident_kib.map(float), before.resident_kib.map(float), 1024.0)
+            || has_moved(now.disk_kib.map(float), before.disk_kib.map(float), 1024.0)
             || has_moved(now.cpus, before.cpus, LOAD_STEP)
     };
     now.len() != before.len() || now.iter().zip(before).any(moved)

@@ -343,6 +343,9 @@ pub struct PodUsage {
     /// Memory in KiB that belongs to no file: ResidentSetSize.
     #[serde(default, rename = "residentKiB", skip_serializing_if = "Option::is_none")]
     pub resident_kib: Option<i64>,
+    /// Disk in use in KiB, as the kubelet counts it: writable layers, logs and emptyDirs: DiskUsage.
+    #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
+    pub disk_kib: Option<i64>,
     /// CPUs in use, averaged over the last minute: CpusUsage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,

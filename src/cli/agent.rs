@@ -42,6 +42,10 @@ pub struct AgentArgs {
     /// rights.
     #[arg(long, value_name = "DIR")]
     cron_directory: Option<PathBuf>,
+    /// Where the node's kubelet tells what its pods use of the disk, such as https://10.0.0.7:10250. The agent needs the right to
+    /// get nodes/stats.
+    #[arg(long, value_name = "URL")]
+    kubelet: Option<String>,
 }
 
 /// Why the agent did not run.
@@ -69,7 +73,7 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         scratch: args.scratch,
         inputs: InputPaths { dev: args.dev_root, sessions: args.sessions, plug: args.input_file },
     };
-    let (fence, cron) = (args.fence_directory, args.cron_directory);
-    agent::run(config, Options { node: args.node, roots, fence, cron }, stop).await?;
+    let (fence, cron, kubelet) = (args.fence_directory, args.cron_directory, args.kubelet);
+    agent::run(config, Options { node: args.node, roots, fence, cron, kubelet }, stop).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -123,6 +123,23 @@ fn an_agent_shares_a_directory_with_the_nodes_guard_if_the_site_says_so() {
     assert!(argument(&all, "physics-pool-agent"));
 }
 
+/// Whoever takes an agent over may then read what each kubelet counts.
+#[test]
+fn an_agent_asks_its_kubelet_what_pods_use_of_the_disk_if_the_site_says_so() {
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    for (text, name, asks) in [(&plain, "slotwright-agent", false), (&all, "physics-pool-agent", true)] {
+        let role: ClusterRole = find(&objects(text), name);
+        assert_eq!(granted(role.rules).contains("/nodes/stats get"), asks);
+        let [container] = &pod(text, name).containers[..] else { panic!("one container") };
+        let args = container.args.iter().flatten();
+        assert_eq!(
+            args.filter(|arg| *arg == "--kubelet=https://$(HOST_IP):10250").count(),
+            usize::from(asks)
+        );
+    }
+}
+
 /// A program has the same path in the container as on the node, and cannot be changed from there.
 #[test]
 fn the_directory_of_cron_jobs_is_mounted_where_the_node_has_it() {

@@ -93,6 +93,7 @@ fn used(usage: &api::PodUsage) -> Usage {
     Usage {
         memory_mib: amount(usage.memory_mib),
         resident_kib: amount(usage.resident_kib),
+        disk_kib: amount(usage.disk_kib),
         cpus: usage.cpus.filter(|cpus| cpus.is_finite() && *cpus >= 0.0),
     }
 }

@@ -85,12 +85,14 @@ impl ReportFacts {
 }
 
 /// What a pod uses.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// `MemoryUsage`: memory in MiB, rounded up, without file pages that the kernel may drop at once.
     pub memory_mib: Option<i64>,
     /// `ResidentSetSize`: memory in KiB that belongs to no file.
     pub resident_kib: Option<i64>,
+    /// `DiskUsage`: disk in KiB.
+    pub disk_kib: Option<i64>,
     /// `CpusUsage`: CPUs in use, averaged over the last minute.
     pub cpus: Option<f64>,
 }

@@ -259,7 +259,11 @@ fn set_usage(ad: &mut Ad, machine: &Machine, slot: &Slot) {
     let report = machine.report.as_ref().filter(|_| machine.agent);
     let usage = slot.active().zip(report).and_then(|(running, report)| report.usage.get(&running.pod.uid));
     let Some(usage) = usage else { return };
-    let amounts = [("MemoryUsage", usage.memory_mib), ("ResidentSetSize", usage.resident_kib)];
+    let amounts = [
+        ("MemoryUsage", usage.memory_mib),
+        ("ResidentSetSize", usage.resident_kib),
+        ("DiskUsage", usage.disk_kib),
+    ];
     for (name, amount) in amounts.into_iter().filter_map(|(name, amount)| Some((name, amount?))) {
         ad.set(name, amount);
     }
