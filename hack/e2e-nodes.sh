@@ -35,7 +35,8 @@ cluster() {
   say "Kubernetes 1.$MINOR is up"
   kubectl create namespace "$NAMESPACE" --dry-run=client -o yaml | kubectl apply -f -
   definitions >/dev/null
-  render --set agent.enabled=true --set agent.inputDirectory="$SLOTWRIGHT_KUBE_STATE/input" --set agent.cgroupV1Kill="$(v1)"
+  render --set agent.enabled=true --set agent.inputDirectory="$SLOTWRIGHT_KUBE_STATE/input" \
+    --set agent.cronDirectory="$SLOTWRIGHT_KUBE_STATE/cron" --set agent.diskUsage=true --set agent.cgroupV1Kill="$(v1)"
   kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
   # The tests run the operator and the agents themselves, and one of them the DaemonSet.
   kubectl -n "$NAMESPACE" get daemonset/slotwright-agent -o json >"$SLOTWRIGHT_KUBE_STATE/daemonset.json"

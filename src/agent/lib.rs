@@ -6,8 +6,10 @@
 //! | `deciding` | decides what is done to a pod's processes: pure |
 //! | `report` | decides what is reported, and when: pure |
 //! | `node` | does to processes what was decided, and senses the node, by `cgroup`, `sense` and `benchmark` |
+//! | `cron` | runs the programs whose output becomes attributes of the slots' ads |
 //! | `fence` | the promise to end pods when the node is cut off: what the guard is told, and when the agent promises |
 //! | `guard` | the program on the host that keeps the promise |
+//! | `kubelet` | what the kubelet counts of its pods' disk |
 //! | `lease`, `objects` | the calls that write the Lease and the report |
 //! | `run` | the loop around all of them |
 //!
@@ -16,9 +18,11 @@
 pub mod benchmark;
 mod boot;
 pub mod cgroup;
+mod cron;
 mod deciding;
 mod fence;
 mod guard;
+mod kubelet;
 mod lease;
 mod named;
 mod node;

@@ -170,7 +170,7 @@ impl Node {
                 usage.cpu.and_then(|cpu| self.paces.entry(Arc::clone(&uid)).or_default().cpus(now, cpu));
             let memory_mib = usage.memory_bytes.and_then(|bytes| i64::try_from(bytes.div_ceil(1 << 20)).ok());
             let resident_kib = usage.rss_bytes.and_then(|bytes| i64::try_from(bytes / 1024).ok());
-            PodUsage { uid: uid.to_string(), memory_mib, resident_kib, cpus }
+            PodUsage { uid: uid.to_string(), memory_mib, resident_kib, cpus, ..PodUsage::default() }
         };
         all.into_iter().map(report).collect()
     }

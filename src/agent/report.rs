@@ -11,8 +11,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Map, Value, json};
 
 pub use super::benchmark::Figures;
+pub use super::cron::CronSenses;
 use super::pods::Uid;
-use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, ReportedDevice, condition};
+use api::{
+    LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, ReportedDevice, ReportedSlotAd, condition,
+};
 
 /// The least time between two writes that report nothing new but the load.
 const LOAD_PACE: Duration = Duration::from_secs(5);
@@ -20,6 +23,8 @@ const LOAD_PACE: Duration = Duration::from_secs(5);
 const SLOW_PACE: Duration = Duration::from_mins(1);
 /// The least change of a load that is worth a write, in processes.
 const LOAD_STEP: f64 = 0.1;
+/// The most characters of a condition's message.
+const MAX_MESSAGE: usize = 1024;
 /// Input that was seen within this time is still going on. The kernel notes the time of input on a terminal with a
 /// granularity of 8 s, and a person who reads pauses.
 const ONGOING: Duration = Duration::from_secs(30);
@@ -47,6 +52,8 @@ pub struct Senses {
     pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, as ClassAd expressions.
     pub attributes: BTreeMap<String, String>,
+    /// What cron jobs add.
+    pub cron: CronSenses,
     /// Why the agent cannot do its work; none if it can.
     pub problem: Option<Problem>,
 }
@@ -90,6 +97,12 @@ struct Run {
 pub struct Reporter {
     /// Since when the condition Ready is what it is.
     since: Timestamp,
+    /// Since when the condition CronJobs is what it is.
+    cron_since: Timestamp,
+    /// What the report of an earlier agent said; none once this agent has written.
+    forerunner: Option<NodeReportStatus>,
+    /// Whether a change of attributes is to be written soon.
+    hurries: bool,
     senses: Senses,
     run: Option<Run>,
     /// When the run that the operator asks for has to end, at the earliest; none if it asks for none, or has its answer.
@@ -104,7 +117,18 @@ impl Reporter {
     /// The report of an agent that starts now.
     pub fn new(now: Timestamp) -> Self {
         let senses = Senses::default();
-        Self { since: now, senses, run: None, asked: None, generation: None, stored: None, written: None }
+        Self {
+            since: now,
+            cron_since: now,
+            forerunner: None,
+            hurries: false,
+            senses,
+            run: None,
+            asked: None,
+            generation: None,
+            stored: None,
+            written: None,
+        }
     }
 
     /// Takes note of what the agent senses.
@@ -112,7 +136,18 @@ impl Reporter {
         if senses.problem.is_some() != self.senses.problem.is_some() {
             self.since = now;
         }
+        if senses.cron.problem.is_empty() != self.senses.cron.problem.is_empty() {
+            self.cron_since = now;
+        }
+        if !senses.cron.keeps {
+            self.forerunner = None;
+        }
         self.senses = senses;
+    }
+
+    /// A change of attributes is to be written as soon as that of a load.
+    pub fn hurry(&mut self) {
+        self.hurries = true;
     }
 
     /// Reads the report as the API server has it. The figures of an earlier agent's run count as this agent's.
@@ -127,6 +162,7 @@ impl Reporter {
             // While a write is under way, an older status may be seen; what is known from a write is newer.
             if self.written.is_none() {
                 self.stored = Some(status.clone());
+                self.forerunner = Some(status.clone());
             }
         }
         let second = |time: &Time| time.0.as_second();
@@ -139,7 +175,7 @@ impl Reporter {
 
     /// Takes note that the API server has no report, so that the agent writes a new one.
     pub fn report_deleted(&mut self) {
-        (self.stored, self.written) = (None, None);
+        (self.stored, self.written, self.forerunner) = (None, None, None);
     }
 
     /// Whether the operator waits for a run of the benchmarks.
@@ -168,6 +204,9 @@ impl Reporter {
 
     /// Takes note that a write of this status, made at `now`, succeeded.
     pub fn record_write(&mut self, status: NodeReportStatus, now: Timestamp) {
+        let present = self.status();
+        self.hurries &=
+            (present.attributes, present.slot_ads) != (status.attributes.clone(), status.slot_ads.clone());
         self.stored = Some(status.clone());
         self.written = Some((status, now));
     }
@@ -187,22 +226,26 @@ impl Reporter {
             disk_kib: written.disk_kib,
             virtual_memory_kib: written.virtual_memory_kib,
             attributes: written.attributes.clone(),
+            slot_ads: written.slot_ads.clone(),
             usage: written.usage.clone(),
             observed_generation: written.observed_generation,
+            conditions: written.conditions.clone(),
             ..status.clone()
         };
-        if same != *written {
+        if same != *written || status.conditions.first() != written.conditions.first() {
             return Some(now);
         }
         let moved = |now: Option<f64>, before: Option<f64>| has_moved(now, before, LOAD_STEP);
         let load = moved(status.load, written.load) || moved(status.pool_load, written.pool_load);
-        if load {
+        let attributes = status.attributes != written.attributes || status.slot_ads != written.slot_ads;
+        if load || (attributes && self.hurries) {
             return Some(after(*at, LOAD_PACE));
         }
         let moved = |now: Option<i64>, before: Option<i64>| has_moved(now.map(float), before.map(float), 0.0);
         let slow = moved(status.disk_kib, written.disk_kib)
             || moved(status.virtual_memory_kib, written.virtual_memory_kib)
-            || status.attributes != written.attributes
+            || attributes
+            || status.conditions != written.conditions
             || uses_other(&status.usage, &written.usage);
         slow.then(|| after(*at, SLOW_PACE))
     }
@@ -226,9 +269,41 @@ impl Reporter {
             virtual_memory_kib: self.senses.virtual_memory_kib,
             usage: self.senses.usage.clone(),
             devices: self.senses.devices.clone(),
-            attributes: self.senses.attributes.clone(),
-            conditions: vec![self.ready()],
+            attributes: self.attributes(),
+            slot_ads: self.slot_ads(),
+            conditions: [Some(self.ready()), self.cron_jobs()].into_iter().flatten().collect(),
         }
+    }
+
+    /// The attributes of all slots: the agent's own, and those of cron jobs. Until this agent's jobs have spoken, what an earlier
+    /// agent's jobs have said stays: a slot that is broken must not take jobs while an agent is replaced.
+    fn attributes(&self) -> BTreeMap<String, String> {
+        let mut attributes = self.senses.attributes.clone();
+        let left = self.forerunner.iter().flat_map(|status| &status.attributes);
+        for (name, expr) in self.senses.cron.says.attributes.iter().chain(left) {
+            if !attributes.keys().any(|known| known.eq_ignore_ascii_case(name)) {
+                attributes.insert(name.clone(), expr.clone());
+            }
+        }
+        attributes
+    }
+
+    fn slot_ads(&self) -> Vec<ReportedSlotAd> {
+        let own = &self.senses.cron.says.slot_ads;
+        match &self.forerunner {
+            Some(status) if own.is_empty() => status.slot_ads.clone(),
+            _ => own.clone(),
+        }
+    }
+
+    /// Whether the cron jobs run, if there are any.
+    fn cron_jobs(&self) -> Option<Condition> {
+        let cron = &self.senses.cron;
+        let (status, reason, message) = match cron.problem.as_str() {
+            "" => ("True", "Running", "the cron jobs run, and the agent can use what they write".to_owned()),
+            problem => ("False", "Failing", problem.chars().take(MAX_MESSAGE).collect()),
+        };
+        (cron.jobs > 0).then(|| condition(condition::CRON_JOBS, status, self.cron_since, (reason, message)))
     }
 
     fn ready(&self) -> Condition {
@@ -236,14 +311,18 @@ impl Reporter {
             None => ("True", "Sensing", "the agent senses, and suspends pods".to_owned()),
             Some(problem) => ("False", problem.reason, problem.message.clone()),
         };
-        Condition {
-            type_: condition::READY.to_owned(),
-            status: status.to_owned(),
-            observed_generation: None,
-            last_transition_time: Time(whole(self.since)),
-            reason: reason.to_owned(),
-            message,
-        }
+        condition(condition::READY, status, self.since, (reason, message))
+    }
+}
+
+fn condition(type_: &str, status: &str, since: Timestamp, (reason, message): (&str, String)) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        observed_generation: None,
+        last_transition_time: Time(whole(since)),
+        reason: reason.to_owned(),
+        message,
     }
 }
 
@@ -264,6 +343,7 @@ fn anything() -> Value {
         usage: vec![PodUsage::default()],
         devices: vec![ReportedDevice::default()],
         attributes: [(String::new(), String::new())].into(),
+        slot_ads: vec![ReportedSlotAd::default()],
         conditions: Vec::new(),
     };
     let mut fields = serde_json::to_value(status).unwrap_or_default();
@@ -277,6 +357,7 @@ fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
         now.uid != before.uid
             || has_moved(now.memory_mib.map(float), before.memory_mib.map(float), 1.0)
             || has_moved(now.resident_kib.map(float), before.resident_kib.map(float), 1024.0)
+            || has_moved(now.disk_kib.map(float), before.disk_kib.map(float), 1024.0)
             || has_moved(now.cpus, before.cpus, LOAD_STEP)
     };
     now.len() != before.len() || now.iter().zip(before).any(moved)

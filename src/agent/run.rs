@@ -21,8 +21,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::boot;
+use super::cron::{self, Cron};
 use super::deciding::{is_suspended, next_act};
 use super::fence::{Fence, Listed};
+use super::kubelet::Kubelet;
 use super::node::{Node, Roots};
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
@@ -38,6 +40,8 @@ const HURRY: Duration = Duration::from_millis(100);
 const HURRIED: u32 = 50;
 /// A call that takes longer has failed.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
+/// The pause between two questions to the kubelet. The kubelet counts once a minute.
+const ASK_EVERY: Duration = Duration::from_mins(1);
 /// The pause after a failed write of the report.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
@@ -51,6 +55,10 @@ pub struct Options {
     /// The directory that the agent shares with the node's guard; none if the node has no guard, so that the agent never
     /// promises to end pods.
     pub fence: Option<PathBuf>,
+    /// The directory that has the programs of cron jobs; none if the site gives none.
+    pub cron: Option<PathBuf>,
+    /// Where the node's kubelet tells what its pods use of the disk; none if the agent is not to ask.
+    pub kubelet: Option<String>,
 }
 
 /// Why the agent ended.
@@ -83,8 +91,9 @@ type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
 pub async fn run(mut config: kube::Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
     // A renewal that kube tries again by itself would be one of a time that has passed.
     config.default_retry = false;
+    let kubelet = options.kubelet.as_deref().map(|url| Kubelet::at(url, &config)).transpose()?;
     let client = Client::try_from(config)?;
-    let mut agent = Agent::new(client, options);
+    let mut agent = Agent::new(client, kubelet, options);
     agent.live(&stop).await;
     agent.leave().await;
     Ok(())
@@ -96,6 +105,12 @@ struct Agent {
     node: Node,
     pods: Pods,
     fence: Fence,
+    cron: Cron,
+    kubelet: Option<Kubelet>,
+    ask_at: Instant,
+    asking: JoinSet<Result<BTreeMap<Uid, i64>, kube::Error>>,
+    /// What the pods use of the disk, in KiB.
+    disk: BTreeMap<Uid, i64>,
     suspended: BTreeSet<Uid>,
     /// Whether the API server's report is known, or that there is none.
     report_known: bool,
@@ -113,13 +128,18 @@ struct Agent {
 }
 
 impl Agent {
-    fn new(client: Client, options: Options) -> Self {
+    fn new(client: Client, kubelet: Option<Kubelet>, options: Options) -> Self {
         let now = Instant::now();
         Self {
             client,
             name: options.node,
             fence: Fence::new(options.fence, options.roots.proc.clone()),
             node: Node::new(options.roots),
+            cron: Cron::new(options.cron),
+            kubelet,
+            ask_at: now,
+            asking: JoinSet::new(),
+            disk: BTreeMap::new(),
             pods: Pods::default(),
             suspended: BTreeSet::new(),
             report_known: false,
@@ -141,6 +161,7 @@ impl Agent {
     async fn live(&mut self, stop: &CancellationToken) {
         let (mut pods, mut reports) = (self.watch_pods(), self.watch_report());
         loop {
+            let programs_due = self.cron.wake_at();
             tokio::select! {
                 () = stop.cancelled() => return,
                 Some(event) = pods.next() => self.pod_event(event),
@@ -151,6 +172,9 @@ impl Agent {
                 Some(Ok(list)) = self.list.join_next() => self.listed(list),
                 Some(Ok((at, written))) = self.writing.join_next() => self.written(at, written),
                 figures = finished(&mut self.benchmark) => self.benchmarked(figures),
+                Some(Ok(disk)) = self.asking.join_next() => self.told_of_disk(disk),
+                event = self.cron.event() => self.cron_event(event),
+                () = sleep_until(programs_due) => self.cron.act(),
             }
             self.write_if_due();
         }
@@ -190,18 +214,31 @@ impl Agent {
                 let suspended = report.status.iter().flat_map(|status| &status.suspended_pods);
                 self.pods.were_suspended(suspended.map(|uid| uid.as_str().into()));
                 self.reporter.observe_report(&report);
+                self.cron.ask(report.spec.cron.as_ref());
             }
             Ok(Event::InitDone) if !self.report_known => {
                 self.report_known = true;
-                self.reporter.report_deleted();
+                self.report_deleted();
             }
             Ok(Event::InitDone) => {}
-            Ok(Event::Delete(_)) => self.reporter.report_deleted(),
+            Ok(Event::Delete(_)) => self.report_deleted(),
             Err(error) => tracing::warn!(%error, "the watch on the node's report failed and begins anew"),
         }
         if self.reporter.wants_benchmark() && self.benchmark.is_none() {
             tracing::info!("the benchmarks run");
             self.benchmark = Some(in_a_thread(super::node::benchmark));
+        }
+    }
+
+    fn report_deleted(&mut self) {
+        self.reporter.report_deleted();
+        self.cron.ask(None);
+    }
+
+    /// The report tells of what a cron job has written after the next pass.
+    fn cron_event(&mut self, event: cron::Event) {
+        if self.cron.heard(event, Timestamp::now()) {
+            self.reporter.hurry();
         }
     }
 
@@ -229,6 +266,7 @@ impl Agent {
         self.suspended = suspended;
         self.fence.pass(&self.pods, |uid| self.node.remains(uid));
         self.list_if_wanted();
+        self.ask_kubelet_if_due();
         self.observe(None);
         self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
         let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
@@ -241,7 +279,11 @@ impl Agent {
         senses.suspended.clone_from(&self.suspended);
         // Those that are not named yet are named in a later pass.
         senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
+        for usage in &mut senses.usage {
+            usage.disk_kib = self.disk.get(usage.uid.as_str()).copied();
+        }
         senses.problem = problem.or(senses.problem);
+        senses.cron = self.cron.senses();
         self.reporter.observe(senses, now);
     }
 
@@ -292,6 +334,29 @@ impl Agent {
         }
     }
 
+    /// Asks the kubelet what the pool's pods use of the disk, if there are any.
+    fn ask_kubelet_if_due(&mut self) {
+        let now = Instant::now();
+        let due = self.asking.is_empty() && self.ask_at <= now && self.pods.iter().next().is_some();
+        if let Some(kubelet) = self.kubelet.clone().filter(|_| due) {
+            self.ask_at = now + ASK_EVERY;
+            self.asking.spawn(async move {
+                timeout(CALL_LIMIT, kubelet.disk()).await.unwrap_or_else(|_| Err(too_slow()))
+            });
+        }
+    }
+
+    /// After a failure, what the kubelet has told last counts no longer: a policy must not act on an old amount.
+    fn told_of_disk(&mut self, disk: Result<BTreeMap<Uid, i64>, kube::Error>) {
+        match disk {
+            Ok(disk) => self.disk = disk.into_iter().filter(|(uid, _)| self.pods.knows(uid)).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "the kubelet does not tell what pods use of the disk");
+                self.disk = BTreeMap::new();
+            }
+        }
+    }
+
     /// Writes the report if a write is due and none is under way. The loop comes here after each event, and after each pass.
     fn write_if_due(&mut self) {
         let (now, clock) = (Timestamp::now(), Instant::now());
@@ -330,6 +395,7 @@ impl Agent {
                 self.node.act(pod, act);
             }
         }
+        self.cron.stop();
         self.suspended = BTreeSet::new();
         let message = "the agent was stopped: pods that it had suspended run again".to_owned();
         self.observe(Some(Problem { reason: "Stopped", message }));

@@ -39,6 +39,8 @@ pub mod condition {
     pub const AGENT_READY: &str = "AgentReady";
     /// The agent that writes a NodeReport can do its work.
     pub const READY: &str = "Ready";
+    /// The cron jobs of a NodeReport's node run, and their output can be used.
+    pub const CRON_JOBS: &str = "CronJobs";
 }
 
 /// What one proc asks of a slot: `RequestCpus`, `RequestMemory`, `RequestDisk` and `Request<name>`.

@@ -270,6 +270,9 @@ pub struct ProcUsage {
     /// Memory in KiB that belongs to no file: ResidentSetSize.
     #[serde(default, rename = "residentKiB", skip_serializing_if = "Option::is_none")]
     pub resident_kib: Option<i64>,
+    /// Disk in KiB, where agents tell of it: DiskUsage.
+    #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
+    pub disk_kib: Option<i64>,
     /// CPUs, averaged over a minute: CpusUsage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,

@@ -35,7 +35,8 @@ pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, JobPolicy, PodRete
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};
 pub use node_report::{
-    LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, PodUsage, ReportedDevice,
+    LastInput, LastInputs, NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode, NodeReport,
+    NodeReportSpec, NodeReportStatus, PodUsage, ReportedDevice, ReportedSlotAd,
 };
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use rejections::{FailedClauseStatus, RejectionStatus, RequirementsOf};

@@ -1,5 +1,8 @@
 //! NodeReport: what the agent of a node senses, and what the operator asks of the agent.
 
+// For the module, since a derive makes a second struct of the fields.
+#![allow(clippy::struct_excessive_bools, reason = "each flag of a cron job is one of HTCondor's knobs")]
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -70,6 +73,103 @@ pub struct NodeReportSpec {
     /// The same of KFlops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kflops_so_far: Option<i64>,
+    /// The programs that the agent runs: STARTD_CRON_JOBLIST of the NodePolicy that governs the node. Written by the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cron: Option<NodeCron>,
+}
+
+/// The cron jobs of a node.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCron {
+    /// The jobs, in the order of STARTD_CRON_JOBLIST.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub jobs: Vec<NodeCronJob>,
+    /// STARTD_CRON_MAX_JOB_LOAD: no job starts that would make the sum of the loads of those that run greater.
+    pub max_job_load: f64,
+    /// STARTD_CRON_AUTOPUBLISH: when output is written.
+    #[serde(default)]
+    pub autopublish: NodeCronAutopublish,
+    /// STARTD_CRON_LOG_NON_ZERO_EXIT: whether the agent logs the exit code and the output of a run that fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_non_zero_exit: bool,
+}
+
+/// A cron job: STARTD_CRON_<JobName>_*.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCronJob {
+    /// The job's name.
+    #[schemars(length(min = 1, max = 64))]
+    pub name: String,
+    /// The program. Its path is below the agent's directory of programs, or is relative to that directory.
+    #[schemars(length(min = 1, max = 4096))]
+    pub executable: String,
+    /// The program's arguments, after the job's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub args: Vec<String>,
+    /// The program's environment variables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub env: BTreeMap<String, String>,
+    /// The directory in which the program starts. Unset means the directory of programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub cwd: Option<String>,
+    /// When the program runs.
+    #[serde(default)]
+    pub mode: NodeCronMode,
+    /// The seconds between two starts; for WaitForExit, from the end to the next start. Nothing for OneShot.
+    #[serde(default)]
+    pub period_seconds: u32,
+    /// What stands before the name of each attribute.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub prefix: String,
+    /// Whether a run that still goes on when the next is due is killed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kill: bool,
+    /// Whether the program gets SIGHUP when the node's cron jobs have changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconfig: bool,
+    /// Whether a OneShot job runs again when the node's cron jobs have changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconfig_rerun: bool,
+    /// The numbers of the slots whose ads have the output. Empty means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub slots: Vec<u32>,
+    /// The load that the job is assumed to make.
+    pub load: f64,
+    /// True while the job's CONDITION is not true: no run starts, and what earlier runs have said stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
+}
+
+/// When the program of a cron job runs.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub enum NodeCronMode {
+    /// Each period.
+    #[default]
+    Periodic,
+    /// A period after its end.
+    WaitForExit,
+    /// Once, when the agent starts.
+    OneShot,
+}
+
+/// When the output of cron jobs is written. Output that changes nothing is never written.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub enum NodeCronAutopublish {
+    /// Once a minute at most.
+    #[default]
+    Never,
+    /// At once.
+    IfChanged,
+    /// At once, and with LastUpdate, which changes with each run.
+    Always,
 }
 
 /// What the agent senses and does.
@@ -121,7 +221,12 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 256))]
     pub attributes: BTreeMap<String, String>,
-    /// Ready. While Ready is False, the node counts as a node without an agent.
+    /// Attributes of the ads of some slots only, as cron jobs tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub slot_ads: Vec<ReportedSlotAd>,
+    /// Ready, and CronJobs if the node has cron jobs. While Ready is False, the
+    /// node counts as a node without an agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -214,6 +319,19 @@ pub struct ReportedDevice {
     pub properties: BTreeMap<String, String>,
 }
 
+/// Attributes of the ads of some slots.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+pub struct ReportedSlotAd {
+    /// The numbers of the slots. Empty means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub slots: Vec<u32>,
+    /// Attribute name to ClassAd expression. SlotMergeConstraint, SlotName or Name, SlotTypeId and SlotId say into which slots'
+    /// ads the others go: the first of them that is there decides.
+    #[schemars(length(max = 256))]
+    pub attributes: BTreeMap<String, String>,
+}
+
 /// What a pod uses.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 pub struct PodUsage {
@@ -225,6 +343,9 @@ pub struct PodUsage {
     /// Memory in KiB that belongs to no file: ResidentSetSize.
     #[serde(default, rename = "residentKiB", skip_serializing_if = "Option::is_none")]
     pub resident_kib: Option<i64>,
+    /// Disk in use in KiB, as the kubelet counts it: writable layers, logs and emptyDirs: DiskUsage.
+    #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
+    pub disk_kib: Option<i64>,
     /// CPUs in use, averaged over the last minute: CpusUsage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,

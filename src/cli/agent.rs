@@ -38,6 +38,14 @@ pub struct AgentArgs {
     /// when the node is cut off.
     #[arg(long, value_name = "DIR")]
     fence_directory: Option<PathBuf>,
+    /// The directory with the programs that a NodePolicy may name as cron jobs (STARTD_CRON_JOBLIST). They run with the agent's
+    /// rights.
+    #[arg(long, value_name = "DIR")]
+    cron_directory: Option<PathBuf>,
+    /// Where the node's kubelet tells what its pods use of the disk, such as https://10.0.0.7:10250. The agent needs the right to
+    /// get nodes/stats.
+    #[arg(long, value_name = "URL")]
+    kubelet: Option<String>,
 }
 
 /// Why the agent did not run.
@@ -65,6 +73,7 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         scratch: args.scratch,
         inputs: InputPaths { dev: args.dev_root, sessions: args.sessions, plug: args.input_file },
     };
-    agent::run(config, Options { node: args.node, roots, fence: args.fence_directory }, stop).await?;
+    let (fence, cron, kubelet) = (args.fence_directory, args.cron_directory, args.kubelet);
+    agent::run(config, Options { node: args.node, roots, fence, cron, kubelet }, stop).await?;
     Ok(ExitCode::SUCCESS)
 }

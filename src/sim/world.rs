@@ -208,8 +208,9 @@ impl<'s> World<'s> {
                 return;
             }
             // Every object that the simulator makes is seen, and no node ever stops reporting: there is nothing to
-            // look for.
-            Effect::LookAtPod { .. }
+            // look for. Its agents run no programs.
+            Effect::Cron { .. }
+            | Effect::LookAtPod { .. }
             | Effect::LookForBackfill { .. }
             | Effect::ReadAgentLease { .. }
             | Effect::Tell(_) => return,

@@ -27,7 +27,7 @@ PREEMPT = False
 ";
 
 /// The agent of a node, and the terminal at which the node's owner sits.
-struct Desk {
+pub struct Desk {
     node: String,
     number: u32,
     directory: PathBuf,
@@ -38,6 +38,11 @@ struct Desk {
 impl Desk {
     /// A desk at which nobody has sat for an hour, with an agent that runs.
     fn new(cluster: &Cluster, number: u32) -> Self {
+        Self::with_programs(cluster, number, |_| {})
+    }
+
+    /// The same, with programs for cron jobs.
+    pub fn with_programs(cluster: &Cluster, number: u32, write: impl FnOnce(&Path)) -> Self {
         let node = format!("node{number}");
         let directory = state().join("desk").join(&cluster.namespace).join(&node);
         let _ = std::fs::remove_dir_all(&directory);
@@ -48,17 +53,24 @@ impl Desk {
         let mut desk = Self { node, number, directory, agent: None, started: 0 };
         desk.last_used(Duration::from_hours(1));
         desk.load(0.0);
+        std::fs::create_dir_all(desk.programs()).unwrap();
+        write(&desk.programs());
         desk.start(cluster);
         desk
     }
 
-    fn start(&mut self, cluster: &Cluster) {
+    /// The directory of the programs of cron jobs.
+    pub fn programs(&self) -> PathBuf {
+        self.directory.join("cron")
+    }
+
+    pub fn start(&mut self, cluster: &Cluster) {
         self.started += 1;
         let log = cluster.log_dir().join(format!("agent-{}-{}.log", self.node, self.started));
         let log = File::create(log).unwrap();
         let mut command = agent_command(&self.node, &self.directory);
         // The load of this computer is that of three nodes and of whatever else runs here.
-        command.arg("--proc-root").arg(&self.directory);
+        command.arg("--proc-root").arg(&self.directory).arg("--cron-directory").arg(self.programs());
         self.agent = Some(spawn(&mut command, &format!("agent-{}", self.node), log));
     }
 
@@ -76,7 +88,7 @@ impl Desk {
     }
 
     /// Kills the agent with SIGKILL.
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let mut agent = self.agent.take().unwrap();
         agent.kill().unwrap();
         agent.wait().unwrap();
@@ -95,7 +107,7 @@ impl Desk {
         Api::<NodeReport>::all(cluster.client.clone()).get_opt(&self.node).await.unwrap()
     }
 
-    async fn reports(&self, cluster: &Cluster) {
+    pub async fn reports(&self, cluster: &Cluster) {
         reports(cluster, &self.node).await;
     }
 }
@@ -349,7 +361,7 @@ async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
         "spec": {"node": "node1", "schedule": "Fast"},
     });
     cluster.apply(drain.clone()).await;
-    cluster.until("their pods are gone", 30, || async { cluster.pods_of("stubborn").await.is_empty() }).await;
+    cluster.until("their pods are gone", 90, || async { cluster.pods_of("stubborn").await.is_empty() }).await;
     let proof = cluster.proof("stubborn");
     for (proc, run) in proof.all_runs() {
         let outlived = run.last - run.term.unwrap();

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::agents::{DESKTOP, counted_on, reports, stands_still, suspended};
 use crate::cluster::{Cluster, only_on, phase, root, state};
+use crate::cron::program;
 use crate::machine::{node, node_says};
-use crate::program::{OnTerm, Program};
+use crate::program::{OnTerm, Program, shell};
 
 const IMAGE: &str = "localhost/slotwright:1";
 
@@ -68,6 +69,15 @@ fn somebody(there: bool) {
     std::fs::write(directory.join("input"), format!("keyboard = {said}\n")).unwrap();
 }
 
+/// Applies the DaemonSet, and waits until its agent reports.
+async fn start_daemonset(cluster: &Cluster) -> Value {
+    import_image();
+    let set = daemonset();
+    cluster.apply(set.clone()).await;
+    reports(cluster, "node1").await;
+    set
+}
+
 async fn pods_of_agents(cluster: &Cluster) -> Vec<Pod> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), "slotwright-system");
     pods.list(&ListParams::default().labels("app.kubernetes.io/component=agent")).await.unwrap().items
@@ -77,11 +87,8 @@ async fn pods_of_agents(cluster: &Cluster) -> Vec<Pod> {
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn the_charts_daemonset_suspends_and_kills() {
     let cluster = Cluster::start("daemonset", DESKTOP).await;
-    import_image();
     somebody(false);
-    let set = daemonset();
-    cluster.apply(set.clone()).await;
-    reports(&cluster, "node1").await;
+    let set = start_daemonset(&cluster).await;
     cluster
         .until("one agent runs, on node1", 30, || async {
             matches!(&pods_of_agents(&cluster).await[..], [agent] if phase(agent) == "Running")
@@ -133,4 +140,70 @@ async fn the_charts_daemonset_suspends_and_kills() {
             conditions.iter().any(|c| c.type_ == "Ready" && c.reason == "Stopped")
         })
         .await;
+}
+
+/// What a program finds in the agent's container. The node's directory has an interpreter for it.
+const FINDS: &str = "
+STARTD_CRON_JOBLIST = looks
+STARTD_CRON_AUTOPUBLISH = If_Changed
+STARTD_CRON_looks_EXECUTABLE = looks
+STARTD_CRON_looks_PERIOD = 2
+PREEMPT = DiskUsage > 30000
+WANT_HOLD = DiskUsage > 30000
+WANT_HOLD_REASON = \"too much disk\"
+MachineMaxVacateTime = 5
+";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn the_charts_daemonset_runs_cron_jobs_and_knows_what_pods_use_of_the_disk() {
+    let cluster = Cluster::start("daemonset-cron", FINDS).await;
+    let directory = state().join("cron");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::copy("/bin/busybox", directory.join("busybox")).unwrap();
+    let busybox = directory.join("busybox").display().to_string();
+    let script = format!(
+        "#!{busybox} sh\n\
+         echo UserId = $({busybox} id -u)\n\
+         echo \"Capabilities = \\\"$({busybox} sed -n 's/^CapEff:.//p' /proc/self/status)\\\"\"\n\
+         if ({busybox} touch {0}/x || {busybox} touch /x) 2>/dev/null; then echo Writes = true; else echo Writes = false; fi\n",
+        directory.display()
+    );
+    program(&directory, "looks", &script);
+    start_daemonset(&cluster).await;
+    let found = || async {
+        let report = Api::<NodeReport>::all(cluster.client.clone()).get("node1").await.unwrap();
+        report.status.unwrap_or_default().attributes
+    };
+    cluster.until("the program says something", 60, || async { found().await.contains_key("UserId") }).await;
+    let found = found().await;
+    let of = |name: &str| found.get(name).map(String::as_str);
+    // On cgroup v1 the agent has the capability KILL (agent.cgroupV1Kill).
+    let kills = !std::path::Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    let capabilities = if kills { "\"0000000000000020\"" } else { "\"0000000000000000\"" };
+    assert_eq!(
+        [of("UserId"), of("Capabilities"), of("Writes")],
+        [Some("0"), Some(capabilities), Some("false")]
+    );
+
+    // The kubelet counts once a minute.
+    for (name, megabytes) in [("modest", 1), ("hungry", 80)] {
+        let script = format!("head -c {megabytes}000000 /dev/zero >/tmp/file; sleep 600 & wait $!");
+        let mut job = shell("daemonset-cron", name, 1, &script);
+        job["spec"]["requests"]["disk"] = json!("512Mi");
+        only_on("node1")(&mut job);
+        cluster.apply(job).await;
+    }
+    cluster
+        .until("the hungry one is held", 240, || async {
+            let status = cluster.jobs().get("hungry").await.unwrap().status.unwrap_or_default();
+            status.held == 1 && status.why.unwrap_or_default().contains("too much disk")
+        })
+        .await;
+    let report = Api::<NodeReport>::all(cluster.client.clone()).get("node1").await.unwrap();
+    let modest = cluster.pods_of("modest").await.first().and_then(ResourceExt::uid).unwrap();
+    let usage = report.status.unwrap_or_default().usage;
+    let used = usage.iter().find(|usage| usage.uid == modest).unwrap();
+    assert!(used.disk_kib.is_some_and(|kib| (900..30_000).contains(&kib)), "{used:?}");
+    assert_eq!(cluster.jobs().get("modest").await.unwrap().status.unwrap_or_default().running, 1);
 }

@@ -18,6 +18,7 @@ mod api_calls;
 mod cluster;
 mod containers;
 mod cordon;
+mod cron;
 mod daemons;
 mod daemonset;
 mod drain;

@@ -101,7 +101,12 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
     assert_eq!(security(&all).capabilities.unwrap().add, Some(vec!["KILL".to_owned()]));
     let extra: Vec<(String, bool)> =
         mounts(&all).into_iter().filter(|(path, _)| !mounts(&plain).contains_key(path)).collect();
-    let expected = [("/run/desk", false), ("/scratch", false), ("/var/lib/fence", true)];
+    let expected = [
+        ("/run/desk", false),
+        ("/scratch", false),
+        ("/usr/local/libexec/slotwright", false),
+        ("/var/lib/fence", true),
+    ];
     assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
 }
 
@@ -116,6 +121,36 @@ fn an_agent_shares_a_directory_with_the_nodes_guard_if_the_site_says_so() {
     let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
     assert!(!argument(&plain, "slotwright-agent"));
     assert!(argument(&all, "physics-pool-agent"));
+}
+
+/// Whoever takes an agent over may then read what each kubelet counts.
+#[test]
+fn an_agent_asks_its_kubelet_what_pods_use_of_the_disk_if_the_site_says_so() {
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    for (text, name, asks) in [(&plain, "slotwright-agent", false), (&all, "physics-pool-agent", true)] {
+        let role: ClusterRole = find(&objects(text), name);
+        assert_eq!(granted(role.rules).contains("/nodes/stats get"), asks);
+        let [container] = &pod(text, name).containers[..] else { panic!("one container") };
+        let args = container.args.iter().flatten();
+        assert_eq!(
+            args.filter(|arg| *arg == "--kubelet=https://$(HOST_IP):10250").count(),
+            usize::from(asks)
+        );
+    }
+}
+
+/// A program has the same path in the container as on the node, and cannot be changed from there.
+#[test]
+fn the_directory_of_cron_jobs_is_mounted_where_the_node_has_it() {
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    let [container] = &pod(&all, "physics-pool-agent").containers[..] else { panic!("one container") };
+    let directory = "/usr/local/libexec/slotwright";
+    let mount = container.volume_mounts.iter().flatten().find(|mount| mount.name == "cron").unwrap();
+    assert_eq!((mount.mount_path.as_str(), mount.read_only), (directory, Some(true)));
+    assert!(container.args.iter().flatten().any(|arg| *arg == format!("--cron-directory={directory}")));
+    assert!(!plain.contains("--cron-directory"));
 }
 
 /// The unit of the guard and the chart's documentation name the same directory.

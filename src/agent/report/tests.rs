@@ -107,8 +107,8 @@ fn slow_measures_are_written_once_a_minute_if_they_have_moved_by_a_tenth() {
 fn what_pods_use_is_written_once_a_minute_if_it_has_moved() {
     let mut reporter = written();
     let uses = |memory: i64, cpus: f64| {
-        let usage =
-            PodUsage { uid: "u1".to_owned(), memory_mib: Some(memory), cpus: Some(cpus), resident_kib: None };
+        let (uid, memory_mib, cpus) = ("u1".to_owned(), Some(memory), Some(cpus));
+        let usage = PodUsage { uid, memory_mib, cpus, ..PodUsage::default() };
         Senses { usage: vec![usage], ..idle() }
     };
     reporter.observe(uses(100, 1.0), at(1001));
@@ -167,7 +167,8 @@ fn an_agent_that_does_not_know_what_its_forerunner_left_takes_away_each_field() 
     let mut reporter = Reporter::new(at(1000));
     reporter.observe(Senses::default(), at(1000));
     let patch = write(&mut reporter, 1000).unwrap();
-    for field in ["suspendedPods", "diskKiB", "lastInput", "mips", "attributes", "devices", "load"] {
+    for field in ["suspendedPods", "diskKiB", "lastInput", "mips", "attributes", "slotAds", "devices", "load"]
+    {
         assert_eq!(patch.get(field), Some(&Value::Null), "{field}");
     }
     assert_eq!(patch["conditions"][0]["status"], "True");
@@ -220,4 +221,67 @@ fn a_merge_patch_makes_the_new_of_the_old() {
             assert_eq!(&made, to, "from {from}");
         }
     }
+}
+
+fn cron(attributes: &[(&str, &str)]) -> CronSenses {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let mut senses = CronSenses { jobs: 1, ..CronSenses::default() };
+    senses.says.attributes = attributes.iter().map(owned).collect();
+    senses
+}
+
+#[test]
+fn what_cron_jobs_say_is_written_once_a_minute_or_soon_and_never_twice() {
+    let mut reporter = written();
+    let says = |value: &str| Senses { cron: cron(&[("A", value)]), ..idle() };
+    reporter.observe(says("1"), at(1001));
+    assert_eq!(reporter.next_wake(at(1001)), Some(at(1060)));
+    let patch = write(&mut reporter, 1060).unwrap();
+    assert_eq!(
+        (&patch["attributes"], &patch["conditions"][1]["reason"]),
+        (&json!({"A": "1"}), &json!("Running"))
+    );
+    reporter.observe(says("1"), at(1200));
+    assert_eq!(reporter.next_wake(at(1200)), None, "the same again is not written, however often a job runs");
+    reporter.hurry();
+    assert_eq!(reporter.next_wake(at(1200)), None, "nor is it if the job asks for an update");
+    reporter.observe(says("2"), at(1201));
+    reporter.hurry();
+    assert_eq!(write(&mut reporter, 1201), Some(json!({"attributes": {"A": "2"}})));
+    reporter.observe(says("3"), at(1202));
+    assert_eq!(reporter.next_wake(at(1202)), Some(at(1261)), "the hurry is over");
+    reporter.hurry();
+    assert_eq!(reporter.next_wake(at(1202)), Some(at(1206)), "paced as a load is");
+}
+
+#[test]
+fn what_is_wrong_with_cron_jobs_is_a_condition() {
+    let mut reporter = written();
+    let fails =
+        |problem: &str| Senses { cron: CronSenses { problem: problem.to_owned(), ..cron(&[]) }, ..idle() };
+    reporter.observe(fails("a: no such file"), at(1100));
+    let conditions = write(&mut reporter, 1100).unwrap()["conditions"].clone();
+    assert_eq!((&conditions[0]["type"], &conditions[0]["status"]), (&json!("Ready"), &json!("True")));
+    let expected = json!({"type": "CronJobs", "status": "False", "reason": "Failing", "message": "a: no such file",
+        "lastTransitionTime": "1970-01-01T00:18:20Z"});
+    assert_eq!(conditions[1], expected);
+    reporter.observe(idle(), at(1200));
+    let conditions = write(&mut reporter, 1200).unwrap()["conditions"].clone();
+    assert_eq!(conditions.as_array().unwrap().len(), 1, "without cron jobs there is nothing to say");
+}
+
+#[test]
+fn an_agent_that_restarts_keeps_what_its_forerunners_cron_jobs_said_until_its_own_have_spoken() {
+    let mut reporter = Reporter::new(at(1000));
+    let ad = json!({"attributes": {"SlotId": "1", "SlotBrokenReason": "\"hot\""}});
+    let left = json!({"attributes": {"A": "1", "CpuPressure": "0"}, "slotAds": [ad]});
+    reporter.observe_report(&report(800, left));
+    let own = || [("CpuPressure".to_owned(), "10".to_owned())].into();
+    let keeps = CronSenses { keeps: true, ..cron(&[]) };
+    reporter.observe(Senses { attributes: own(), cron: keeps, ..idle() }, at(1000));
+    let patch = write(&mut reporter, 1000).unwrap();
+    assert_eq!((&patch["attributes"], patch.get("slotAds")), (&json!({"CpuPressure": "10"}), None));
+    reporter.observe(Senses { attributes: own(), cron: cron(&[("A", "2")]), ..idle() }, at(1010));
+    let patch = write(&mut reporter, 1060).unwrap();
+    assert_eq!((&patch["attributes"], &patch["slotAds"]), (&json!({"A": "2"}), &Value::Null));
 }

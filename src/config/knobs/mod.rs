@@ -13,7 +13,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `knob` | the types of the table |
-//! | `startd`, `slots`, `negotiator`, `groups`, `schedd`, `defrag`, `collector`, `daemons`, `macros` | the table |
+//! | `startd`, `cron`, `slots`, `negotiator`, `groups`, `schedd`, `defrag`, `collector`, `daemons`, `macros` | the table |
 //! | `defaults`, `unset` | every parameter that HTCondor has, with its compiled-in default |
 //! | `name` | which knob a name sets |
 //! | `check` | whether a value suits its knob |
@@ -21,6 +21,7 @@
 
 mod check;
 mod collector;
+mod cron;
 mod daemons;
 mod defaults;
 mod defrag;
@@ -43,6 +44,7 @@ pub use name::{Class, classify, find};
 /// All tables. A knob is in one of them only.
 const TABLES: &[&[Knob]] = &[
     startd::KNOBS,
+    cron::KNOBS,
     slots::KNOBS,
     negotiator::KNOBS,
     groups::KNOBS,

@@ -1,15 +1,17 @@
-//! `use FEATURE : ...` that starts a daemon or runs a program on the host. There is no host to do so in Slotwright;
-//! each template's advice says what does the same on a cluster.
-//! says what does the same on a cluster.
+//! `use FEATURE : ...` that starts a daemon or runs a program on the host. The agents of nodes run the startd's cron jobs. For the
+//! rest there is no host in Slotwright: each template's advice says what does the same on a cluster.
 
 use super::Template;
 
 const fn feature(name: &'static str, text: &'static str, advice: &'static str) -> Template {
-    Template::of("FEATURE", name, text).instead(advice)
+    cron(name, text).instead(advice)
 }
 
-const CRON: &str = "the operator runs no programs on nodes: label the node (its slots' ads have NodeLabels), as \
-     node-feature-discovery does, or give attributes in STARTD_ATTRS of a NodePolicy";
+/// A template of cron jobs, which agents run.
+const fn cron(name: &'static str, text: &'static str) -> Template {
+    Template::of("FEATURE", name, text)
+}
+
 const SCHEDD_CRON: &str =
     "the operator runs no programs: a Kubernetes CronJob can do the same and label or annotate what it finds";
 const CLOUD: &str = "cloud providers label nodes with instance type, region and zone (node.kubernetes.io/instance-type, \
@@ -34,7 +36,7 @@ STARTD_CRON_$(1)_MONITOR_METRICS = $(5+)
 ",
         "the operator runs no monitors on nodes: measure with a Prometheus exporter as a DaemonSet",
     ),
-    feature(
+    cron(
         "ContinuousCronHook",
         "if ! $(3?)
   error : use FEATURE : ContinuousCronHook needs STARTD_CRON or SCHEDD_CRON, a tag, and a program
@@ -47,9 +49,8 @@ if $(4?)
   $(1)_$(2)_ARGS = $(4)
 endif
 ",
-        CRON,
     ),
-    feature(
+    cron(
         "OneShotCronHook",
         "if ! $(3?)
   error : use FEATURE : OneShotCronHook needs STARTD_CRON or SCHEDD_CRON, a tag, and a program
@@ -63,9 +64,8 @@ if $(4?)
   $(1)_$(2)_ARGS = $(4)
 endif
 ",
-        CRON,
     ),
-    feature(
+    cron(
         "PeriodicCronHook",
         "if ! $(4?)
   error : use FEATURE : PeriodicCronHook needs STARTD_CRON or SCHEDD_CRON, a tag, a period, and a program
@@ -78,11 +78,10 @@ if $(5?)
   $(1)_$(2)_ARGS = $(5)
 endif
 ",
-        CRON,
     ),
-    feature("StartdCronContinuous", "use FEATURE : ContinuousCronHook(STARTD_CRON, $(0))\n", CRON),
-    feature("StartdCronOneShot", "use FEATURE : OneShotCronHook(STARTD_CRON, $(0))\n", CRON),
-    feature("StartdCronPeriodic", "use FEATURE : PeriodicCronHook(STARTD_CRON, $(0))\n", CRON),
+    cron("StartdCronContinuous", "use FEATURE : ContinuousCronHook(STARTD_CRON, $(0))\n"),
+    cron("StartdCronOneShot", "use FEATURE : OneShotCronHook(STARTD_CRON, $(0))\n"),
+    cron("StartdCronPeriodic", "use FEATURE : PeriodicCronHook(STARTD_CRON, $(0))\n"),
     feature("ScheddCronContinuous", "use FEATURE : ContinuousCronHook(SCHEDD_CRON, $(0))\n", SCHEDD_CRON),
     feature("ScheddCronOneShot", "use FEATURE : OneShotCronHook(SCHEDD_CRON, $(0))\n", SCHEDD_CRON),
     feature("ScheddCronPeriodic", "use FEATURE : PeriodicCronHook(SCHEDD_CRON, $(0))\n", SCHEDD_CRON),

@@ -4,6 +4,7 @@
 
 pub mod concurrency_limit;
 mod conditions;
+pub mod crontab;
 mod document;
 pub mod drain_request;
 mod governing;

@@ -1,18 +1,20 @@
 //! NodeReports: what agents report of their nodes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt;
 
 use super::conditions::Says;
 use super::sighting::told;
-use super::{Custom, Names, News, Stage};
+use super::{Custom, Names, News, Stage, crontab};
 use crate::cache::Kind;
 use crate::convert::time;
-use api::{NodeReport, NodeReportSpec, NodeReportStatus, condition as types};
+use api::{NodeReport, NodeReportSpec, NodeReportStatus, ReportedSlotAd, condition as types};
 use classad::Expr;
-use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Sensed, Usage};
+use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Sensed, SlotOutput, Usage};
 use model::schedd::is_attribute_name;
+use model::startd::is_own;
 
 impl Custom for NodeReport {
     type Kept = ();
@@ -50,6 +52,9 @@ pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
         virtual_memory_kib: amount(status.virtual_memory_kib),
         devices: status.devices.iter().map(device).collect(),
         attributes: expressions(&status.attributes),
+        slot_ads: status.slot_ads.iter().map(slot_output).collect(),
+        unread: unread(status),
+        cron: report.spec.cron.as_ref().map(crontab::of_spec),
     })
 }
 
@@ -88,8 +93,20 @@ fn used(usage: &api::PodUsage) -> Usage {
     Usage {
         memory_mib: amount(usage.memory_mib),
         resident_kib: amount(usage.resident_kib),
+        disk_kib: amount(usage.disk_kib),
         cpus: usage.cpus.filter(|cpus| cpus.is_finite() && *cpus >= 0.0),
     }
+}
+
+fn slot_output(ad: &ReportedSlotAd) -> SlotOutput {
+    SlotOutput { slots: ad.slots.clone(), attributes: expressions(&ad.attributes) }
+}
+
+/// The names of the attributes that are no expressions.
+fn unread(status: &NodeReportStatus) -> Vec<Arc<str>> {
+    let all = status.attributes.iter().chain(status.slot_ads.iter().flat_map(|ad| &ad.attributes));
+    let unread = all.filter(|one| expressions([*one]).is_empty());
+    unread.map(|(name, _)| Arc::from(name.as_str())).collect()
 }
 
 fn device(device: &api::ReportedDevice) -> Device {
@@ -108,11 +125,27 @@ fn expressions<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) ->
     texts.into_iter().filter_map(expression).collect()
 }
 
+/// What the condition says of an agent that works. Attributes that its cron jobs cannot set are named.
+fn reporting(report: &ReportFacts) -> String {
+    let said = report.attributes.iter().chain(report.slot_ads.iter().flat_map(|ad| &ad.attributes));
+    let own: BTreeSet<&str> = said.map(|(name, _)| &**name).filter(|name| is_own(name)).collect();
+    let unread: BTreeSet<&str> = report.unread.iter().map(|name| &**name).collect();
+    let reasons =
+        [(own, "slots have such attributes by themselves"), (unread, "what follows = is no expression")];
+    let left_out = reasons.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, why)| {
+        let names: Vec<&str> = names.into_iter().collect();
+        format!("left out of what it reports: {} ({why})", names.join(", "))
+    });
+    let parts: Vec<String> =
+        ["the agent senses, and suspends pods".to_owned()].into_iter().chain(left_out).collect();
+    parts.join("; ")
+}
+
 /// The condition `AgentReady`: whether an agent works on a machine, and what differs without an agent.
 pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
     let without = "WANT_SUSPEND counts as False, and idle times and load are undefined";
     let (reason, message) = match &machine.report {
-        _ if machine.agent => ("Reporting", "the agent senses, and suspends pods".to_owned()),
+        Some(report) if machine.agent => ("Reporting", reporting(report)),
         None => ("NoAgent", format!("no agent reports of the node: {without}")),
         Some(report) if !report.working => {
             ("AgentNotReady", format!("the agent says that it cannot work, see the NodeReport: {without}"))
@@ -143,6 +176,7 @@ mod tests {
             "suspendedPods": ["u2", "u1"], "diskKiB": 1024, "virtualMemoryKiB": 2048,
             "devices": [{"resource": "nvidia.com/gpu", "id": "GPU-1", "properties": {"Capability": "8.0", "bad name": "1"}}],
             "attributes": {"HasDocker": "true", "Broken": "1 +"},
+            "slotAds": [{"slots": [1], "attributes": {"SlotId": "1", "Hot": "true"}}],
             "conditions": [{"type": "Ready", "status": "True", "reason": "Sensing", "message": "",
                             "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         }));

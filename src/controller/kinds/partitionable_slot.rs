@@ -49,7 +49,7 @@ impl Shown for PartitionableSlot {
 
     fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
         match machine_slot(pool, name, SlotKind::Partitionable) {
-            Some((machine, slot)) => rendered(machine, slot, old, now),
+            Some((machine, slot)) => rendered(pool, machine, slot, old, now),
             None => Rendered::Absent,
         }
     }
@@ -60,7 +60,7 @@ fn stale(slot: Option<SlotName>) -> Vec<News> {
     slot.map(|name| News::Stale(Document::PartitionableSlot(name))).into_iter().collect()
 }
 
-fn rendered(machine: &Machine, slot: &MachineSlot, old: &[Condition], now: Time) -> Rendered {
+fn rendered(pool: &Pool, machine: &Machine, slot: &MachineSlot, old: &[Condition], now: Time) -> Rendered {
     let name = slot.name(&machine.facts.name);
     let spec = PartitionableSlotSpec { name: name.to_string(), node: machine.facts.name.to_string() };
     let metadata = ObjectMeta {
@@ -75,7 +75,10 @@ fn rendered(machine: &Machine, slot: &MachineSlot, old: &[Condition], now: Time)
         total: shown(&slot.total),
         available: shown(&machine.available_in(slot)),
         dynamic_slots: count(slot.dynamic.len()),
-        conditions: vec![offered(machine, old, now), condition(old, agent_ready(machine), 1, now)],
+        conditions: vec![
+            offered(pool, machine, slot, old, now),
+            condition(old, agent_ready(machine), 1, now),
+        ],
     };
     Rendered::object(&PartitionableSlot { metadata, spec, status: None }, &status)
 }

@@ -22,6 +22,7 @@ use model::pool::{
     Assignment, Claim, ClaimId, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot,
     Offer, Pool, Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
 };
+use model::startd::{Broken, broken};
 
 impl Custom for api::Slot {
     /// The slot, and the claim on it; none of an object that is not the operator's.
@@ -220,7 +221,7 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
         entered_current_activity: Some(MicroTime(timestamp(slot.phase().entered_activity()))),
         last_transition: slot.phase().last().map(transition),
         running: None,
-        conditions: vec![offered(machine, old, now)],
+        conditions: vec![offered(pool, machine, slot, old, now)],
     };
     Rendered::object(&unclaimed(name, &slot.total), &status)
 }
@@ -280,7 +281,14 @@ pub(super) fn machine_slot<'a>(
     Some((machine, machine.machine_slots.get(&name.slot).filter(|slot| slot.kind == kind)?))
 }
 
-pub(super) fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condition {
+/// The condition `Offered` of a machine slot: whether it takes jobs.
+pub(super) fn offered(
+    pool: &Pool,
+    machine: &Machine,
+    slot: &MachineSlot,
+    old: &[Condition],
+    now: Time,
+) -> Condition {
     let (mut reason, mut message) = (machine.offer.reason(), machine.offer.message());
     if let (Some(why), Some(policy), true) =
         (&machine.unfit, &machine.policy, machine.offer == Offer::Offered)
@@ -290,7 +298,15 @@ pub(super) fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condit
             "the node offers its resources as before: spec.config of NodePolicy {policy} cannot be used on it, {why}"
         );
     }
-    let status = Some(machine.offer == Offer::Offered);
+    let broken = broken(machine, slot, &pool.startd(machine)).filter(|_| machine.offer == Offer::Offered);
+    if let Some(Broken { code, reason: why }) = &broken {
+        reason = "Broken";
+        message = format!(
+            "a cron job of the node's agent says that the slot is broken: {why} (SlotBrokenCode {code}); nothing new starts in it, and \
+             what runs there goes on"
+        );
+    }
+    let status = Some(machine.offer == Offer::Offered && broken.is_none());
     condition(old, Says { type_: types::OFFERED, status, reason, message }, 1, now)
 }
 

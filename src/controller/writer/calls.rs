@@ -136,6 +136,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::Benchmark { machine, asked, so_far } => {
                 reports::benchmark(context, &machine, asked, so_far).await
             }
+            Effect::Cron { machine, tab } => reports::cron(context, &machine, &tab).await,
             Effect::LookAtPod { pod, slot } => pods::look(context, pod, slot).await,
             Effect::ReadAgentLease { machine } => leases::read(context, machine).await,
             Effect::UntrackPod { pod, delete } => pods::untrack(context, pod, delete).await,

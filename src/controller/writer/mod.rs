@@ -306,7 +306,9 @@ fn line(task: &Task) -> Line {
             | Effect::KillByAgent { pod, .. }
             | Effect::LookAtPod { pod, .. }
             | Effect::UntrackPod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
-            Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
+            Effect::Benchmark { machine, .. } | Effect::Cron { machine, .. } => {
+                Line::Object(reports::key(machine))
+            }
             Effect::ReadAgentLease { machine } => Line::AgentLease(machine.clone()),
             Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => Line::Object(job::key(job)),
             Effect::Tell(notice) => Line::Notice(notice.about.uid().into()),
@@ -344,6 +346,7 @@ fn lane(task: &Task) -> Lane {
             Effect::WriteSlot { .. }
             | Effect::DeleteSlot { .. }
             | Effect::Benchmark { .. }
+            | Effect::Cron { .. }
             | Effect::ReadAgentLease { .. } => Lane::Cluster,
         },
         Task::Unread(object) => {

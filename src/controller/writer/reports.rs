@@ -1,16 +1,16 @@
 //! NodeReports: agents write them, and the operator writes its requests into their specs.
 
 use kube::api::Patch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::calls::{Failure, api, attempt, patch_params};
 use super::{Context, Reply};
 use crate::cache::{Known, ObjectKey};
 use crate::convert::kube_time;
-use crate::kinds::Custom;
+use crate::kinds::{Custom, crontab};
 use api::NodeReport;
 use api::labels::FIELD_MANAGER;
-use model::pool::{Benchmarks, MachineName, Time};
+use model::pool::{Benchmarks, Crontab, MachineName, Time};
 
 /// The key of a machine's report.
 pub(super) fn key(machine: &MachineName) -> ObjectKey {
@@ -25,20 +25,33 @@ pub(super) async fn benchmark(
     asked: Time,
     so_far: Option<Benchmarks>,
 ) -> Vec<Reply> {
-    let key = key(machine);
-    let api = api(context, &key);
     // The averages so far are written beside the request, because the answer will replace them in the status.
-    let patch = Patch::Merge(json!({"spec": {
+    let spec = json!({
         "benchmark": kube_time(asked),
         "mipsSoFar": so_far.map(|so_far| so_far.mips),
         "kflopsSoFar": so_far.map(|so_far| so_far.kflops),
-    }}));
-    let params = patch_params(FIELD_MANAGER);
+    });
+    request(context, machine, spec, "benchmarks").await
+}
+
+/// Asks the agent of a machine to run these cron jobs, and no others. A failure is only logged: as long as the report shows other
+/// jobs, the agent is asked again.
+pub(super) async fn cron(context: &Context, machine: &MachineName, tab: &Crontab) -> Vec<Reply> {
+    // An array is replaced as a whole, and so is nothing else of the jobs left.
+    let wanted = (!tab.jobs.is_empty()).then(|| crontab::to_spec(tab));
+    request(context, machine, json!({"cron": wanted}), "cron jobs").await
+}
+
+/// Writes a request into the spec of a machine's report. Where there is no report, there is no agent to ask.
+async fn request(context: &Context, machine: &MachineName, spec: Value, what: &str) -> Vec<Reply> {
+    let key = key(machine);
+    let api = api(context, &key);
+    let (params, patch) = (patch_params(FIELD_MANAGER), Patch::Merge(json!({"spec": spec})));
     match attempt(context, || api.patch(&key.name, &params, &patch)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(object))],
         Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
-            tracing::warn!(node = %machine, error = %failure, "an agent was not asked for benchmarks");
+            tracing::warn!(node = %machine, error = %failure, "an agent was not asked for {what}");
             Vec::new()
         }
     }

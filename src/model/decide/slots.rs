@@ -66,8 +66,12 @@ fn with_view<T>(
     let silent = pool.heartbeats().silent_since(&name.machine, now);
     let carried = slot.running().and_then(|running| running.lease);
     let lease = || carried.unwrap_or_else(|| startd::claim_lease(policy, ad, &Env::at(now.secs())));
+    let broken = || {
+        let machine_slot = machine.machine_slots.get(&name.slot)?;
+        startd::broken(machine, machine_slot, &config)
+    };
     let view = View {
-        offered: machine.offer == Offer::Offered,
+        offered: machine.offer == Offer::Offered && broken().is_none(),
         off: startd::off(pool, machine, now),
         wanted: job.is_some_and(|job| {
             job.active.get(&proc) == Some(slot.name())

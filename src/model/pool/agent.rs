@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
+use super::cron::{Crontab, SlotOutput};
 use super::fence::Renewal;
 use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
@@ -38,6 +39,12 @@ pub struct ReportFacts {
     pub devices: Vec<Device>,
     /// Additional attributes for the machine's ad.
     pub attributes: Vec<(Arc<str>, Expr)>,
+    /// Additional attributes for the ads of some slots.
+    pub slot_ads: Vec<SlotOutput>,
+    /// The attributes that are left out, because they are no expressions.
+    pub unread: Vec<Arc<str>>,
+    /// The cron jobs that the agent is asked to run; none if it was never asked.
+    pub cron: Option<Crontab>,
 }
 
 impl ReportFacts {
@@ -55,6 +62,9 @@ impl ReportFacts {
             virtual_memory_kib: None,
             devices: Vec::new(),
             attributes: Vec::new(),
+            slot_ads: Vec::new(),
+            unread: Vec::new(),
+            cron: None,
         }
     }
 
@@ -66,6 +76,7 @@ impl ReportFacts {
             && self.virtual_memory_kib == other.virtual_memory_kib
             && self.devices == other.devices
             && self.attributes == other.attributes
+            && self.slot_ads == other.slot_ads
     }
 
     /// Whether both reports agree about what the pool's own jobs do: their load, and what they use.
@@ -81,6 +92,8 @@ pub struct Usage {
     pub memory_mib: Option<i64>,
     /// `ResidentSetSize`: memory in KiB that belongs to no file.
     pub resident_kib: Option<i64>,
+    /// `DiskUsage`: disk in KiB.
+    pub disk_kib: Option<i64>,
     /// `CpusUsage`: CPUs in use, averaged over the last minute.
     pub cpus: Option<f64>,
 }
@@ -93,6 +106,7 @@ impl Usage {
         Self {
             memory_mib: self.memory_mib.max(other.memory_mib),
             resident_kib: self.resident_kib.max(other.resident_kib),
+            disk_kib: self.disk_kib.max(other.disk_kib),
             cpus,
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::agent::Benchmarks;
 use super::backfill;
+use super::cron::Crontab;
 use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, ProcId, SlotName};
 use super::policy::Toleration;
 use super::resources::Resources;
@@ -106,6 +107,13 @@ pub enum Effect {
         asked: Time,
         /// The averages of the earlier runs.
         so_far: Option<Benchmarks>,
+    },
+    /// Ask the agent of a machine to run these cron jobs, and no others. If the machine has no report, nothing comes of it.
+    Cron {
+        /// The machine.
+        machine: MachineName,
+        /// The jobs.
+        tab: Arc<Crontab>,
     },
     /// Look up a pod that was created and that no watch has shown.
     LookAtPod {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Document;
 use super::agent::ReportFacts;
+use super::cron::Crontab;
 use super::devices::Inventory;
 use super::drain::{Draining, History};
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
@@ -266,6 +267,8 @@ pub struct Machine {
     pub crossed: Arc<[(String, Expr)]>,
     /// The slot that runs benchmarks, and since when.
     pub benchmarking: Option<(u32, Time)>,
+    /// The cron jobs that the machine's agent was last asked to run, and when it was asked.
+    pub cron_asked: Option<(Arc<Crontab>, Time)>,
     /// The drain that is under way, or that has emptied the machine.
     pub draining: Option<Draining>,
     /// What past drains have cost.
@@ -321,6 +324,7 @@ impl Machine {
             utc_offset: 0,
             crossed: Arc::default(),
             benchmarking: None,
+            cron_asked: None,
             draining: None,
             drains: History::default(),
             expected: Arc::default(),

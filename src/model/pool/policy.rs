@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backfill::Template;
+use super::cron::CronPolicy;
 use super::ids::GroupName;
 use super::job::Problem;
 use super::owner::OwnerRule;
@@ -164,6 +165,8 @@ pub struct StartdConfig {
     /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`: the other slots seem idle for this much longer than the operator has known
     /// the machine.
     pub idle_boost: Duration,
+    /// `STARTD_CRON_JOBLIST` and what belongs to it.
+    pub cron: Arc<CronPolicy>,
     /// The time zone of `ClockMin` and `ClockDay`.
     pub zone: Zone,
     /// Taints that pods on the nodes tolerate.
@@ -191,6 +194,7 @@ impl Default for StartdConfig {
             keyboard_slots: None,
             console_slots: None,
             idle_boost: Duration::from_mins(20),
+            cron: Arc::default(),
             zone: Zone::default(),
             tolerations: Vec::new(),
             drain_cordoned: false,

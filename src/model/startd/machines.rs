@@ -3,7 +3,7 @@
 
 use super::governing::foremost;
 use super::view::Off;
-use super::{backfill, config, draining, layout, neighbours, unclaimed};
+use super::{backfill, config, cron, draining, layout, neighbours, unclaimed};
 use crate::pool::{Effect, Machine, MachineName, OUT_OF_SERVICE, Offer, Pool, Time, Toleration};
 
 /// Reviews a machine that changed. A machine whose node is gone stays in the pool until its claims have ended.
@@ -33,7 +33,11 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
     pool.edit_machine(name, |machine| machine.offer = offer);
     neighbours::look_around(pool, name, now);
     let fills = pool.machines().get(name).and_then(|machine| backfill::again(pool, machine, &config, now));
-    pool.wake_machine_at(name, [again, fills, config.zone.next_change(now)].into_iter().flatten().min());
+    let asks = cron::ask(pool, name, &config, now, effects);
+    pool.wake_machine_at(
+        name,
+        [again, fills, asks, config.zone.next_change(now)].into_iter().flatten().min(),
+    );
     pool.forget_if_gone(name);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ad::unclaimed_slot_ad;
+use super::ad::{broken, unclaimed_slot_ad};
 use super::backfill;
 use super::policy::{Answer, Question};
 use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
@@ -170,6 +170,7 @@ pub(super) fn surroundings(
         start_backfill: idle
             && offered
             && fills
+            && broken(machine, slot, config).is_none()
             && asks(policy.start_backfill.as_ref(), Question::StartBackfill)
             && !evicted(),
         evict_backfill: matches!(slot.state(), State::Backfill(_)) && (!fills || evicted()),

@@ -43,7 +43,7 @@ pub enum Off {
 #[derive(Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct View<'a> {
-    /// Whether the machine offers its resources to something new.
+    /// Whether the machine offers its resources to something new, and the slot is not broken.
     pub offered: bool,
     /// Whether the machine is off.
     pub off: Off,

@@ -112,8 +112,8 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
 
 /// The most that one proc used; none if no agent has told of a proc.
 fn usage(used: Usage) -> Option<ProcUsage> {
-    let Usage { memory_mib, resident_kib, cpus } = used;
-    (used != Usage::default()).then_some(ProcUsage { memory_mib, resident_kib, cpus })
+    let Usage { memory_mib, resident_kib, disk_kib, cpus } = used;
+    (used != Usage::default()).then_some(ProcUsage { memory_mib, resident_kib, disk_kib, cpus })
 }
 
 /// The record of what policy made of a job; none if policy changed nothing.

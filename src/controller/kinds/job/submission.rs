@@ -56,7 +56,12 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
 }
 
 fn used(usage: &ProcUsage) -> Usage {
-    Usage { memory_mib: usage.memory_mib, resident_kib: usage.resident_kib, cpus: usage.cpus }
+    Usage {
+        memory_mib: usage.memory_mib,
+        resident_kib: usage.resident_kib,
+        disk_kib: usage.disk_kib,
+        cpus: usage.cpus,
+    }
 }
 
 fn recorded_owner(status: &HTCJobStatus) -> RecordedOwner {
@@ -335,7 +340,7 @@ mod tests {
             |object: &Value| super::facts(&serde_json::from_value(object.clone()).unwrap()).unwrap().used;
         assert_eq!(used(&object), Usage::default());
         object["status"] = json!({"usage": {"memoryMiB": 300, "cpus": 1.5}});
-        assert_eq!(used(&object), Usage { memory_mib: Some(300), resident_kib: None, cpus: Some(1.5) });
+        assert_eq!(used(&object), Usage { memory_mib: Some(300), cpus: Some(1.5), ..Usage::default() });
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod again;
 mod backfill;
 mod causes;
 mod charges;
+mod cron;
 mod defaults;
 mod devices;
 mod draining;

@@ -51,7 +51,7 @@ fn a_job_keeps_the_most_that_one_of_its_procs_used() {
     let pods: Vec<_> =
         world.pool.slots().values().filter_map(|slot| Some(slot.active()?.pod.uid.clone())).collect();
     let [one, other] = &pods[..] else { panic!("two run: {pods:?}") };
-    let used = |memory_mib, cpus| Usage { memory_mib, resident_kib: None, cpus };
+    let used = |memory_mib, cpus| Usage { memory_mib, cpus, ..Usage::default() };
     for (pod, usage) in
         [(one, used(Some(300), None)), (other, used(Some(200), Some(1.5))), (other, used(None, Some(0.5)))]
     {

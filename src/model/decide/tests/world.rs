@@ -475,8 +475,16 @@ impl World {
                     self.end_backfill(&pod.name);
                 }
             }
-            // No node of these stories has an agent.
+            // No agent of these stories measures anything.
             Effect::Benchmark { .. } => {}
+            Effect::Cron { machine, tab } => {
+                let jobs: Vec<&str> = tab.jobs.iter().map(|job| &*job.name).collect();
+                self.log.push(format!("the agent of {machine} is to run [{}]", jobs.join(", ")));
+                if let Some(report) = self.reports.get_mut(machine.as_str()) {
+                    report.cron = Some((*tab).clone()).filter(|tab| !tab.jobs.is_empty());
+                    self.pool.apply(Event::Report(report.clone()), self.now);
+                }
+            }
             Effect::ReadAgentLease { machine } => {
                 let found = self.agents.get(machine.as_str()).cloned();
                 self.log.push(format!("the Lease of the agent of {machine} is read"));

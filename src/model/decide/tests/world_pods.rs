@@ -137,7 +137,9 @@ impl World {
                 let renewal = renewal.clone();
                 self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
                 if !self.forgetful.contains(name) {
-                    let report = ReportFacts { usage: self.used_on(name), ..ReportFacts::of(machine()) };
+                    let before =
+                        self.reports.get(name).cloned().unwrap_or_else(|| ReportFacts::of(machine()));
+                    let report = ReportFacts { usage: self.used_on(name), ..before };
                     self.reports.insert(name.clone(), report.clone());
                     self.pool.apply(Event::Report(report), self.now);
                 }
@@ -150,7 +152,7 @@ impl World {
         let on_it = |facts: &PodFacts| facts.machine.as_ref().is_some_and(|machine| machine.as_str() == node);
         let there =
             self.pods.values().map(|pod| &pod.facts).filter(|facts| on_it(facts) && facts.end.is_none());
-        let usage = Usage { memory_mib: None, resident_kib: None, cpus: None };
+        let usage = Usage::default();
         there.map(|facts| (facts.pod.uid.clone(), usage)).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::pool::{DrainedFor, Draining, Machine, NODE_RESOURCES, ReportFacts, Resources, UnclaimedTime};
 use classad::{Ad, Expr, Value};
 
-use super::{FALSE, REQUIREMENTS, constant, host, set_resources};
+use super::{FALSE, REQUIREMENTS, constant, cron, host, set_resources};
 
 static NOW: LazyLock<Expr> = LazyLock::new(|| constant("time()"));
 /// The default of `MachineMaxVacateTime`, as HTCondor shows it.
@@ -53,6 +53,10 @@ pub(super) fn make(machine: &Machine) -> Ad {
     for (name, expr) in machine.crossed.iter() {
         ad.insert(&**name, expr.clone());
     }
+    // Last, so that the agent's cron jobs replace nothing that the machine has.
+    if let Some(report) = &machine.report {
+        cron::add(&mut ad, &report.attributes);
+    }
     ad
 }
 
@@ -92,9 +96,6 @@ fn set_report(ad: &mut Ad, report: &ReportFacts) {
     if let Some(swap) = report.virtual_memory_kib {
         ad.set("VirtualMemory", swap);
         ad.set("TotalVirtualMemory", swap);
-    }
-    for (name, expr) in &report.attributes {
-        ad.insert(&**name, expr.clone());
     }
 }
 

@@ -3,6 +3,7 @@
 //! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
 
 mod consumption;
+mod cron;
 mod devices;
 mod host;
 mod idle;
@@ -21,6 +22,7 @@ use condor_config::knobs::default_of;
 
 use super::policy::running_job_ad;
 
+pub use cron::{Broken, broken, is_own};
 pub(super) use latch::look as look_at_latches;
 pub(super) use machine::htcondor_arch;
 
@@ -101,7 +103,8 @@ fn slot_ad(
     ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
     ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
-    for (name, expr) in &config.attributes {
+    // As in HTCondor, what a cron job says replaces a default in STARTD_ATTRS.
+    for (name, expr) in config.attributes.iter().filter(|(name, _)| !cron::says(machine, name)) {
         ad.insert(name.as_str(), expr.clone());
     }
     if let Some(policy) = &config.consumption {
@@ -150,6 +153,7 @@ fn machine_slot_ad(shared: Ad, machine: &Machine, slot: &MachineSlot, config: &S
         }
         SlotKind::Static => ad.set("SlotType", "Static"),
     }
+    cron::finish(&mut ad, machine, config, slot.id);
     ad
 }
 
@@ -224,6 +228,7 @@ pub fn claimed_slot_ad(
         ad.set("AcceptedWhileDraining", slot.claim().since > draining.since);
     }
     super::policy::publish(&mut ad, policy, slot, job, env);
+    cron::finish(&mut ad, machine, config, own.slot);
     ad
 }
 
@@ -254,7 +259,11 @@ fn set_usage(ad: &mut Ad, machine: &Machine, slot: &Slot) {
     let report = machine.report.as_ref().filter(|_| machine.agent);
     let usage = slot.active().zip(report).and_then(|(running, report)| report.usage.get(&running.pod.uid));
     let Some(usage) = usage else { return };
-    let amounts = [("MemoryUsage", usage.memory_mib), ("ResidentSetSize", usage.resident_kib)];
+    let amounts = [
+        ("MemoryUsage", usage.memory_mib),
+        ("ResidentSetSize", usage.resident_kib),
+        ("DiskUsage", usage.disk_kib),
+    ];
     for (name, amount) in amounts.into_iter().filter_map(|(name, amount)| Some((name, amount?))) {
         ad.set(name, amount);
     }

@@ -202,11 +202,16 @@ fn a_claimed_slot_says_whose_it_is() {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
     let mut machine = machine;
-    let usage = Usage { memory_mib: Some(300), resident_kib: None, cpus: Some(0.5) };
+    let usage = Usage { memory_mib: Some(300), cpus: Some(0.5), disk_kib: Some(70), ..Usage::default() };
     let report = ReportFacts { usage: [("p".into(), usage)].into(), ..ReportFacts::of("node1".into()) };
     (machine.agent, machine.report) = (true, Some(Arc::new(report)));
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
-    assert!(text.contains("MemoryUsage = 300") && text.contains("CpusUsage = 0.5"), "{text}");
+    assert!(
+        text.contains("MemoryUsage = 300")
+            && text.contains("CpusUsage = 0.5")
+            && text.contains("DiskUsage = 70"),
+        "{text}"
+    );
     assert!(!text.contains("ResidentSetSize"), "an amount that the agent does not know is left out");
     machine.agent = false;
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();

@@ -7,15 +7,17 @@
 //! What the text says about a slot depends on the slot's type and number: `SLOT_TYPE_1_START` overrides `START`, and `SLOT1_Attr`
 //! overrides `Attr`.
 
+mod cron;
 mod macros;
 mod remarks;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
-use crate::pool::{Latch, Machine, Policy, SlotConfig, StartdConfig};
+use crate::pool::{CronPolicy, Latch, Machine, Policy, SlotConfig, StartdConfig};
 use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
@@ -51,6 +53,8 @@ pub struct TextConfig {
     pub console_slots: Option<u32>,
     /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`.
     pub idle_boost: Option<Duration>,
+    /// `STARTD_CRON_JOBLIST` and what belongs to it.
+    pub cron: Arc<CronPolicy>,
 }
 
 /// The latch that the manual's policies read.
@@ -137,6 +141,7 @@ impl TextConfig {
         (config.uid_domain, config.filesystem_domain) = (self.uid_domain, self.filesystem_domain);
         (config.keyboard_slots, config.console_slots) = (self.keyboard_slots, self.console_slots);
         config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
+        config.cron = self.cron;
     }
 
     /// All configurations of slots in the text: that of all slots, those of types, those of single slots.
@@ -205,6 +210,7 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said.console_slots = count("SLOTS_CONNECTED_TO_CONSOLE");
     said.idle_boost =
         count("DISCONNECTED_KEYBOARD_IDLE_BOOST").map(|seconds| Duration::from_secs(seconds.into()));
+    said.cron = Arc::new(cron::read(config, faults));
     // A knob for all slots is read again for each type and each single slot: its faults are reported once.
     let mut seen: Vec<Remark> = Vec::new();
     faults.retain(|fault| {

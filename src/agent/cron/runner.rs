@@ -1,0 +1,286 @@
+//! The processes of cron jobs: each run is a process group, which is killed as a whole.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::output::{Output, Told};
+use api::NodeCronJob;
+
+/// Where programs find others, after the directory of programs. The agent's image has nothing there, a site's own may have.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// How many bytes are read at once.
+const CHUNK: usize = 4096;
+/// The pause after a read that has told something. So a program that writes without end costs the agent little.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a program has between SIGTERM and SIGKILL.
+const TERM: Duration = Duration::from_secs(1);
+/// How long the output is read after everybody who could write was killed.
+const REST: Duration = Duration::from_secs(2);
+/// The most bytes of the output that the log repeats.
+const MAX_LOGGED: usize = 1024;
+/// How many events wait until the agent looks at them.
+const WAITING: usize = 16;
+
+/// What has become of a job.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The job tells an ad.
+    Told(String, Told),
+    /// The job's run has ended.
+    Ended(String, Ending),
+}
+
+/// How a run has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    /// The exit code; none if a signal ended the run.
+    pub(super) code: Option<i32>,
+    /// The beginning of the output, for the log.
+    pub(super) output: String,
+    /// What is wrong with the job.
+    pub(super) problem: Option<String>,
+}
+
+/// What a run is told.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// To end. The text says why, if that is a fault of the job's.
+    Kill(Option<String>),
+    /// To read its configuration again.
+    Hup,
+}
+
+/// The runs.
+#[derive(Debug)]
+pub(super) struct Runner {
+    events: mpsc::Receiver<Event>,
+    tell: mpsc::Sender<Event>,
+    runs: BTreeMap<String, Handle>,
+}
+
+#[derive(Debug)]
+struct Handle {
+    group: Pid,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+impl Runner {
+    pub(super) fn new() -> Self {
+        let (tell, events) = mpsc::channel(WAITING);
+        Self { events, tell, runs: BTreeMap::new() }
+    }
+
+    /// Waits for the next event.
+    pub(super) async fn event(&mut self) -> Event {
+        // The runner has a sender itself, so that the channel is never closed.
+        match self.events.recv().await {
+            Some(event) => event,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Starts a program.
+    ///
+    /// # Errors
+    /// Why the program cannot be started.
+    pub(super) fn start(&mut self, job: &NodeCronJob, directory: &Path, path: &Path) -> Result<(), String> {
+        let shown = |error: io::Error| format!("{} cannot be started: {error}", path.display());
+        let child = command(job, directory, path).spawn().map_err(shown)?;
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let group = id.ok_or_else(|| shown(io::Error::other("it has no process id")))?;
+        let (orders, given) = mpsc::unbounded_channel();
+        let run =
+            Run { name: job.name.clone(), group, tell: self.tell.clone(), output: Output::new(&job.prefix) };
+        tokio::spawn(run.until_its_end(child, given));
+        self.runs.insert(job.name.clone(), Handle { group, orders });
+        Ok(())
+    }
+
+    /// Tells a run something. A run that has just ended hears nothing.
+    pub(super) fn order(&self, name: &str, order: Order) {
+        if let Some(run) = self.runs.get(name) {
+            let _ = run.orders.send(order);
+        }
+    }
+
+    /// The run of a job has ended.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.runs.remove(name);
+    }
+
+    /// Kills all runs at once.
+    pub(super) fn kill_all(&mut self) {
+        for run in std::mem::take(&mut self.runs).into_values() {
+            let _ = kill_process_group(run.group, Signal::KILL);
+        }
+    }
+}
+
+/// The program with its surroundings. It knows nothing of the agent's environment. "The first argument will be <JobName>".
+fn command(job: &NodeCronJob, directory: &Path, path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.arg0(&job.name).args(&job.args).current_dir(job.cwd.as_deref().map_or(directory, Path::new));
+    command.env_clear().env("PATH", format!("{}:{PATH}", directory.display()));
+    command.env("STARTD_INTERFACE_VERSION", "1").env("STARTD_CRON_NAME", "startd").envs(&job.env);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    command
+}
+
+/// One run.
+struct Run {
+    name: String,
+    group: Pid,
+    tell: mpsc::Sender<Event>,
+    output: Output,
+}
+
+/// What has happened to a run.
+enum Happening {
+    Wrote(io::Result<usize>),
+    WroteErrors(io::Result<usize>),
+    Ended(io::Result<ExitStatus>),
+    Told(Order),
+}
+
+impl Run {
+    async fn until_its_end(mut self, mut child: Child, orders: mpsc::UnboundedReceiver<Order>) {
+        let ending = self.follow(&mut child, orders).await;
+        let _ = self.tell.send(Event::Ended(self.name, ending)).await;
+    }
+
+    /// Reads the output until the program's end. Whatever is then left of its process group is killed.
+    async fn follow(&mut self, child: &mut Child, mut orders: mpsc::UnboundedReceiver<Order>) -> Ending {
+        let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
+        let (mut chunk, mut other) = ([0; CHUNK], [0; CHUNK]);
+        let (mut ending, mut killed) = (Ending::default(), true);
+        let status = loop {
+            let happening = tokio::select! {
+                order = orders.recv() => Happening::Told(order.unwrap_or(Order::Kill(None))),
+                read = read(&mut out, &mut chunk), if out.is_some() => Happening::Wrote(read),
+                read = read(&mut errors, &mut other), if errors.is_some() => Happening::WroteErrors(read),
+                status = child.wait() => Happening::Ended(status),
+            };
+            match happening {
+                Happening::Wrote(Ok(count)) if count > 0 => {
+                    if let Err(problem) =
+                        self.wrote(chunk.get(..count).unwrap_or_default(), &mut ending).await
+                    {
+                        ending.problem = Some(problem);
+                        break self.end(child).await;
+                    }
+                }
+                Happening::Wrote(_) => out = None,
+                Happening::WroteErrors(Ok(count)) if count > 0 => {
+                    ending.log(other.get(..count).unwrap_or_default());
+                }
+                Happening::WroteErrors(_) => errors = None,
+                Happening::Told(Order::Hup) => self.signal(Signal::HUP),
+                Happening::Told(Order::Kill(why)) => {
+                    ending.problem = why;
+                    break self.end(child).await;
+                }
+                Happening::Ended(status) => {
+                    killed = false;
+                    break status.ok();
+                }
+            }
+        };
+        self.signal(Signal::KILL);
+        if !killed {
+            self.read_rest(&mut out, &mut ending).await;
+        }
+        self.reap().await;
+        ending.code = status.and_then(|status| status.code());
+        ending.problem = ending.problem.or_else(|| self.output.malformed().map(str::to_owned));
+        ending
+    }
+
+    /// Takes output, and tells the ads that have ended.
+    async fn wrote(&mut self, bytes: &[u8], ending: &mut Ending) -> Result<(), String> {
+        ending.log(bytes);
+        let told = self.output.push(bytes)?;
+        let pause = !told.is_empty();
+        for told in told {
+            let _ = self.tell.send(Event::Told(self.name.clone(), told)).await;
+        }
+        if pause {
+            sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// Reads what a program has written before it ended by itself. A program that was killed ends no ad.
+    async fn read_rest(&mut self, out: &mut Option<impl AsyncRead + Unpin>, ending: &mut Ending) {
+        let mut chunk = [0; CHUNK];
+        while ending.problem.is_none() {
+            match timeout(REST, read(out, &mut chunk)).await {
+                Ok(Ok(count)) if count > 0 => {
+                    let wrote = self.wrote(chunk.get(..count).unwrap_or_default(), ending).await;
+                    ending.problem = wrote.err();
+                }
+                _ => break,
+            }
+        }
+        if ending.problem.is_some() {
+            return;
+        }
+        match self.output.end() {
+            Ok(Some(told)) => drop(self.tell.send(Event::Told(self.name.clone(), told)).await),
+            Ok(None) => {}
+            Err(problem) => ending.problem = Some(problem),
+        }
+    }
+
+    /// Ends the program: SIGTERM, and a second later SIGKILL.
+    async fn end(&self, child: &mut Child) -> Option<ExitStatus> {
+        self.signal(Signal::TERM);
+        if let Ok(status) = timeout(TERM, child.wait()).await {
+            return status.ok();
+        }
+        self.signal(Signal::KILL);
+        child.wait().await.ok()
+    }
+
+    /// Sends a signal to the program and its children. The group's number belongs to the run as long as somebody of the group is
+    /// left; without anybody nothing happens.
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process_group(self.group, signal);
+    }
+
+    /// Takes leave of the program's children, which have become the agent's: in a container the agent is process 1.
+    async fn reap(&self) {
+        for _ in 0..20 {
+            match waitpgid(self.group, WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => sleep(PAUSE).await,
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Ending {
+    fn log(&mut self, bytes: &[u8]) {
+        let room = MAX_LOGGED.saturating_sub(self.output.len());
+        self.output.extend(String::from_utf8_lossy(bytes).chars().take(room));
+    }
+}
+
+/// Reads once; nothing if there is nobody who writes.
+async fn read(from: &mut Option<impl AsyncRead + Unpin>, chunk: &mut [u8]) -> io::Result<usize> {
+    match from {
+        Some(from) => from.read(chunk).await,
+        None => Ok(0),
+    }
+}

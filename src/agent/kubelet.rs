@@ -1,0 +1,94 @@
+//! What the kubelet knows of its pods and the API server does not: how much disk each of them uses.
+//!
+//! The kubelet counts the containers' writable layers and logs and the pod's emptyDirs, once a minute or by the file system's
+//! quotas, and tells in `/stats/summary`. The agent could count by itself only with the right to read every file of every pod.
+
+use std::collections::BTreeMap;
+
+use http::Request;
+use kube::{Client, Config, Error};
+use serde::Deserialize;
+
+use super::pods::Uid;
+
+/// The kubelet of the agent's node.
+#[derive(Clone)]
+pub(crate) struct Kubelet {
+    client: Client,
+}
+
+/// The part of the answer that is read.
+#[derive(Deserialize)]
+struct Summary {
+    #[serde(default)]
+    pods: Vec<PodStats>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodStats {
+    pod_ref: PodRef,
+    #[serde(rename = "ephemeral-storage")]
+    storage: Option<Storage>,
+}
+
+#[derive(Deserialize)]
+struct PodRef {
+    uid: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Storage {
+    used_bytes: Option<u64>,
+}
+
+impl Kubelet {
+    /// The kubelet at an address of the agent's own node, such as `https://10.0.0.7:10250`. The agent shows the token of its pod, and
+    /// does not check the kubelet's certificate, which most kubelets have signed themselves: the packets do not leave the node.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub(crate) fn at(url: &str, cluster: &Config) -> Result<Self, Error> {
+        let mut config = cluster.clone();
+        config.cluster_url = url.parse().map_err(|error| Error::HttpError(http::Error::from(error)))?;
+        (config.accept_invalid_certs, config.tls_server_name, config.proxy_url) = (true, None, None);
+        Ok(Self { client: Client::try_from(config)? })
+    }
+
+    /// How much disk each pod uses, in KiB.
+    ///
+    /// # Errors
+    /// When the kubelet refuses the call, or does not answer.
+    pub(crate) async fn disk(self) -> Result<BTreeMap<Uid, i64>, Error> {
+        let request = Request::get("/stats/summary").body(Vec::new()).map_err(Error::HttpError)?;
+        Ok(used(self.client.request(request).await?))
+    }
+}
+
+/// The KiB that each pod uses, rounded up. A pod of which the kubelet does not know is left out.
+fn used(summary: Summary) -> BTreeMap<Uid, i64> {
+    let of = |pod: PodStats| {
+        let kib = pod.storage?.used_bytes?.div_ceil(1024);
+        Some((Uid::from(pod.pod_ref.uid), i64::try_from(kib).ok()?))
+    };
+    summary.pods.into_iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pods_use_of_the_disk_is_read_from_the_kubelets_summary() {
+        let text = r#"{"node": {"nodeName": "n1", "fs": {"usedBytes": 9}}, "pods": [
+            {"podRef": {"name": "a", "namespace": "s", "uid": "u1"}, "startTime": "2026-01-01T00:00:00Z",
+             "ephemeral-storage": {"time": "2026-01-01T00:00:00Z", "availableBytes": 7, "usedBytes": 2049, "inodesUsed": 3}},
+            {"podRef": {"name": "b", "namespace": "s", "uid": "u2"}, "ephemeral-storage": {"availableBytes": 7}},
+            {"podRef": {"name": "c", "namespace": "s", "uid": "u3"}},
+            {"podRef": {"name": "d", "namespace": "s", "uid": "u4"}, "ephemeral-storage": {"usedBytes": 0}}]}"#;
+        let expected = [(Uid::from("u1"), 3), (Uid::from("u4"), 0)];
+        assert_eq!(used(serde_json::from_str(text).unwrap()), expected.into());
+        assert!(used(serde_json::from_str("{}").unwrap()).is_empty());
+    }
+}
