@@ -72,7 +72,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         failed: Ranges::default(),
         first_start: None,
         completed_at: None,
-        used: model::pool::Usage::default(),
+        used: Box::default(),
         defaults: None,
         accepted: true,
         transformed: None,

@@ -22,7 +22,7 @@ use model::pool::backfill::Facts;
 use model::pool::{
     Benchmarks, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid, MachineFacts,
     MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, RecordedOwner, Remains, SlotName,
-    Time, UnknownCreator, Usage,
+    Time, UnknownCreator,
 };
 use model::schedd::submit;
 
@@ -284,7 +284,7 @@ impl<'s> World<'s> {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
-            used: Usage::default(),
+            used: Box::default(),
             defaults: None,
             accepted: false,
             transformed: None,

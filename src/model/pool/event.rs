@@ -363,8 +363,8 @@ pub struct JobFacts {
     pub first_start: Option<Time>,
     /// `status.completionTime`.
     pub completed_at: Option<Time>,
-    /// `status.usage`.
-    pub used: Usage,
+    /// `status.usage`. In a box, since few events are about jobs and all events are of one size.
+    pub used: Box<Usage>,
     /// `status.defaults`.
     pub defaults: Option<Arc<JobDefaults>>,
     /// Whether an operator has accepted this very spec: the job has the operator's finalizer, and its status is about the spec.

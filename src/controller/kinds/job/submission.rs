@@ -46,7 +46,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
         first_start: status.start_time.as_ref().map(time),
         completed_at: status.completion_time.as_ref().map(time),
-        used: status.usage.as_ref().map(used).unwrap_or_default(),
+        used: Box::new(status.usage.as_ref().map(used).unwrap_or_default()),
         defaults: JobDefaults::recall(&status.defaults).map(Arc::new),
         accepted: is_ours(job) && status.observed_generation == job.metadata.generation,
         transformed: transformed(&status, job.metadata.generation).map(Arc::new),
@@ -338,9 +338,9 @@ mod tests {
         });
         let used =
             |object: &Value| super::facts(&serde_json::from_value(object.clone()).unwrap()).unwrap().used;
-        assert_eq!(used(&object), Usage::default());
+        assert_eq!(*used(&object), Usage::default());
         object["status"] = json!({"usage": {"memoryMiB": 300, "cpus": 1.5}});
-        assert_eq!(used(&object), Usage { memory_mib: Some(300), cpus: Some(1.5), ..Usage::default() });
+        assert_eq!(*used(&object), Usage { memory_mib: Some(300), cpus: Some(1.5), ..Usage::default() });
     }
 
     #[test]

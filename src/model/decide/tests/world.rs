@@ -12,7 +12,7 @@ use crate::pool::{
     Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome, Pauses,
     PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, ReportFacts, Request,
     Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time,
-    UnknownCreator, Usage, backfill,
+    UnknownCreator, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -250,7 +250,7 @@ impl World {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
-            used: Usage::default(),
+            used: Box::default(),
             defaults: None,
             accepted: false,
             transformed: None,
