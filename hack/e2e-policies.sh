@@ -5,6 +5,9 @@
 # Checks ways to pass for somebody else, each tried as a tenant, with the operator under the rights that the chart grants: before the
 # policies are there, while API servers take them up, while they are in force, with one of them alone, and after an edit. Starts a control
 # plane of its own.
+#
+#   e2e-policies.sh           all of this
+#   e2e-policies.sh latency   how long 1,000 creations take without the policies and with them (docs/how-to/admission.md)
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -142,6 +145,9 @@ system:authenticated" ] || die "the stamp is $(stamp large)"
   create mallory c9 "$LARGE" "{\"ownerReferences\": [{\"apiVersion\": \"slotwright.dev/v1alpha1\", \"kind\": \"HTCJob\", \"name\": \"large\", \"uid\": \"$(field large .metadata.uid)\"}]}" >/dev/null
   stamped c9 mallory mallory
   in_vain "be a child of alice's job" "the API server stamps mallory"
+  create system:serviceaccount:lab:ci c10 "$LARGE" "{\"ownerReferences\": [{\"apiVersion\": \"slotwright.dev/v1alpha1\", \"kind\": \"HTCJob\", \"name\": \"large\", \"uid\": \"$(field large .metadata.uid)\", \"controller\": true}]}" >/dev/null
+  stamped c10 system:serviceaccount:lab:ci namespace:lab
+  in_vain "let a controller create it as a child of alice's job" "charged to the namespace: an ownerReference proves nothing"
   create 'alice ' spaced "$LARGE" >/dev/null; stamped spaced 'alice ' namespace:lab
   in_vain "be a user named \"alice \"" "charged to the namespace: a blank is in no owner"
   create physics.alice dotted "$LARGE" >/dev/null; stamped dotted physics.alice namespace:lab
@@ -293,14 +299,33 @@ edited() {
   in_vain "create with alice's stamp while the policies' bindings are gone" "charged to the namespace"
 }
 
+# Whether the API server stamps jobs now.
+stamps_now() {
+  [ -n "$(job probe "$LARGE" | as alice create --dry-run=server -f - -o 'jsonpath={.metadata.annotations.slotwright\.dev/created-by}')" ]
+}
+stamps_no_more() { ! stamps_now; }
+
+latency() {
+  local file=$SLOTWRIGHT_KUBE_STATE/apply.json round
+  job NAME "$LARGE" >"$file"
+  install owner
+  NAME=$(kubectl get mutatingadmissionpolicies -o 'jsonpath={.items[0].metadata.name}')
+  start_operator first --owner-policy "$NAME"
+  for round in 1 2 3; do
+    kubectl delete mutatingadmissionpolicybinding,validatingadmissionpolicybinding "$NAME" >/dev/null
+    until_true "the API server stamps no jobs" stamps_no_more
+    python3 "$ROOT/hack/kube/applies.py" "$KUBECONFIG" "$file" "without-$round" 1000
+    install owner
+    until_true "the API server stamps jobs" stamps_now
+    python3 "$ROOT/hack/kube/applies.py" "$KUBECONFIG" "$file" "with-$round" 1000
+    kubectl -n lab delete htcjobs --all --wait=false >/dev/null
+  done
+}
+
 (cd "$ROOT" && cargo build -q --locked --bin slotwright)
 cluster
-early
-creations
-stamps
-edits
-groups_and_outages
-guard
-edited
-table
-say "passed"
+case ${1:-all} in
+  all) early; creations; stamps; edits; groups_and_outages; guard; edited; table; say "passed" ;;
+  latency) latency ;;
+  *) die "usage: e2e-policies.sh [latency]" ;;
+esac
