@@ -92,7 +92,7 @@ pub struct NodeCron {
     #[serde(default)]
     pub autopublish: NodeCronAutopublish,
     /// STARTD_CRON_LOG_NON_ZERO_EXIT: whether the agent logs the exit code and the output of a run that fails.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub log_non_zero_exit: bool,
 }
 

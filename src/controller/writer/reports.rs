@@ -37,7 +37,8 @@ pub(super) async fn benchmark(
 /// Asks the agent of a machine to run these cron jobs, and no others. A failure is only logged: as long as the report shows other
 /// jobs, the agent is asked again.
 pub(super) async fn cron(context: &Context, machine: &MachineName, tab: &Crontab) -> Vec<Reply> {
-    // An array is replaced as a whole, and so is nothing else of the jobs left.
+    // A merge patch replaces the list of jobs as a whole. It leaves what it does not name as it was: the spec of the jobs names all
+    // its other fields.
     let wanted = (!tab.jobs.is_empty()).then(|| crontab::to_spec(tab));
     request(context, machine, json!({"cron": wanted}), "cron jobs").await
 }

@@ -21,8 +21,8 @@ use crate::kinds::Custom;
 use api::labels;
 use model::pool::limits::Wants;
 use model::pool::{
-    Benchmarks, Claim, Document, Effect, JobKey, MachineName, NegotiatorId, PodPlan, PodRef, Resources,
-    SlotName, Time, Vacate, VacateReason,
+    Autopublish, Benchmarks, Claim, CronJob, Crontab, Document, Effect, JobKey, MachineName, NegotiatorId,
+    PodPlan, PodRef, Resources, SlotName, Time, Vacate, VacateReason,
 };
 
 /// Answers each request with the next status of a script, and writes down what was asked.
@@ -305,6 +305,24 @@ async fn benchmarks_are_asked_for_in_the_report() {
     assert_eq!(asked, [(line, next)], "what was known so far goes with it");
     let unheard = perform(asked_with(None), &[404]).await.1.len();
     assert_eq!((heard.len(), unheard), (0, 0), "nobody waits for the answer");
+}
+
+/// What the patch does not name stays as it was in the report, and the agent would be asked again and again.
+#[tokio::test(start_paused = true)]
+async fn a_request_for_cron_jobs_names_all_that_an_earlier_one_may_have_set() {
+    let asked_with = |tab| Effect::Cron { machine: "n1".into(), tab: Arc::new(tab) };
+    let spec = async |tab| {
+        let (asked, _) = perform(asked_with(tab), &[200]).await;
+        asked.into_iter().map(|(_, body)| body["spec"]["cron"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(spec(Crontab::default()).await, [Value::Null], "no jobs any more");
+    let job = CronJob { name: "a".to_owned(), executable: "/opt/a".to_owned(), ..CronJob::default() };
+    let loud = Crontab { jobs: vec![job], log_failures: true, publish: Autopublish::Always, max_load: 0.5 };
+    let quiet = Crontab { jobs: loud.jobs.clone(), ..Crontab::default() };
+    let fields = |spec: &Value| spec.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let (before, after) = (spec(loud).await.remove(0), spec(quiet).await.remove(0));
+    assert_eq!(fields(&before), fields(&after));
+    assert_eq!((&after["logNonZeroExit"], &after["autopublish"]), (&json!(false), &json!("Never")));
 }
 
 /// The claim that took over a static slot, and came to nothing before it was written, is not on the object: the one before it is.
