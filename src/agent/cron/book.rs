@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::output::Told;
 use api::{NodeCronAutopublish, NodeCronJob, ReportedSlotAd};
 
-/// The most ads of a job.
+/// The most ads with tags of a job.
 const MAX_ADS: usize = 64;
 /// The most attributes of all slots. The report has room for 256, of which some are the agent's own.
 const MAX_ATTRIBUTES: usize = 200;
@@ -16,8 +16,8 @@ const MAX_SLOT_ADS: usize = 64;
 /// The most bytes of names and expressions in the report.
 const MAX_BYTES: usize = 64 * 1024;
 /// What is told if the report has not room for all.
-pub(super) const LEFT_OUT: &str = "the jobs say more than the report has room for: 200 attributes of all slots, 64 ads of some \
-    slots, and 64 KiB in all; the rest is left out";
+pub(super) const LEFT_OUT: &str = "the jobs say more than the report has room for: 64 ads with names of a job, 200 attributes of all slots, \
+    64 ads of some slots, and 64 KiB in all; the rest is left out";
 
 /// By these attributes an ad says into which slots' ads it goes.
 const ADDRESS: [&str; 5] = ["SlotMergeConstraint", "SlotName", "Name", "SlotTypeId", "SlotId"];
@@ -41,6 +41,8 @@ pub(super) struct Book {
     /// In the manual's order: an ad replaces what those before it say. First the ads without tags, in the order of the jobs; then
     /// the others, in the order in which they came.
     ads: Vec<Entry>,
+    /// Whether a job has told more ads than are kept of a job.
+    full: bool,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ struct Entry {
 impl Book {
     /// Other jobs are asked for. What the others have said counts no longer.
     pub(super) fn keep(&mut self, jobs: &[NodeCronJob]) {
+        self.full = false;
         let at = |name: &str| jobs.iter().position(|job| job.name == name);
         self.ads.retain(|entry| at(&entry.job).is_some());
         for entry in &mut self.ads {
@@ -93,17 +96,22 @@ impl Book {
     }
 
     fn add(&mut self, entry: Entry) {
+        if entry.tag.is_none() {
+            let plain = self.ads.iter().take_while(|known| known.tag.is_none()).count();
+            self.ads.insert(plain, entry);
+            return;
+        }
         let tagged = self.ads.iter().filter(|known| known.job == entry.job && known.tag.is_some());
         if tagged.count() < MAX_ADS {
-            let plain = self.ads.iter().take_while(|known| known.tag.is_none()).count();
-            let at = if entry.tag.is_none() { plain } else { self.ads.len() };
-            self.ads.insert(at, entry);
+            self.ads.push(entry);
+        } else {
+            self.full = true;
         }
     }
 
     /// What the report says.
     pub(super) fn published(&self) -> Published {
-        let mut published = Published::default();
+        let mut published = Published { left_out: self.full, ..Published::default() };
         let mut room = MAX_BYTES;
         for entry in &self.ads {
             let bytes: usize = entry.attributes.iter().map(|(name, expr)| name.len() + expr.len()).sum();

@@ -109,7 +109,11 @@ fn the_report_has_room_for_so_much() {
     for number in 0..100 {
         book.told(&job("a"), told(&format!("t{number}"), &[("SlotId", "1")]), Never, at(0));
     }
-    assert_eq!((book.ads.len(), book.published().slot_ads.len(), book.published().left_out), (64, 64, false));
+    assert_eq!((book.ads.len(), book.published().slot_ads.len(), book.published().left_out), (64, 64, true));
+    book.told(&job("a"), told("", &[("A", "1")]), Never, at(0));
+    assert_eq!(book.published().attributes.len(), 1, "the ad without a tag has a place of its own");
+    book.keep(&[job("a")]);
+    assert!(!book.published().left_out, "until more is told again");
     book.told(&job("b"), told("t", &[("SlotId", "1")]), Never, at(0));
     assert!(book.published().left_out);
     let mut book = Book::default();
