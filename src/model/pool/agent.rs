@@ -178,14 +178,16 @@ impl Pool {
         }
     }
 
-    /// Notes in the jobs whose procs run on a machine what these procs use.
+    /// Notes in the jobs whose procs run on a machine what these procs use. Nothing is marked: no status is written for that alone.
     fn note_usage(&mut self, facts: &ReportFacts) {
         let used = self.slots_on(&facts.machine).filter_map(|slot| {
             let usage = facts.usage.get(&slot.active()?.pod.uid)?;
             Some((slot.assignment()?.job.uid.clone(), *usage))
         });
         for (job, usage) in used.collect::<Vec<_>>() {
-            self.edit_job(&job, |job| job.used = job.used.most(usage));
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.used = job.used.most(usage);
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Reviews machines: under which policy a machine is, into which slots it is divided, whether it offers its resources,
+//! Reviews machines: which policy governs a machine, into which slots it is divided, whether it offers its resources,
 //! and the states of its unclaimed slots.
 
 use super::governing::foremost;

@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{Event, Number, Offer, ReportFacts, SlotFacts, SlotName, StartdConfig};
+use crate::pool::{Event, Offer, ReportFacts, SlotFacts, SlotName, StartdConfig};
 use condor_config::{Host, Reader, Source};
 
 /// Applies a policy that divides all nodes by these slot types.
@@ -138,7 +138,7 @@ fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
     world.taken.clear();
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(20);
-    let numbers: Vec<Number> = world.taken.iter().map(|noted| noted.taken.number).collect();
+    let numbers: Vec<u8> = world.taken.iter().map(|noted| noted.taken.number.listed()).collect();
     assert_eq!(numbers, [4, 6, 9, 11]);
     let whole = world.taken.windows(2).all(|pair| pair[0].to == pair[1].from);
     assert!(whole, "each begins where the one before ended: {:?}", world.taken);

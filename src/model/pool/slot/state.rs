@@ -121,12 +121,6 @@ impl Number {
     }
 }
 
-impl PartialEq<u8> for Number {
-    fn eq(&self, other: &u8) -> bool {
-        self.whole() == Some(*other)
-    }
-}
-
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", self.whole)?;
