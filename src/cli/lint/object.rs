@@ -238,10 +238,5 @@ pub fn tell(object: &Object<'_>, problem: &Problem, report: &mut Report) {
     }
     let offset =
         if place.found && !problem.reason.ends_with("Attribute") { place.node.start } else { place.key };
-    let (what, hint) = match problem.message.rsplit_once("; ") {
-        Some((what, hint)) => (what, Some(hint.to_owned())),
-        None => (problem.message.as_str(), None),
-    };
-    let message = format!("{}: {what}", problem.field);
-    report.add(rule, object.source, offset, Saying { message, hint, object: Some(object.title()) });
+    report.add(rule, object.source, offset, Saying::of(problem).about(object.title()));
 }

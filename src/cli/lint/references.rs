@@ -200,9 +200,7 @@ fn overlaps(objects: &[Object<'_>], report: &mut Report) {
             _ => continue,
         };
         let Some(problem) = problem else { continue };
-        let text = problem.to_string();
-        let (what, hint) = text.rsplit_once("; ").unwrap_or((&text, ""));
-        add(rule, object, &problem.field, Saying::new(what).hint(hint), report);
+        add(rule, object, &problem.field, Saying::of(&problem), report);
     }
 }
 

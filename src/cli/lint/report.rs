@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::rules::{Rule, Severity};
 use super::yaml::Lines;
+use model::pool::Problem;
 
 /// A file's path and text.
 #[derive(Debug)]
@@ -88,6 +89,15 @@ impl Saying {
     /// A message without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, object: None }
+    }
+
+    /// A problem of the operator's as a message, with what follows the last semicolon as the hint: the operator says there what to do.
+    pub fn of(problem: &Problem) -> Self {
+        let text = problem.to_string();
+        match text.rsplit_once("; ") {
+            Some((what, hint)) => Self::new(what).hint(hint),
+            None => Self::new(text),
+        }
     }
 
     /// The same with a hint.
