@@ -7,8 +7,8 @@
 #   e2e-nodes.sh stop    stops the cluster that start has started
 #
 #   PROCS                how many procs the large test has (default 60)
-#   SHARDS               how many clusters of three nodes share the tests (default 1). A cluster's computer waits most of the
-#                        time: with two clusters the tests take half as long, even on two cores.
+#   SHARDS               how many clusters of three nodes share the tests (default 1). The tests wait most of the time: with
+#                        two clusters they take half as long, even on two cores
 #   SLOTWRIGHT_KUBE_STATE  the directory of a cluster that start starts (default ${TMPDIR:-/tmp}/slotwright-nodes)
 #
 # Each run without start has a directory, ports, bridges and cgroups of its own, and removes them at the end, also after a

@@ -251,8 +251,8 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub completion_time: Option<Time>,
-    /// The most that one proc was seen to use, of each amount, as the agents of the nodes reported. Unset where no node of the
-    /// job's had an agent.
+    /// The most that one proc was seen to use, of each amount, as the agents of the nodes reported. Unset if no agent has
+    /// told of a proc of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ProcUsage>,
     /// Accepted, Matchable and Complete; Held where procs are held; PodRefused where the API server refuses their pods.

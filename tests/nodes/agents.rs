@@ -334,6 +334,9 @@ MachineMaxVacateTime = 5
             status.held == 1 && status.why.unwrap_or_default().contains("too much memory")
         })
         .await;
+    let used = cluster.jobs().get("hungry").await.unwrap().status.and_then(|status| status.usage);
+    let memory = used.as_ref().and_then(|used| used.memory_mib);
+    assert!(memory.is_some_and(|mib| mib > 60), "the job keeps what its proc used: {used:?}");
     let report = desk.report(&cluster).await.unwrap().status.unwrap();
     let modest = cluster.pods_of("modest").await.first().and_then(ResourceExt::uid).unwrap();
     let used = report.usage.iter().find(|usage| usage.uid == modest).unwrap();
