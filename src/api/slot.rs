@@ -33,14 +33,14 @@ use super::schema;
     printcolumn(
         name = "Job",
         type_ = "string",
-        json_path = ".spec.claim.jobId",
+        json_path = ".status.running.jobId",
         description = "ClusterId.ProcId of the proc that it runs."
     ),
     printcolumn(name = "Submitter", type_ = "string", json_path = ".spec.claim.submitter"),
     printcolumn(name = "Cpus", type_ = "integer", json_path = ".spec.resources.cpus"),
     printcolumn(name = "MemMiB", type_ = "integer", json_path = ".spec.resources.memoryMiB"),
     printcolumn(name = "Node", type_ = "string", json_path = ".spec.node", priority = 1),
-    printcolumn(name = "Pod", type_ = "string", json_path = ".spec.claim.pod", priority = 1),
+    printcolumn(name = "Pod", type_ = "string", json_path = ".status.running.pod", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -70,7 +70,10 @@ pub enum SlotType {
     Dynamic,
 }
 
-/// A submitter's claim on a slot, and the proc that it runs.
+/// A submitter's claim on a slot, and the proc for which the claim was last written.
+///
+/// A claim that is used again for another proc of the same job is not written again, unless one of the two procs takes
+/// concurrency limits: the proc's pod names the claim, and status.running names the proc.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotClaim {
@@ -98,13 +101,13 @@ pub struct SlotClaim {
     /// When the claim was made; CLAIM_WORKLIFE counts from here.
     #[schemars(schema_with = "schema::time")]
     pub claimed_at: Option<Time>,
-    /// ClusterId.ProcId of the proc.
+    /// ClusterId.ProcId of the proc for which the claim was last written.
     pub job_id: String,
     /// The HTCJob.
     pub job: JobReference,
-    /// The proc's number within the job.
+    /// The number, within the job, of the proc for which the claim was last written.
     pub proc: i64,
-    /// The name of the pod, in the job's namespace.
+    /// The name of that proc's pod, in the job's namespace.
     pub pod: String,
 }
 
@@ -152,12 +155,19 @@ pub struct SlotStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What an operator that takes over has to know of the job in a slot: what was promised to the job, and for how long the
-/// job was suspended.
+/// Which proc runs in a slot, and what an operator that takes over has to know of the job: what was promised to the job,
+/// and for how long the job was suspended. Of a proc for which a claim is used again, this is written once the proc has
+/// run for ten seconds.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotRunning {
-    /// The uid of the job's pod.
+    /// ClusterId.ProcId of the proc.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
+    /// The name of the proc's pod, in the job's namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
+    /// The uid of the proc's pod.
     pub pod_uid: String,
     /// MachineMaxVacateTime when the job began, in seconds. Later changes of the policy do not affect the job.
     pub max_vacate_seconds: i64,

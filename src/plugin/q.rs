@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
 use super::Error;
+use super::status::served;
 use super::text::{minute, shortened};
 use api::{HTCJob, HTCJobStatus, Slot, SlotActivity, SlotState};
 use model::pool::units::counted;
@@ -181,16 +182,16 @@ fn procs(job: &HTCJob, slots: &[Slot], proc: Option<i64>) -> Vec<ProcLine> {
         let claim = slot.spec.claim.as_ref()?;
         // Jobs are compared by uid, because a deleted job of the same name may still have claims.
         (job.metadata.uid.as_deref() == Some(&claim.job.uid)).then_some(())?;
-        let status = slot.status.as_ref();
+        let (status, served) = (slot.status.as_ref(), served(slot)?);
         Some(ProcLine {
-            job_id: claim.job_id.clone(),
-            proc: claim.proc,
+            job_id: served.job_id.to_owned(),
+            proc: served.proc,
             slot: slot.spec.name.clone(),
             node: slot.spec.node.clone(),
             state: status.and_then(|status| status.state),
             activity: status.and_then(|status| status.activity),
             claimed_at: claim.claimed_at.clone(),
-            pod: claim.pod.clone(),
+            pod: served.pod.to_owned(),
         })
     };
     let mut procs: Vec<ProcLine> = slots.iter().filter_map(of_job).collect();

@@ -87,6 +87,20 @@ fn a_job_with_its_procs() {
     assert_eq!(one.unwrap().iter().map(|proc| proc.proc).collect::<Vec<_>>(), [4]);
 }
 
+/// A claim that is used again is not written again: the status says which proc runs.
+#[test]
+fn the_status_says_which_proc_a_claim_serves() {
+    let mut used_again = slot("slot1_1@node1", "uid-pi", 2);
+    used_again.status.as_mut().unwrap().running = serde_json::from_value(json!(
+        {"jobId": "12.7", "pod": "pi-7", "podUid": "u", "maxVacateSeconds": 600}
+    ))
+    .unwrap();
+    let procs =
+        detailed(&running(), Some(&[used_again]), None).details.and_then(|details| details.running_procs);
+    let line = &procs.unwrap()[0];
+    assert_eq!((line.job_id.as_str(), line.proc, line.pod.as_str()), ("12.7", 7, "pi-7"));
+}
+
 #[test]
 fn what_cannot_be_read_is_said() {
     let text = render(&[detailed(&running(), None, None)], false, None);

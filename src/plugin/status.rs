@@ -105,6 +105,30 @@ pub fn lines(
     lines
 }
 
+/// The proc that a slot's claim serves.
+pub(super) struct Served<'a> {
+    /// `ClusterId.ProcId`.
+    pub job_id: &'a str,
+    /// The proc's number.
+    pub proc: i64,
+    /// The name of the proc's pod.
+    pub pod: &'a str,
+}
+
+/// The proc that a slot's claim serves, as far as the object tells; `None` if the slot has no claim. The status names the
+/// proc that runs; until then the claim names the proc for which the claim was written.
+pub(super) fn served(slot: &Slot) -> Option<Served<'_>> {
+    let claim = slot.spec.claim.as_ref()?;
+    let written = Served { job_id: &claim.job_id, proc: claim.proc, pod: &claim.pod };
+    let running = slot.status.as_ref().and_then(|status| status.running.as_ref());
+    let shown = running.and_then(|running| {
+        let job_id = running.job_id.as_deref()?;
+        let proc = job_id.split_once('.')?.1.parse().ok()?;
+        Some(Served { job_id, proc, pod: running.pod.as_deref()? })
+    });
+    Some(shown.unwrap_or(written))
+}
+
 /// Whether a slot is to be shown: `names`, unless empty, must have the slot or its node, and the slot must be on
 /// `node`, if given.
 pub(super) fn is_meant(slot: &str, on: &str, names: &[String], node: Option<&str>) -> bool {
@@ -132,7 +156,7 @@ fn slot_line(object: &Slot) -> SlotLine {
         state: status.and_then(|status| status.state),
         activity: status.and_then(|status| status.activity),
         submitter: claim.map(|claim| claim.submitter.clone()),
-        job_id: claim.map(|claim| claim.job_id.clone()),
+        job_id: served(object).map(|served| served.job_id.to_owned()),
         job: claim.map(|claim| claim.job.clone()),
         ..unclaimed(&spec.name, &spec.node, slot_type, &spec.resources)
     }

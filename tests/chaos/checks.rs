@@ -197,11 +197,21 @@ fn claim_first(world: &mut World, call: &Call) {
     }
     let (job, proc) = proc_of(&call.body);
     // Somebody may have made up another Slot with a copy of the claim, which does not count.
-    let written = world.store.of("slots").map(|(_, slot)| &slot["spec"]["claim"]).any(|claim| {
-        claim["id"] == id.as_str() && claim["job"]["uid"] == job.as_str() && claim["proc"] == proc
-    });
-    if !written {
+    let claims = world.store.of("slots").map(|(_, slot)| &slot["spec"]["claim"]);
+    let of_job = claims.filter(|claim| claim["id"] == id.as_str() && claim["job"]["uid"] == job.as_str());
+    // A claim that takes concurrency limits is written for each proc, and another claim for each job.
+    let limited =
+        |claim: &Value| claim["matchedConcurrencyLimits"].as_array().is_some_and(|limits| !limits.is_empty());
+    let written: Vec<bool> = of_job
+        .filter(|claim| claim["proc"] == proc || !limited(claim))
+        .map(|claim| claim["proc"] == proc)
+        .collect();
+    if written.is_empty() {
         world.violated(format!("the pod {} is made before its claim {id} is written for it", call.key.name));
+    }
+    if written == [false] {
+        world.coverage.used_again();
+        nothing_left(world, &id, &job, &format!("the claim {id} passes to {}", call.key.name));
     }
     if is_recorded(world, &job, proc) && job_of(world, &job).is_some() {
         world.violated(format!("the pod {} is made, though its proc is recorded as done", call.key.name));
@@ -219,18 +229,20 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
     {
         return;
     }
-    let stays = next.is_some_and(|next| {
-        next["id"] == claim["id"]
-            && next["proc"] == claim["proc"]
-            && next["job"]["uid"] == claim["job"]["uid"]
-    });
+    let stays =
+        next.is_some_and(|next| next["id"] == claim["id"] && next["job"]["uid"] == claim["job"]["uid"]);
     if stays {
         return;
     }
-    let of_claim = |pod: &Value| {
-        marks::annotation(pod, labels::CLAIM) == Some(id.as_str())
-            && proc_of(pod).1 == claim["proc"].as_u64().unwrap_or(0) as u32
-    };
+    let job = claim["job"]["uid"].as_str().unwrap_or_default().to_owned();
+    nothing_left(world, &id, &job, &format!("the claim {id} on {} ends", slot.name));
+}
+
+/// Checks that no pod of a job lives under a claim, and that the ends of its pods are recorded. `what` says what may then
+/// happen to the claim.
+fn nothing_left(world: &mut World, claim: &str, job: &str, what: &str) {
+    let of_claim =
+        |pod: &Value| marks::annotation(pod, labels::CLAIM) == Some(claim) && proc_of(pod).0 == job;
     let pods: Vec<(String, Value)> = world
         .store
         .of("pods")
@@ -240,12 +252,9 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
     super::ends::forget(world);
     for (name, pod) in pods {
         if lives(world, &pod) {
-            world.violated(format!("the claim {id} on {} ends, and its pod {name} lives", slot.name));
+            world.violated(format!("{what}, and its pod {name} lives"));
         } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
-            world.violated(format!(
-                "the claim {id} on {} ends before the end of {name} is recorded",
-                slot.name
-            ));
+            world.violated(format!("{what} before the end of {name} is recorded"));
         }
     }
 }

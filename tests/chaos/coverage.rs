@@ -143,6 +143,11 @@ impl Coverage {
         self.faults.insert(name, 1);
     }
 
+    /// Counts that a pod is made under a claim that was written for another proc.
+    pub fn used_again(&mut self) {
+        self.claims.insert("a claim is used again", 1);
+    }
+
     /// Counts what a call wrote.
     pub fn saw(&mut self, call: &Call, before: Option<&Value>, object: Option<&Value>) {
         self.claims(call, before, object);
@@ -190,7 +195,9 @@ impl Coverage {
                     (Verb::Create | Verb::Patch, None, Some(_)) => "a claim is written",
                     (Verb::Patch, Some(_), None) | (Verb::Delete, Some(_), _) => "a claim ends",
                     (Verb::Patch, Some(_), Some(_)) if old_id != new_id => "a claim takes another's place",
-                    (Verb::Patch, Some(old), Some(new)) if old != new => "a claim is used again",
+                    (Verb::Patch, Some(old), Some(new)) if old != new => {
+                        "a claim is written for another proc"
+                    }
                     (Verb::Patch, Some(_), Some(_)) => "a claim is mended",
                     _ => return,
                 };

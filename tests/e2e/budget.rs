@@ -64,6 +64,8 @@ async fn a_proc_costs_five_writes_of_its_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_used_again_costs_less() {
+    // For each proc, the operator creates the pod and untracks the pod. Each of the 80 claims also costs the Slot's creation, its
+    // first status and its deletion.
     let writes = writes_per_proc(1200).await;
-    assert!(writes <= 4.5, "{writes} writes a proc");
+    assert!(writes <= 2.0 + 3.0 * 80.0 / 200.0 + 0.2, "{writes} writes a proc");
 }

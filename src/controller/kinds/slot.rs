@@ -251,6 +251,8 @@ fn running(slot: &Slot) -> Option<SlotRunning> {
     let running = slot.active()?;
     let activated = !matches!(slot.state(), State::Matched | State::Claimed(Claimed::Idle));
     activated.then(|| SlotRunning {
+        job_id: Some(slot.claim().last.job_id()),
+        pod: Some(running.pod.name.to_string()),
         pod_uid: running.pod.uid.to_string(),
         max_vacate_seconds: running.pledged_vacate,
         suspended_seconds: i64::try_from(running.suspended.as_secs()).unwrap_or(i64::MAX),

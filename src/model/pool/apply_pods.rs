@@ -7,7 +7,7 @@ use super::job::{Cooling, End, Job};
 use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
-use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Seen, Slot, State};
+use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Seen, Slot, State, pod_name};
 use super::time::Time;
 
 impl Pool {
@@ -24,6 +24,7 @@ impl Pool {
             self.untracking.remove(&uid);
         }
         self.give_to_whose_pod_it_is(&facts);
+        self.follow_pod(&facts);
         self.adopt_remains(&facts, now);
         let Some(name) = self.slot_for(&facts) else {
             self.orphan(facts, now);
@@ -90,6 +91,45 @@ impl Pool {
         self.slots_changed(&[name, other]);
     }
 
+    /// Follows an earlier leader that gave a claim to another proc of the job that the claim's object names. The leader
+    /// did not write that: the proc's pod, which names the claim, is the record.
+    fn follow_pod(&mut self, facts: &PodFacts) {
+        let Some(name) = self.slot_of_later_proc(facts) else { return };
+        let over = |job: &Job| job.is_done(facts.proc) || job.on_hold.contains_key(&facts.proc);
+        if self.jobs.get(&facts.job).is_some_and(over) {
+            return;
+        }
+        if let Some(other) = self.jobs.get(&facts.job).and_then(|job| job.active.get(&facts.proc)).cloned() {
+            // Another claim's object names the proc, too. The proc belongs to the claim whose pod this is.
+            if self.slots.get_mut(&other).and_then(Slot::withdraw).is_none() {
+                return;
+            }
+            self.slots_changed(&[other]);
+        }
+        self.withdraw(&name);
+        if let Some(job) = self.jobs.get_mut(&facts.job) {
+            job.idle.remove(facts.proc);
+            job.active.insert(facts.proc, name.clone());
+        }
+        self.edit_slot(&name, |slot| slot.serve(facts.proc));
+    }
+
+    /// The slot whose claim this pod names, if the claim's object names another proc of the pod's job, no pod of the claim
+    /// is known, and the start is not complete. Anybody may write labels: namespace, name and machine must be those that
+    /// the operator chose.
+    fn slot_of_later_proc(&self, facts: &PodFacts) -> Option<SlotName> {
+        let slot = self.slot_of(&facts.claim).filter(|_| !self.synced && facts.tracked)?;
+        let last = &slot.claim().last;
+        let free = slot.is_vacant() || slot.is_assigned();
+        (free
+            && last.job.uid == facts.job
+            && last.proc != facts.proc
+            && last.job.namespace == facts.pod.namespace
+            && *pod_name(&last.job.name, facts.proc) == *facts.pod.name
+            && facts.machine.as_ref() == Some(&slot.name().machine))
+        .then(|| slot.name().clone())
+    }
+
     /// Adopts what is left of a pod whose proc's end or hold an earlier leader recorded, and whose containers still run
     /// in the slot of its claim. Anybody may write labels, so the pod must have the namespace and the name that the
     /// operator chose.
@@ -98,12 +138,16 @@ impl Pool {
         let ours = |job: &Job| job.owns(facts) && booked(job);
         let left = self.jobs.get(&facts.job).is_some_and(ours) && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
-        let own = slot.claim().last.job.uid == facts.job && slot.claim().last.proc == facts.proc;
-        if own && slot.is_vacant() {
-            let name = slot.name().clone();
-            self.edit_slot(&name, |slot| slot.pod_ends(facts, now));
-            self.keep_remains(&name, &facts.job);
+        if !slot.is_vacant() || slot.claim().last.job.uid != facts.job {
+            return;
         }
+        let own = (slot.claim().last.proc == facts.proc).then(|| slot.name().clone());
+        let Some(name) = own.or_else(|| self.slot_of_later_proc(facts)) else { return };
+        self.edit_slot(&name, |slot| {
+            slot.serve(facts.proc);
+            slot.pod_ends(facts, now);
+        });
+        self.keep_remains(&name, &facts.job);
     }
 
     fn keep_remains(&mut self, name: &SlotName, job: &JobUid) {

@@ -25,11 +25,7 @@ impl Pool {
         }
         if let Some(slot) = self.slots.get_mut(&facts.name) {
             // If somebody edited the claim or took it off, it is written again.
-            let same = facts.claim.is_some_and(|claim| {
-                claim.id == slot.claim().id
-                    && claim.last.proc_id() == slot.claim().last.proc_id()
-                    && claim.limits == slot.claim().limits
-            });
+            let same = facts.claim.is_some_and(|claim| slot.is_named_by(&claim));
             if slot.record() == Record::Written && !same {
                 slot.claim_is_due();
                 self.changed(Change::Slot(&facts.name));

@@ -54,6 +54,7 @@ impl Pool {
         self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
+        self.lasts_no_longer(&slot);
         if slot.shown() == Shown::Another {
             self.strays.insert(name.clone());
         }
@@ -91,7 +92,7 @@ impl Pool {
         };
         job.idle.remove(proc);
         job.active.insert(proc, name.clone());
-        slot.assign(Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc });
+        slot.assign(Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc }, &limits);
         let submitter = slot.claim().submitter.clone();
         let awaited: Vec<SlotName> = job.awaited().cloned().collect();
         self.slots_changed(&awaited);

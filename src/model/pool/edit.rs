@@ -90,8 +90,9 @@ impl Pool {
 
     /// A claimed slot has taken transitions and rests. Its status is written, unless its next state will come in a
     /// moment: writing that a slot is Idle whose pod is about to be created, or Cleaning with nothing left to clean, would cost
-    /// a write for each proc.
+    /// a write for each proc. If the slot's claim was used again, its status is written once the proc has lasted.
     pub fn slot_rests(&mut self, name: &SlotName) {
+        let begins = self.lasts_yet(name);
         let Some(machine) = self.machines.get(&name.machine) else {
             return;
         };
@@ -101,7 +102,7 @@ impl Pool {
                 || (slot.is_assigned() || slot.is_requested())
                 || matches!(slot.activation(), Activation::Ended(_, Remains::Nothing))
         });
-        self.changed(Change::Rests { slot: name, seen, passing });
+        self.changed(Change::Rests { slot: name, seen, passing: passing || begins });
     }
 
     /// Changes a machine. If its offer, policy or drain changed, what depends on that is marked.

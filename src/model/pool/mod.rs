@@ -37,6 +37,7 @@ mod holds;
 mod ids;
 mod job;
 mod job_defaults;
+mod lasting;
 mod leaving;
 pub mod limits;
 mod machine;
@@ -100,6 +101,7 @@ pub use job::{
     Unsaid,
 };
 pub use job_defaults::JobDefaults;
+pub use lasting::LASTING;
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
@@ -208,6 +210,8 @@ pub struct Pool {
     outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
+    /// The slots whose claims were used again a short while ago.
+    lasting: lasting::Lasting,
     /// When machines are looked at again, in the order of time, and by machine: one time for each.
     machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),
     retries: BTreeSet<(Time, Retry)>,
@@ -317,7 +321,7 @@ impl Pool {
         let alarm = self.alarms.first().map(|(at, _)| *at);
         let machine = self.machine_alarms.0.first().map(|(at, _)| *at);
         let silence = [self.heartbeats.next(), self.agents.next(), self.unseen.next()];
-        let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next];
+        let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, self.lasting.next()];
         silence.into_iter().chain(own).flatten().min()
     }
 
@@ -331,6 +335,7 @@ impl Pool {
             }
             self.changed(Change::Slot(&name));
         }
+        self.show_what_lasted(now);
         while let Some((_, name)) = self.machine_alarms.0.first().filter(|(at, _)| *at <= now).cloned() {
             self.wake_machine_at(&name, None);
             self.changed(Change::Machine(&name));

@@ -1,7 +1,7 @@
 //! Claims that are used again for jobs of other sizes.
 
 use super::world::{Pod, World};
-use crate::pool::ClaimId;
+use crate::pool::{ClaimId, LASTING, PodFacts, Ranges, Slot};
 use crate::schedd::Submission;
 
 /// Runs a job of a minute that fills a node's CPUs, and then another job of the same submitter. Returns what each pod has (CPUs,
@@ -54,4 +54,110 @@ fn a_claim_is_not_used_again_for_a_proc_that_does_not_fit() {
     assert!(again(|_| {}));
     assert!(!again(|job| job.request.memory_mib = 2049));
     assert!(!again(|job| job.request.gpus = 1));
+}
+
+/// A world in which the second of three procs of a job runs on the claim of the first.
+fn with_second_proc() -> World {
+    let mut world = World::new();
+    world.node("n1", 1, 1);
+    world.submit("sweep", "alice", 3, |_| {});
+    world.pass(45);
+    let (_, claim) = world.slots.values().next().unwrap();
+    let pod = &world.pods["sweep-1"];
+    assert_eq!((pod.plan.claim.id.clone(), pod.facts.running), (claim.id.clone(), true));
+    assert_eq!(claim.last.proc, 0, "the Slot is not written for the second proc: the pod tells");
+    world
+}
+
+/// How many pods live without a claim.
+fn strays(world: &World) -> usize {
+    world.pool.orphans().values().filter(|pod| !pod.is_over()).count()
+}
+
+/// Whether all procs of the job had one claim, and how often each proc ran.
+fn to_the_end(mut world: World) -> (bool, Vec<u32>) {
+    let first = world.slots.values().next().unwrap().1.id.clone();
+    world.pass(90);
+    let same = world.pods.values().all(|pod| pod.plan.claim.id == first);
+    (same && strays(&world) == 0, world.runs.values().copied().collect())
+}
+
+#[test]
+fn a_claim_that_is_used_again_for_the_same_job_is_not_written_again() {
+    assert_eq!(to_the_end(with_second_proc()), (true, vec![1, 1, 1]));
+}
+
+#[test]
+fn a_new_leader_follows_the_pod_of_a_claim_that_was_used_again() {
+    let mut world = with_second_proc();
+    world.restart();
+    let slot = world.pool.slots().values().next().unwrap();
+    let assigned = slot.assignment().map(|assignment| assignment.proc);
+    assert_eq!((assigned, strays(&world)), (Some(1), 0));
+    assert_eq!(to_the_end(world), (true, vec![1, 1, 1]));
+}
+
+/// The first proc is idle again, so that the new leader would give the proc to the claim that names the proc.
+#[test]
+fn a_new_leader_follows_the_pod_though_the_proc_that_the_slot_names_waits() {
+    let mut world = with_second_proc();
+    for job in world.jobs.values_mut() {
+        job.succeeded = Ranges::default();
+    }
+    world.pods.remove("sweep-0");
+    world.restart();
+    let slot = world.pool.slots().values().next().unwrap();
+    assert_eq!(slot.assignment().map(|assignment| assignment.proc), Some(1));
+    let waits = world.pool.jobs().values().next().unwrap().idle.contains(0);
+    assert!(waits && strays(&world) == 0);
+}
+
+/// Anybody may write a pod's labels. A pod that is not where the claim is does not get the claim.
+#[test]
+fn a_new_leader_follows_only_what_the_operator_can_have_made() {
+    let edits: [fn(&mut PodFacts); 4] = [
+        |facts| facts.machine = Some("n2".into()),
+        |facts| facts.pod.name = "sweep-2".into(),
+        |facts| facts.pod.namespace = "kube-system".into(),
+        |facts| facts.tracked = false,
+    ];
+    for (number, edit) in edits.into_iter().enumerate() {
+        let mut world = with_second_proc();
+        edit(&mut world.pods.get_mut("sweep-1").unwrap().facts);
+        world.restart();
+        assert_eq!(strays(&world), 1, "edit {number}");
+        assert!(world.pool.slots().values().all(Slot::is_vacant), "edit {number}");
+    }
+}
+
+/// The job is gone, though its finalizer should have kept the job. Its pod still has the claim's resources until it ends.
+#[test]
+fn a_new_leader_follows_the_pod_of_a_job_that_is_gone() {
+    let mut world = with_second_proc();
+    world.jobs.clear();
+    world.pods.remove("sweep-0");
+    world.restart();
+    let slot = world.pool.slots().values().next().unwrap();
+    assert_eq!(slot.assignment().map(|assignment| assignment.proc), Some(1));
+    world.pass(30);
+    assert!(world.slots.is_empty() && strays(&world) == 0);
+}
+
+/// The status of a Slot tells of the proc that follows on a claim only once that proc has run for ten seconds.
+#[test]
+fn a_status_tells_of_the_proc_that_follows_once_the_proc_lasts() {
+    let mut world = World::new();
+    world.node("n1", 1, 1);
+    world.submit("sweep", "alice", 3, |_| {});
+    while !world.pods.contains_key("sweep-1") {
+        world.pass(1);
+    }
+    let name = world.pool.slots().keys().next().cloned().unwrap();
+    let entered = world.pool.slots()[&name].phase().entered_activity();
+    let told = |world: &World| world.recorded.get(&name).map(|told| told.pod.clone());
+    assert_eq!(told(&world), Some(world.pods["sweep-0"].facts.pod.uid.clone()));
+    while told(&world) != Some(world.pods["sweep-1"].facts.pod.uid.clone()) {
+        world.pass(1);
+    }
+    assert_eq!(world.now.since(entered), LASTING);
 }

@@ -31,7 +31,8 @@ impl Slot {
     #[must_use]
     pub fn adopted(self, assigned: bool, removal: Option<Removal>, recorded: Option<Recorded>) -> Self {
         let activation = if assigned { Activation::Assigned } else { Activation::Vacant };
-        Self { record: Record::Written, activation, removal, recorded, ..self }
+        let named = Some(self.claim.last.proc);
+        Self { record: Record::Written, named, activation, removal, recorded, ..self }
     }
 
     /// The claim must be written: the claim is new, or the object does not have the claim as the pool has it.
@@ -47,6 +48,7 @@ impl Slot {
     /// The operator has written the claim.
     pub const fn claim_is_written(&mut self) {
         (self.record, self.shown) = (Record::Written, Shown::Own);
+        self.named = Some(self.claim.last.proc);
     }
 
     /// The operator heard at this time that a write of the claim failed.
@@ -101,12 +103,29 @@ impl Slot {
 
 /// What happens to the claim's proc and its pod.
 impl Slot {
-    /// A proc is assigned to the claim. The claim must then be written.
-    pub fn assign(&mut self, proc: Assignment) {
+    /// A proc is assigned to the claim, which takes these units of concurrency limits for the proc.
+    ///
+    /// The claim must then be written, with one exception: if the object has the claim for an earlier proc of the same
+    /// job, and neither proc takes concurrency limits, the pod itself tells a new leader which proc the claim serves
+    /// ([`Slot::serve`]).
+    pub fn assign(&mut self, proc: Assignment, limits: &Wants) {
+        let none = Wants::default();
+        let is_told_by_pod = self.record == Record::Written
+            && self.claim.last.job.uid == proc.job.uid
+            && [&self.claim.limits, &self.carried_limits, limits].iter().all(|taken| **taken == none);
+        if !is_told_by_pod {
+            self.record = Record::Due;
+        }
         self.claim.last = proc;
         self.activation = Activation::Assigned;
         self.removal = None;
-        self.record = Record::Due;
+    }
+
+    /// The claim serves another proc of the job that its object names: an earlier leader gave the proc to the claim,
+    /// without writing the claim again, and the proc's pod was seen.
+    pub(in crate::pool) fn serve(&mut self, proc: u32) {
+        self.claim.last.proc = proc;
+        self.activation = Activation::Assigned;
     }
 
     /// Assigns to a vacant claim the proc that was last assigned to the claim, and meanwhile to another claim by

@@ -15,6 +15,7 @@ use super::machine::Load;
 use super::resources::Resources;
 use super::time::Time;
 use classad::Expr;
+use state::CLAIM_ACTIVATED;
 
 mod activation;
 mod claim;
@@ -62,6 +63,7 @@ pub struct Slot {
     phase: Phase,
     claim: Claim,
     record: Record,
+    named: Option<u32>,
     shown: Shown,
     carried_limits: Wants,
     activation: Activation,
@@ -86,6 +88,7 @@ impl Slot {
             phase,
             claim,
             record: Record::Due,
+            named: None,
             shown: Shown::Own,
             carried_limits: Wants::default(),
             activation: Activation::Vacant,
@@ -138,6 +141,26 @@ impl Slot {
     /// Whether the Slot object in the API server has the claim.
     pub const fn record(&self) -> Record {
         self.record
+    }
+
+    /// Whether an object with this claim has the slot's claim as the operator last wrote it. While a write is due or under
+    /// way, the object may already have what is being written.
+    pub fn is_named_by(&self, claim: &Claim) -> bool {
+        let proc = claim.last.proc;
+        let written = self.named == Some(proc);
+        let coming = self.record != Record::Written && self.claim.last.proc == proc;
+        claim.id == self.claim.id
+            && claim.last.job.uid == self.claim.last.job.uid
+            && claim.limits == self.claim.limits
+            && (written || coming)
+    }
+
+    /// Whether the slot's pod exists and the claim's object does not name the proc: the claim was used again, and nothing
+    /// has happened to the job since.
+    pub fn has_begun_unnamed(&self) -> bool {
+        let unnamed = self.named != Some(self.claim.last.proc) && self.active().is_some();
+        let begun = self.phase.last().is_some_and(|last| last.number == CLAIM_ACTIVATED);
+        unnamed && begun && self.state() == State::Claimed(Claimed::Busy)
     }
 
     /// How the object that is seen under the slot's name relates to the claim.

@@ -121,6 +121,9 @@ impl Number {
     }
 }
 
+/// The number of the transition by which the schedd activates a claim.
+pub(super) const CLAIM_ACTIVATED: Number = Number::new(11, None);
+
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", self.whole)?;

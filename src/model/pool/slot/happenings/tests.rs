@@ -47,7 +47,7 @@ fn slot() -> Slot {
 /// A slot whose pod was requested of the job's third generation, and created.
 fn with_pod() -> Slot {
     let mut slot = slot();
-    slot.assign(assignment(0));
+    slot.assign(assignment(0), &Wants::default());
     slot.request_pod(Some(3), 1.0);
     slot.pod_is_created(&pod(1));
     slot
@@ -59,16 +59,16 @@ fn facts(running: bool) -> PodFacts {
 
 #[test]
 fn a_claim_is_for_a_proc_only_while_there_is_one() {
-    let mut slot = slot();
+    let (mut slot, limits) = (slot(), Wants::parse("license"));
     assert_eq!(slot.assignment(), None, "the first proc is assigned, not assumed");
     slot.must_go(Removal::JobRemoved);
     slot.claim_is_written();
-    slot.assign(assignment(7));
+    slot.assign(assignment(7), &limits);
     assert_eq!(slot.assignment(), Some(&assignment(7)));
     assert_eq!(
         (slot.removal(), slot.record()),
         (None, Record::Due),
-        "another proc, which the object does not name"
+        "another proc, which takes a unit of a limit: the object must name both"
     );
     assert_eq!(slot.withdraw(), Some(assignment(7)));
     assert_eq!(slot.assignment(), None);
@@ -80,6 +80,57 @@ fn a_claim_is_for_a_proc_only_while_there_is_one() {
     assert_eq!((withdrawn, slot.assignment()), (None, Some(&assignment(7))), "its pod may be there by now");
     assert_eq!(slot.pod_is_refused(), Some(assignment(7)));
     assert_eq!(slot.pod_is_refused(), None);
+}
+
+/// A claim that is used again is not written again, if the pod tells a new leader all that changed.
+#[test]
+fn a_claim_that_is_used_again_is_written_only_if_the_pod_does_not_tell_all() {
+    let other_job = Assignment { job: JobKey { uid: "other".into(), ..assignment(1).job }, ..assignment(1) };
+    let (none, license) = (Wants::default(), Wants::parse("license"));
+    let cases = [
+        ("another proc of the job", Record::Written, &none, assignment(1), &none, Record::Written),
+        ("another job", Record::Written, &none, other_job, &none, Record::Due),
+        ("the next proc takes a limit", Record::Written, &none, assignment(1), &license, Record::Due),
+        ("the last proc took a limit", Record::Written, &license, assignment(1), &none, Record::Due),
+        ("the last proc was never written", Record::Writing, &none, assignment(1), &none, Record::Due),
+        ("somebody edited the claim", Record::Due, &none, assignment(1), &none, Record::Due),
+    ];
+    for (case, before, held, next, wanted, expected) in cases {
+        let mut slot = slot();
+        slot.take_limits(held.clone());
+        slot.claim_is_written();
+        slot.limits_are_written();
+        match before {
+            Record::Due => slot.claim_is_due(),
+            Record::Writing => slot.write_begins(),
+            _ => {}
+        }
+        slot.assign(next, wanted);
+        assert_eq!(slot.record(), expected, "{case}");
+    }
+}
+
+/// Somebody may edit the claim of a Slot at any time. The operator knows its own writing, whatever proc runs by now.
+#[test]
+fn an_object_is_known_by_the_proc_that_was_written_last() {
+    let claim_for = |proc| Claim { last: assignment(proc), ..claim("alice") };
+    let mut slot = slot();
+    assert!(slot.is_named_by(&claim_for(0)), "the first write may have arrived");
+    slot.claim_is_written();
+    slot.assign(assignment(1), &Wants::default());
+    let named = [0, 1].map(|proc| slot.is_named_by(&claim_for(proc)));
+    assert_eq!(named, [true, false], "nobody wrote that the claim serves proc 1");
+    slot.claim_is_due();
+    slot.write_begins();
+    let named = [0, 1, 77].map(|proc| slot.is_named_by(&claim_for(proc)));
+    assert_eq!(named, [true, true, false], "the write is under way");
+    slot.claim_is_written();
+    let named = [0, 1].map(|proc| slot.is_named_by(&claim_for(proc)));
+    assert_eq!(named, [false, true]);
+    assert!(
+        !slot.is_named_by(&Claim { id: ClaimId::new(slot.name(), at(2), 9), ..claim_for(1) }),
+        "another claim"
+    );
 }
 
 #[test]
@@ -95,7 +146,7 @@ fn what_is_known_of_a_pod_goes_with_the_pod() {
     assert_eq!((slot.active(), slot.remains()), (None, Some(Remains::Others)));
     slot.pod_is_over();
     assert_eq!((slot.running(), slot.remains(), slot.assignment()), (None, None, None));
-    slot.assign(assignment(1));
+    slot.assign(assignment(1), &Wants::default());
     slot.request_pod(Some(4), 0.0);
     slot.pod_is_created(&pod(2));
     let next = slot.running().unwrap();

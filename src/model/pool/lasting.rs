@@ -1,0 +1,61 @@
+//! Procs that followed on a claim a short while ago. The status of a Slot says which proc runs there only once that proc
+//! has lasted, so that procs of a few seconds cost no write of a status.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::Pool;
+use super::ids::SlotName;
+use super::marks::Change;
+use super::slot::Slot;
+use super::time::Time;
+
+/// For how long a proc that followed on a claim has run when the status of its Slot is written.
+pub const LASTING: Duration = Duration::from_secs(10);
+
+/// The slots whose statuses are written if their procs last, and when.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lasting {
+    order: BTreeSet<(Time, SlotName)>,
+    by_name: BTreeMap<SlotName, Time>,
+}
+
+impl Lasting {
+    /// When the first of the statuses is written.
+    pub fn next(&self) -> Option<Time> {
+        self.order.first().map(|(at, _)| *at)
+    }
+
+    fn set(&mut self, name: &SlotName, at: Option<Time>) {
+        if let Some(before) = self.by_name.remove(name) {
+            self.order.remove(&(before, name.clone()));
+        }
+        if let Some(at) = at {
+            self.by_name.insert(name.clone(), at);
+            self.order.insert((at, name.clone()));
+        }
+    }
+}
+
+impl Pool {
+    /// Notes whether the slot's proc has followed on the claim just now. Returns whether it has: then the status waits.
+    pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
+        let at = self.slots.get(name).filter(|slot| slot.has_begun_unnamed());
+        let at = at.map(|slot| slot.phase().entered_activity() + LASTING);
+        self.lasting.set(name, at);
+        at.is_some()
+    }
+
+    /// Forgets a slot that is gone.
+    pub(super) fn lasts_no_longer(&mut self, slot: &Slot) {
+        self.lasting.set(slot.name(), None);
+    }
+
+    /// Marks the statuses of the slots whose procs have lasted by now.
+    pub(super) fn show_what_lasted(&mut self, now: Time) {
+        while let Some((_, name)) = self.lasting.order.first().filter(|(at, _)| *at <= now).cloned() {
+            self.lasting.set(&name, None);
+            self.changed(Change::SlotObject(&name));
+        }
+    }
+}
