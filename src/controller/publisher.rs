@@ -1,6 +1,6 @@
 //! Decides when a status is written: each object's at most once in [`PACE`], however often it changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use model::pool::{Document, Time};
@@ -8,34 +8,51 @@ use model::pool::{Document, Time};
 /// The least time between two writes of one object's status.
 pub const PACE: Duration = Duration::from_secs(1);
 
-/// The statuses that wait to be written, and when each was last written.
+/// The statuses that wait to be written, and when each was last written. A look costs as much as there is to write, not as
+/// much as waits: there may be a hundred thousand Slots.
 #[derive(Debug, Default)]
 pub struct Publisher {
-    waiting: BTreeSet<Document>,
+    /// When each waiting status may be written, by document and in the order of time.
+    waiting: BTreeMap<Document, Time>,
+    order: BTreeSet<(Time, Document)>,
+    /// When each status was last written, by document and in the order of time, as far as that matters.
     last: BTreeMap<Document, Time>,
+    written: VecDeque<(Time, Document)>,
 }
 
 impl Publisher {
     /// Notes that these documents no longer say what the pool says.
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>) {
-        self.waiting.extend(documents);
+        for document in documents {
+            if !self.waiting.contains_key(&document) {
+                let at = self.last.get(&document).map_or(Time::default(), |last| *last + PACE);
+                self.waiting.insert(document.clone(), at);
+                self.order.insert((at, document));
+            }
+        }
     }
 
-    /// The documents that may be written now. They count as written.
+    /// The documents that may be written now, in their order. They count as written.
     pub fn due(&mut self, now: Time) -> Vec<Document> {
-        self.last.retain(|_, at| now.since(*at) < PACE);
-        let due: Vec<Document> =
-            self.waiting.iter().filter(|d| !self.last.contains_key(*d)).cloned().collect();
-        for document in &due {
-            self.waiting.remove(document);
-            self.last.insert(document.clone(), now);
+        while let Some((at, document)) = self.written.pop_front_if(|(at, _)| now.since(*at) >= PACE) {
+            if self.last.get(&document) == Some(&at) {
+                self.last.remove(&document);
+            }
         }
-        due
+        let mut due = BTreeSet::new();
+        while let Some((_, document)) = self.order.first().filter(|(at, _)| *at <= now).cloned() {
+            self.order.pop_first();
+            self.waiting.remove(&document);
+            self.last.insert(document.clone(), now);
+            self.written.push_back((now, document.clone()));
+            due.insert(document);
+        }
+        due.into_iter().collect()
     }
 
     /// The time at which [`Publisher::due`] next has a document; `None` if no document waits.
     pub fn next(&self) -> Option<Time> {
-        self.waiting.iter().filter_map(|document| self.last.get(document)).min().map(|at| *at + PACE)
+        self.order.first().map(|(at, _)| *at)
     }
 }
 

@@ -87,6 +87,7 @@ where
     let mut pause = FIRST_PAUSE;
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
+        let mut asked = Duration::ZERO;
         match once(context, call()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(kube::Error::Api(status))) => match status.code {
@@ -94,7 +95,12 @@ where
                 409 if status.is_already_exists() => return Err(Failure::AlreadyExists),
                 409 if through_conflicts => last.clone_from(&status.message),
                 409 => return Err(Failure::Conflict(status.message.clone())),
-                429 | 500.. => last.clone_from(&status.message),
+                429 => {
+                    context.places.throttled();
+                    asked = pause_asked_for(&status);
+                    last.clone_from(&status.message);
+                }
+                500.. => last.clone_from(&status.message),
                 _ => return Err(Failure::Refused(status.message.clone())),
             },
             Ok(Err(error)) => last = error.to_string(),
@@ -102,10 +108,17 @@ where
         }
         // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure
         // is told.
-        sleep(pause).await;
+        sleep(pause.max(asked)).await;
         pause = (pause * 2).min(Duration::from_secs(10));
     }
     Err(Failure::GivenUp(last))
+}
+
+/// For how long the API server asks not to repeat a call that it had too many requests for. Its priority and fairness ask
+/// for a second, in a header that the client does not hand on.
+fn pause_asked_for(status: &kube::core::Status) -> Duration {
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    Duration::from_secs(u64::from(seconds).clamp(1, 10))
 }
 
 /// Makes the calls of a task, and returns what came of them.

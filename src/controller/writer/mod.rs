@@ -343,11 +343,8 @@ fn lane(task: &Task) -> Lane {
                 | Subject::SubmitPolicy { .. }
                 | Subject::Drain { .. } => Lane::Cluster,
             },
-            Effect::WriteSlot { .. }
-            | Effect::DeleteSlot { .. }
-            | Effect::Benchmark { .. }
-            | Effect::Cron { .. }
-            | Effect::ReadAgentLease { .. } => Lane::Cluster,
+            Effect::WriteSlot { .. } | Effect::DeleteSlot { .. } => Lane::Claims,
+            Effect::Benchmark { .. } | Effect::Cron { .. } | Effect::ReadAgentLease { .. } => Lane::Cluster,
         },
         Task::Unread(object) => {
             object.namespace.as_deref().map_or(Lane::Cluster, |namespace| Lane::Keeping(namespace.into()))

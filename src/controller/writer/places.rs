@@ -2,8 +2,12 @@
 //!
 //! A webhook, a quota or a namespace of one tenant may let each call of its own hang. Such calls must not take the places of
 //! others. A call that a tenant's webhook can slow is made in a [`Lane`] of its namespace, and a lane has a share of the
-//! places. A lane whose calls are slow has a smaller share, down to one place, until its calls are quick again. Some places
-//! are for what keeps objects (statuses, finalizers, deletions) and for the cluster's own objects alone.
+//! places. The share of a lane grows with each quick call, until the lane may have all places but a few. A lane whose calls
+//! are slow has a smaller share, down to one place, until its calls are quick again. Some places are for what keeps objects
+//! (statuses, finalizers, deletions) and for the cluster's own objects alone.
+//!
+//! How many places there are follows from what the API server bears: more as long as all places are taken and calls are
+//! quick, fewer once the server asks for fewer requests.
 //!
 //! A call holds its place while it is under way, and gives the place back before it pauses.
 
@@ -15,16 +19,23 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How many calls are under way at once.
-const AT_ONCE: usize = 48;
-/// How many of them are about objects in namespaces. The rest is for Slots and other objects of the cluster.
-const IN_NAMESPACES: usize = 40;
-/// How many of them make pods. The rest is for what is there: statuses, finalizers and deletions.
-const MAKING: usize = 32;
-/// How many calls of one lane of a namespace are under way at once, as long as they are quick.
-const SHARE: usize = 8;
+/// How many places there are at first.
+const AT_FIRST: usize = 48;
+/// The fewest places.
+const FEWEST: usize = 12;
+/// The most places.
+const MOST: usize = 256;
+/// The places that a lane has of which nothing is known yet.
+const FIRST_SHARE: usize = 8;
+/// The places that the largest lane leaves to others.
+const LEFT: usize = 8;
+/// A call that takes no longer is quick: there could be more of its kind.
+const QUICK: Duration = Duration::from_millis(500);
 /// A call that takes this long is slow.
 const SLOW: Duration = Duration::from_secs(2);
+/// For how long the number of places stays after the API server has asked for fewer requests. Meanwhile its answers are
+/// about the calls that were made before.
+const CALM: Duration = Duration::from_secs(1);
 /// For how many lanes the share is remembered that slow calls have left them.
 const REMEMBERED: usize = 1000;
 
@@ -37,7 +48,9 @@ const LIMIT_IN_NAMESPACE: Duration = Duration::from_secs(14);
 /// Calls that share places.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
-    /// Calls about objects of the cluster: Slots, Submitters, policies, nodes and their Leases.
+    /// Calls that write and end claims, for which pods wait. They do not wait behind the statuses of thousands of slots.
+    Claims,
+    /// All other calls about objects of the cluster: Slots, Submitters, policies, nodes and their Leases.
     Cluster,
     /// Calls that make pods in a namespace.
     Making(Arc<str>),
@@ -52,9 +65,14 @@ impl Lane {
     /// writer, however long they may still take. The API server gives up a request whose client has gone.
     pub fn limit(&self) -> Duration {
         match self {
-            Self::Cluster => LIMIT_OF_CLUSTER,
+            Self::Claims | Self::Cluster => LIMIT_OF_CLUSTER,
             Self::Making(_) | Self::Keeping(_) => LIMIT_IN_NAMESPACE,
         }
+    }
+
+    /// Whether the calls are about objects in a namespace, so that somebody's webhook can slow them.
+    const fn is_namespaced(&self) -> bool {
+        matches!(self, Self::Making(_) | Self::Keeping(_))
     }
 }
 
@@ -62,14 +80,35 @@ impl Lane {
 #[derive(Debug, Default)]
 pub struct Places(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// How many places there are.
+    places: usize,
+    /// How many quick calls have ended since the last place was added.
+    quick: usize,
+    /// When the API server last asked for fewer requests.
+    throttled: Option<Instant>,
     lanes: BTreeMap<Lane, Share>,
     held: usize,
     held_in_namespaces: usize,
     held_by_making: usize,
     /// How many calls have asked for a place.
     asked: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            places: AT_FIRST,
+            quick: 0,
+            throttled: None,
+            lanes: BTreeMap::new(),
+            held: 0,
+            held_in_namespaces: 0,
+            held_by_making: 0,
+            asked: 0,
+        }
+    }
 }
 
 /// A lane's part of the places.
@@ -83,15 +122,8 @@ struct Share {
 
 impl Share {
     fn of(lane: &Lane) -> Self {
-        Self { held: 0, most: Self::most_of(lane), waiting: VecDeque::new() }
-    }
-
-    /// The most places that a lane has whose calls are quick.
-    fn most_of(lane: &Lane) -> usize {
-        match lane {
-            Lane::Cluster => AT_ONCE,
-            Lane::Making(_) | Lane::Keeping(_) => SHARE,
-        }
+        let most = if lane.is_namespaced() { FIRST_SHARE } else { MOST };
+        Self { held: 0, most, waiting: VecDeque::new() }
     }
 
     fn is_idle(&self) -> bool {
@@ -134,10 +166,21 @@ impl Places {
         self.hand_out(state);
     }
 
+    /// Notes that the API server has asked for fewer requests (429, Too Many Requests).
+    pub fn throttled(&self) {
+        let mut state = self.state();
+        if state.throttled.is_none_or(|at| at.elapsed() >= CALM) {
+            state.throttled = Some(Instant::now());
+            state.quick = 0;
+            state.places = (state.places * 7 / 10).max(FEWEST);
+            tracing::debug!(places = state.places, "the API server asks for fewer requests");
+        }
+    }
+
     fn give_back(self: &Arc<Self>, lane: &Lane, took: Duration) {
         let mut state = self.state();
-        state.count(lane, |held| held.saturating_sub(1));
         state.learn(lane, took);
+        state.count(lane, |held| held.saturating_sub(1));
         self.hand_out(state);
     }
 
@@ -181,18 +224,40 @@ impl State {
     }
 
     fn has_room(&self, lane: &Lane) -> bool {
-        self.held < AT_ONCE
+        let namespaces = self.held_in_namespaces < self.in_namespaces();
+        self.held < self.places
             && match lane {
-                Lane::Cluster => true,
-                Lane::Keeping(_) => self.held_in_namespaces < IN_NAMESPACES,
-                Lane::Making(_) => self.held_in_namespaces < IN_NAMESPACES && self.held_by_making < MAKING,
+                Lane::Claims | Lane::Cluster => true,
+                Lane::Keeping(_) => namespaces,
+                Lane::Making(_) => namespaces && self.held_by_making < self.making(),
             }
+    }
+
+    /// How many of the places are for calls about objects in namespaces. The rest is for Slots and other objects of the
+    /// cluster.
+    const fn in_namespaces(&self) -> usize {
+        self.places * 5 / 6
+    }
+
+    /// How many of the places are for calls that make pods. The rest is for what is there: statuses, finalizers and
+    /// deletions.
+    const fn making(&self) -> usize {
+        self.places * 2 / 3
+    }
+
+    /// The most places that a lane may come to have.
+    const fn most_of(&self, lane: &Lane) -> usize {
+        match lane {
+            Lane::Claims | Lane::Cluster => MOST,
+            Lane::Making(_) => self.making().saturating_sub(LEFT),
+            Lane::Keeping(_) => self.in_namespaces().saturating_sub(LEFT),
+        }
     }
 
     /// Counts a place that a lane gets or gives back.
     fn count(&mut self, lane: &Lane, change: impl Fn(usize) -> usize) {
         self.held = change(self.held);
-        if *lane != Lane::Cluster {
+        if lane.is_namespaced() {
             self.held_in_namespaces = change(self.held_in_namespaces);
         }
         if matches!(lane, Lane::Making(_)) {
@@ -203,12 +268,25 @@ impl State {
         }
     }
 
-    /// Makes a lane's share smaller after a call that was slow, and larger after another.
+    /// Learns from a call that ended. A quick call makes its lane's share larger, if the lane had used up its share; if the
+    /// lane could have no larger one, the number of places grows in time. A slow call makes the share smaller.
     fn learn(&mut self, lane: &Lane, took: Duration) {
-        let Some(share) = self.lanes.get_mut(lane).filter(|_| *lane != Lane::Cluster) else { return };
-        if took < SLOW {
-            share.most = (share.most + 1).min(SHARE);
-        } else if share.most > 1 {
+        let calm = self.throttled.is_none_or(|at| at.elapsed() >= CALM);
+        let most = self.most_of(lane);
+        let full = !self.has_room(lane) || self.lanes.get(lane).is_some_and(|share| share.held >= most);
+        if took < QUICK && calm && full {
+            self.quick += 1;
+            // As many quick calls have ended as there are places: the server bears so many.
+            if self.quick >= self.places {
+                (self.quick, self.places) = (0, (self.places + FEWEST).min(MOST));
+            }
+        }
+        let Some(share) = self.lanes.get_mut(lane).filter(|_| lane.is_namespaced()) else { return };
+        if took < QUICK {
+            if share.held >= share.most || share.most < FIRST_SHARE {
+                share.most = (share.most + 1).min(most).max(1);
+            }
+        } else if took >= SLOW && share.most > 1 {
             share.most /= 2;
             if share.most == 1 {
                 tracing::warn!(
@@ -219,10 +297,10 @@ impl State {
         }
     }
 
-    /// Forgets lanes that nobody uses: those that have their whole share, and all of them where they are too many.
+    /// Forgets lanes that nobody uses: those that have at least their first share, and all of them where they are too many.
     fn forget(&mut self) {
         let too_many = self.lanes.len() > REMEMBERED;
-        self.lanes.retain(|lane, share| !share.is_idle() || !too_many && share.most < Share::most_of(lane));
+        self.lanes.retain(|_, share| !share.is_idle() || !too_many && share.most < FIRST_SHARE);
     }
 }
 
@@ -280,7 +358,8 @@ mod tests {
         calls(&mut others, &places, &keeping("a"), 8, 10);
         calls(&mut others, &places, &Lane::Cluster, 10, 10);
         let last = last(others).await;
-        assert_eq!(last, BTreeMap::from([(making("quick"), 100), (keeping("a"), 10), (Lane::Cluster, 10)]));
+        assert!(last[&making("quick")] <= 100, "{last:?}");
+        assert_eq!((last[&keeping("a")], last[&Lane::Cluster]), (10, 10));
     }
 
     #[tokio::test(start_paused = true)]
@@ -294,8 +373,8 @@ mod tests {
         calls(&mut under_way, &places, &Lane::Cluster, 20, 60_000);
         sleep(Duration::from_secs(1)).await;
         let state = places.state();
-        assert_eq!((state.held, state.held_in_namespaces), (AT_ONCE, IN_NAMESPACES));
-        assert!(state.held_by_making <= MAKING);
+        assert_eq!((state.held, state.held_in_namespaces), (AT_FIRST, state.in_namespaces()));
+        assert!(state.held_by_making <= state.making());
     }
 
     #[tokio::test(start_paused = true)]
@@ -328,6 +407,65 @@ mod tests {
         assert!(state.lanes.is_empty());
     }
 
+    /// One namespace alone gets nearly all places, and leaves some to the next.
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_whose_calls_are_quick_comes_to_have_nearly_all_places() {
+        let places = Arc::new(Places::default());
+        let mut under_way = JoinSet::new();
+        calls(&mut under_way, &places, &making("a"), 300, 10);
+        // The namespace's webhook hangs from then on. Pods of another namespace are made all the same.
+        calls(&mut under_way, &places, &making("a"), 100, 14_000);
+        sleep(Duration::from_secs(1)).await;
+        let held = places.state().held;
+        let most = places.state().making();
+        assert_eq!(held, most - LEFT);
+        assert!(most > AT_FIRST * 2 / 3, "all calls were quick: {most}");
+        let mut others = JoinSet::new();
+        calls(&mut others, &places, &making("b"), 80, 10);
+        let last = last(others).await[&making("b")];
+        assert!(last <= 100, "{last} ms");
+    }
+
+    /// As many calls as the server bears: it says so by answering soon, or by asking for fewer.
+    #[tokio::test(start_paused = true)]
+    async fn the_number_of_places_follows_the_server() {
+        let places = Arc::new(Places::default());
+        let mut quick = JoinSet::new();
+        calls(&mut quick, &places, &Lane::Cluster, 20_000, 10);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(places.state().places, MOST, "all are quick");
+        assert_eq!(places.state().held, MOST);
+        places.throttled();
+        places.throttled();
+        assert_eq!(places.state().places, MOST * 7 / 10, "once for all calls that were under way");
+        sleep(Duration::from_millis(900)).await;
+        assert_eq!(places.state().places, MOST * 7 / 10, "the answers are about calls that were made before");
+        sleep(Duration::from_millis(200)).await;
+        assert!(places.state().places > MOST * 7 / 10, "the server bears more again");
+        drop(quick);
+        for _ in 0..20 {
+            sleep(CALM).await;
+            places.throttled();
+        }
+        assert_eq!(places.state().places, FEWEST);
+        let mut slow = JoinSet::new();
+        calls(&mut slow, &places, &Lane::Cluster, 100, 600);
+        last(slow).await;
+        assert_eq!(places.state().places, FEWEST, "no call was quick");
+    }
+
+    /// An operator that starts writes the statuses of all slots. The claim of the first match does not wait for them.
+    #[tokio::test(start_paused = true)]
+    async fn claims_do_not_wait_behind_statuses() {
+        let places = Arc::new(Places::default());
+        let mut statuses = JoinSet::new();
+        calls(&mut statuses, &places, &Lane::Cluster, 20_000, 600);
+        sleep(Duration::from_secs(2)).await;
+        let mut claims = JoinSet::new();
+        calls(&mut claims, &places, &Lane::Claims, 10, 10);
+        assert!(last(claims).await[&Lane::Claims] <= 610);
+    }
+
     /// However many namespaces wait.
     #[tokio::test(start_paused = true)]
     async fn places_go_to_who_has_fewest_and_then_to_who_has_waited_longest() {
@@ -341,6 +479,7 @@ mod tests {
         let first: std::collections::BTreeSet<_> =
             ended.iter().take(32 * 2).map(|(lane, _)| lane.clone()).collect();
         assert!(first.len() >= 20, "{}", first.len());
-        assert_eq!(ended.last().map(|(_, at)| *at), Some(1000), "no place is idle while somebody waits");
+        let last = ended.last().map(|(_, at)| *at);
+        assert!(last <= Some(1000), "no place is idle while somebody waits: {last:?}");
     }
 }

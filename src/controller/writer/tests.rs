@@ -344,3 +344,15 @@ async fn what_is_taken_off_a_static_slot_is_over() {
         assert_eq!(asked, methods, "{on_it}");
     }
 }
+
+/// The API server that has too many requests says for how long it wants to be left alone.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_server_throttles_is_repeated_after_the_pause_that_the_server_asks_for() {
+    let began = tokio::time::Instant::now();
+    let suspend = || Effect::Suspend { pod: pod(), slot: slot(), suspended: true };
+    assert_eq!(perform(suspend(), &[429, 429, 200]).await.1, [""; 0]);
+    assert_eq!(began.elapsed(), Duration::from_secs(2));
+    let began = tokio::time::Instant::now();
+    assert_eq!(perform(suspend(), &[500, 500, 200]).await.1, [""; 0]);
+    assert_eq!(began.elapsed(), Duration::from_millis(600), "an error asks for nothing");
+}
