@@ -6,6 +6,7 @@
 #
 #   SLOTWRIGHT_KUBE_STATE  directory of certificates, kubeconfig, logs, process ids and data
 #                          (default ${TMPDIR:-/tmp}/slotwright-kube-state)
+#   SLOTWRIGHT_KUBE_UNTHROTTLED  if set, the controller manager and the scheduler make as many calls as they like
 #   SLOTWRIGHT_KUBE_PORT   the first of 5 ports in a row, for API server, etcd, etcd's peers, controller manager and scheduler
 #                          (default: free ports)
 #
@@ -59,6 +60,10 @@ credentials() {
 
 # --- the programs --------------------------------------------------------------------------------------------------------
 
+# How many calls a second the controller manager and the scheduler may make. Their defaults are 20 and 50.
+CALLS=()
+[ -z "${SLOTWRIGHT_KUBE_UNTHROTTLED:-}" ] || CALLS=(--kube-api-qps=10000 --kube-api-burst=10000)
+
 # etcd needs no fsync, because its data is removed at the end.
 start_etcd() {
   spawn etcd "$BIN/etcd" --name=default --data-dir="$STATE/etcd" --unsafe-no-fsync \
@@ -96,7 +101,8 @@ start_controller_manager() {
   spawn kube-controller-manager "$BIN/kube-controller-manager" --kubeconfig="$config" --authentication-kubeconfig="$config" \
     --authorization-kubeconfig="$config" --use-service-account-credentials=true --leader-elect=false \
     --service-account-private-key-file="$PKI/sa.key" --root-ca-file="$PKI/ca.crt" --cluster-signing-cert-file="$PKI/ca.crt" \
-    --cluster-signing-key-file="$PKI/ca.key" --bind-address=127.0.0.1 --secure-port="$MANAGER" --cert-dir="$STATE/certs" "${old[@]}"
+    --cluster-signing-key-file="$PKI/ca.key" --bind-address=127.0.0.1 --secure-port="$MANAGER" --cert-dir="$STATE/certs" \
+    "${old[@]}" "${CALLS[@]}"
   await kube-controller-manager api_get /api/v1/namespaces/default/serviceaccounts/default
 }
 
@@ -106,7 +112,7 @@ start_scheduler() {
   [ "$MINOR" -ge 24 ] || old=(--port=0)
   spawn kube-scheduler "$BIN/kube-scheduler" --kubeconfig="$config" --authentication-kubeconfig="$config" \
     --authorization-kubeconfig="$config" --leader-elect=false --bind-address=127.0.0.1 --secure-port="$SCHEDULER" \
-    --cert-dir="$STATE/certs" "${old[@]}"
+    --cert-dir="$STATE/certs" "${old[@]}" "${CALLS[@]}"
 }
 
 start() {

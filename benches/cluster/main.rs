@@ -1,0 +1,100 @@
+//! Measures what a batch of pods costs a real API server: with Slotwright, and with `batch/v1` Jobs, the Job controller and
+//! kube-scheduler. Both sides run in turns on the same server, with the same played nodes.
+//!
+//! `hack/bench-cluster.sh` starts the server and runs this program with `KUBECONFIG`, and with `SLOTWRIGHT_KUBE_STATE`: the
+//! directory with the ids of the server's processes.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark")]
+
+mod measured;
+mod processes;
+mod sides;
+mod table;
+
+use std::path::PathBuf;
+
+use hollow::nodes::{HollowNodes, Options, shapes};
+use kube::{Client, Config};
+
+use self::measured::Turn;
+use self::sides::{Batch, Ours, Side};
+
+/// What is run, as the command line says.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// How many procs.
+    pub procs: u32,
+    /// How many played nodes of eight cores.
+    pub nodes: usize,
+    /// How long a proc runs. With 0 it runs on, and the turn is over once all run.
+    pub seconds: u64,
+}
+
+impl Workload {
+    /// Reads PROCS,NODES,SECONDS.
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split(',');
+        let workload = Self {
+            procs: parts.next()?.parse().ok()?,
+            nodes: parts.next()?.parse().ok()?,
+            seconds: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(workload)
+    }
+
+    /// Whether procs end by themselves.
+    pub const fn ends(&self) -> bool {
+        self.seconds > 0
+    }
+}
+
+struct Asked {
+    workloads: Vec<Workload>,
+    turns: usize,
+    page: Option<PathBuf>,
+}
+
+fn asked() -> Asked {
+    let mut asked = Asked { workloads: Vec::new(), turns: 3, page: None };
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--turns" => asked.turns = arguments.next().unwrap().parse().expect("--turns: a number"),
+            "--write" => asked.page = Some(arguments.next().expect("--write: a page").into()),
+            text => asked.workloads.push(Workload::read(text).expect("a workload is PROCS,NODES,SECONDS")),
+        }
+    }
+    asked
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let asked = asked();
+    let mut config = Config::infer().await.expect("KUBECONFIG names the cluster");
+    config.read_timeout = None;
+    let client = Client::try_from(config).unwrap();
+    sides::install(&client).await;
+    let mut all: Vec<(Workload, Vec<(Turn, Turn)>)> = Vec::new();
+    for workload in asked.workloads {
+        let shapes = shapes::uniform(workload.nodes, 8000, 64 << 30);
+        let options = Options { writers: 32, lifecycle: false, ..Options::default() };
+        let nodes = HollowNodes::start(client.clone(), shapes, options).await.unwrap();
+        let mut turns = Vec::new();
+        for number in 0..asked.turns {
+            let name = format!("turn-{number}");
+            let ours = Ours::turn(&client, &workload, &name).await;
+            eprintln!("{workload:?}: Slotwright: {ours:?}");
+            let batch = Batch::turn(&client, &workload, &name).await;
+            eprintln!("{workload:?}: batch/v1: {batch:?}");
+            turns.push((ours, batch));
+        }
+        nodes.shutdown().await;
+        sides::remove_nodes(&client).await;
+        all.push((workload, turns));
+    }
+    let text = table::table(&all);
+    println!("{text}");
+    if let Some(page) = asked.page {
+        table::write(&page, &text);
+    }
+}

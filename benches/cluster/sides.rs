@@ -1,0 +1,217 @@
+//! The two sides: Slotwright, and what Kubernetes has by itself.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use api::{HTCJob, PartitionableSlot};
+use futures::StreamExt as _;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use kube::api::{
+    Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+};
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::Workload;
+use super::measured::{Start, Turn};
+use super::processes::Processes;
+
+/// A side of the comparison.
+pub trait Side {
+    /// Runs the workload once, and cleans up behind it.
+    async fn turn(client: &Client, workload: &Workload, name: &str) -> Turn;
+}
+
+/// Slotwright's operator.
+pub struct Ours;
+
+/// The Job controller and kube-scheduler.
+pub struct Batch;
+
+impl Side for Ours {
+    async fn turn(client: &Client, workload: &Workload, name: &str) -> Turn {
+        let mut operator = operator();
+        let (server, own) = (server(), Processes::one(operator.id()));
+        let pslots: Api<PartitionableSlot> = Api::all(client.clone());
+        until("all nodes are offered", || async {
+            pslots
+                .list_metadata(&ListParams::default())
+                .await
+                .is_ok_and(|list| list.items.len() == workload.nodes)
+        })
+        .await;
+        let namespace = namespace(client, &format!("ours-{name}")).await;
+        let jobs: Api<HTCJob> = Api::namespaced(client.clone(), &namespace);
+        let job = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "sweep"},
+            "spec": {
+                "count": workload.procs, "requests": {"cpus": 1, "memory": "128Mi"},
+                "template": template(workload),
+            },
+        });
+        let start = Start::now(client, &server, &own).await;
+        let first = first_pod(client, &namespace);
+        jobs.create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+        let wanted = i64::from(workload.procs);
+        until("the HTCJob is through", || async {
+            let job = jobs.get("sweep").await.unwrap();
+            let status = job.status.unwrap_or_default();
+            wanted == if workload.ends() { status.completed } else { status.running }
+        })
+        .await;
+        let turn = start.end(client, &server, &own, first.await.unwrap()).await;
+        let _ = jobs.delete("sweep", &DeleteParams::default()).await;
+        gone(client, &namespace).await;
+        operator.kill().unwrap();
+        operator.wait().unwrap();
+        turn
+    }
+}
+
+impl Side for Batch {
+    async fn turn(client: &Client, workload: &Workload, name: &str) -> Turn {
+        let (server, own) =
+            (server(), Processes::of_control_plane(&["kube-controller-manager", "kube-scheduler"]));
+        let namespace = namespace(client, &format!("batch-{name}")).await;
+        let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
+        let job = json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sweep"},
+            "spec": {
+                "completions": workload.procs, "parallelism": workload.procs, "backoffLimit": 0,
+                "template": template(workload),
+            },
+        });
+        let start = Start::now(client, &server, &own).await;
+        let first = first_pod(client, &namespace);
+        jobs.create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+        let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
+        until("the Job is through", || async {
+            if workload.ends() {
+                let status = jobs.get("sweep").await.unwrap().status.unwrap_or_default();
+                return status.succeeded == i32::try_from(workload.procs).ok();
+            }
+            let running = ListParams::default().fields("status.phase=Running").limit(1);
+            // The server counts the rest of the list.
+            let list = pods.list_metadata(&running).await.unwrap();
+            let rest = list.metadata.remaining_item_count.unwrap_or_default();
+            list.items.len() as i64 + rest == i64::from(workload.procs) || all_run(&pods, workload).await
+        })
+        .await;
+        let turn = start.end(client, &server, &own, first.await.unwrap()).await;
+        let _ = jobs.delete("sweep", &DeleteParams::background()).await;
+        gone(client, &namespace).await;
+        turn
+    }
+}
+
+/// Whether all pods run. A selector of fields keeps the server from counting the rest of a list.
+async fn all_run(pods: &Api<Pod>, workload: &Workload) -> bool {
+    let running = ListParams::default().fields("status.phase=Running");
+    pods.list_metadata(&running).await.unwrap().items.len() == workload.procs as usize
+}
+
+fn server() -> Processes {
+    Processes::of_control_plane(&["kube-apiserver"])
+}
+
+fn template(workload: &Workload) -> Value {
+    let runtime = if workload.ends() { format!("{}s", workload.seconds) } else { "10h".to_owned() };
+    json!({
+        "metadata": {"annotations": {"hollow.slotwright.dev/runtime": runtime}},
+        "spec": {"restartPolicy": "Never", "containers": [{
+            "name": "main", "image": "busybox", "command": ["sleep", "1"],
+            "resources": {"requests": {"cpu": "1", "memory": "128Mi"}, "limits": {"memory": "128Mi"}},
+        }]},
+    })
+}
+
+fn operator() -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
+    command
+        .args(["operator", "--no-leader-elect", "--identity", "bench"])
+        .args(["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"])
+        .env("RUST_LOG", "warn")
+        .stdin(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Installs the custom resources, and lets the negotiator pause for a second at most, as by default.
+pub async fn install(client: &Client) {
+    let crds = Api::all(client.clone());
+    for crd in api::definitions() {
+        let name = crd.name_any();
+        crds.patch(&name, &PatchParams::apply("bench").force(), &Patch::Apply(&crd)).await.unwrap();
+        await_condition(crds.clone(), &name, is_crd_established()).await.unwrap();
+    }
+}
+
+/// Removes all nodes, and what the operator keeps of them.
+pub async fn remove_nodes(client: &Client) {
+    let nodes: Api<Node> = Api::all(client.clone());
+    nodes.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+    let pslots: Api<PartitionableSlot> = Api::all(client.clone());
+    pslots.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+}
+
+async fn namespace(client: &Client, name: &str) -> String {
+    let metadata = ObjectMeta { generate_name: Some(format!("{name}-")), ..ObjectMeta::default() };
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let made =
+        namespaces.create(&PostParams::default(), &Namespace { metadata, ..Namespace::default() }).await;
+    let name = made.unwrap().name_any();
+    let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> = Api::namespaced(client.clone(), &name);
+    until("the namespace has its account", || async { accounts.get("default").await.is_ok() }).await;
+    name
+}
+
+async fn first_pod_in(pods: Api<Pod>, began: std::time::Instant) -> Duration {
+    let params = WatchParams::default().timeout(290);
+    loop {
+        let Ok(stream) = pods.watch(&params, "0").await else { continue };
+        let mut stream = Box::pin(stream);
+        while let Some(Ok(event)) = stream.next().await {
+            let (WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event else { continue };
+            let phase = pod.status.and_then(|status| status.phase);
+            if matches!(phase.as_deref(), Some("Running" | "Succeeded")) {
+                return began.elapsed();
+            }
+        }
+    }
+}
+
+/// Begins to watch a namespace's pods. The task returns the time after which the first of them ran.
+fn first_pod(client: &Client, namespace: &str) -> tokio::task::JoinHandle<Duration> {
+    let pods = Api::namespaced(client.clone(), namespace);
+    tokio::spawn(first_pod_in(pods, std::time::Instant::now()))
+}
+
+/// Deletes a namespace's pods at once, and waits until all are gone.
+async fn gone(client: &Client, namespace: &str) {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    until("all pods are gone", || async {
+        let list = pods.list_metadata(&ListParams::default().limit(1)).await.unwrap();
+        if list.items.is_empty() {
+            return true;
+        }
+        let _ =
+            pods.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await;
+        false
+    })
+    .await;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let _ = namespaces.delete(namespace, &DeleteParams::default()).await;
+}
+
+/// Polls until a condition holds: every 200 ms, which costs the server little.
+async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    for _ in 0..9000 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    panic!("not within half an hour: {what}");
+}

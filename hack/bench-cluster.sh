@@ -1,0 +1,28 @@
+#!/bin/bash
+# bench-cluster.sh [--turns N] [--write PAGE] [WORKLOAD...]: measures what procs cost a real API server, with Slotwright and with
+# batch/v1 Jobs, in turns on the same server. A WORKLOAD is PROCS,NODES,SECONDS; with 0 SECONDS procs run until the end of the
+# turn. Without a WORKLOAD, measures those of docs/reference/performance.md, which takes about half an hour.
+#
+# PROFILE names a profile of Cargo other than release: with a quicker build, only the server's figures count.
+#
+# hack/kube/assets.sh provides the control plane. The Job controller and kube-scheduler may make as many calls as they like.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+WORKLOADS=(2000,100,2 4000,500,0 10000,2000,0)
+OPTIONS=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --*) OPTIONS+=("$1" "$2"); shift 2 ;;
+    *) break ;;
+  esac
+done
+[ $# = 0 ] || WORKLOADS=("$@")
+
+CARGO=${CARGO:-cargo}
+SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-bench.XXXXXX")
+export SLOTWRIGHT_KUBE_STATE SLOTWRIGHT_KUBE_UNTHROTTLED=1
+trap 'hack/kube/up.sh stop; rm -rf "$SLOTWRIGHT_KUBE_STATE"' EXIT
+eval "$(hack/kube/up.sh start --nodes)"
+export KUBECONFIG
+"$CARGO" bench --quiet --profile "${PROFILE:-release}" --bench cluster -- "${OPTIONS[@]}" "${WORKLOADS[@]}"
