@@ -23,6 +23,9 @@ const LOAD_PACE: Duration = Duration::from_secs(5);
 const SLOW_PACE: Duration = Duration::from_mins(1);
 /// The least change of a load that is worth a write, in processes.
 const LOAD_STEP: f64 = 0.1;
+/// The least growth of what a pod has read or written that is worth a write, in KiB. What has been read only grows, by a tenth
+/// ever more seldom: a terabyte is told of in a hundred and twenty steps.
+const BLOCK_STEP: f64 = 10.0 * 1024.0;
 /// The most characters of a condition's message.
 const MAX_MESSAGE: usize = 1024;
 /// Input that was seen within this time is still going on. The kernel notes the time of input on a terminal with a
@@ -359,6 +362,9 @@ fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
             || has_moved(now.resident_kib.map(float), before.resident_kib.map(float), 1024.0)
             || has_moved(now.disk_kib.map(float), before.disk_kib.map(float), 1024.0)
             || has_moved(now.cpus, before.cpus, LOAD_STEP)
+            // How many operations that took is written with the amounts, and never for itself.
+            || has_moved(now.block_read_kib.map(float), before.block_read_kib.map(float), BLOCK_STEP)
+            || has_moved(now.block_write_kib.map(float), before.block_write_kib.map(float), BLOCK_STEP)
     };
     now.len() != before.len() || now.iter().zip(before).any(moved)
 }

@@ -349,4 +349,16 @@ pub struct PodUsage {
     /// CPUs in use, averaged over the last minute: CpusUsage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
+    /// KiB read from disks since the pod started, without what the kernel still had in memory: BlockReadKbytes.
+    #[serde(default, rename = "blockReadKiB", skip_serializing_if = "Option::is_none")]
+    pub block_read_kib: Option<i64>,
+    /// KiB written to disks: BlockWriteKbytes.
+    #[serde(default, rename = "blockWriteKiB", skip_serializing_if = "Option::is_none")]
+    pub block_write_kib: Option<i64>,
+    /// How many operations read from disks: BlockReads.
+    #[serde(default, rename = "blockReads", skip_serializing_if = "Option::is_none")]
+    pub block_reads: Option<i64>,
+    /// How many operations wrote to disks: BlockWrites.
+    #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
+    pub block_writes: Option<i64>,
 }

@@ -95,6 +95,10 @@ fn used(usage: &api::PodUsage) -> Usage {
         resident_kib: amount(usage.resident_kib),
         disk_kib: amount(usage.disk_kib),
         cpus: usage.cpus.filter(|cpus| cpus.is_finite() && *cpus >= 0.0),
+        block_reads: amount(usage.block_reads),
+        block_writes: amount(usage.block_writes),
+        block_read_kib: amount(usage.block_read_kib),
+        block_write_kib: amount(usage.block_write_kib),
     }
 }
 

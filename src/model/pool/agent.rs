@@ -96,6 +96,14 @@ pub struct Usage {
     pub disk_kib: Option<i64>,
     /// `CpusUsage`: CPUs in use, averaged over the last minute.
     pub cpus: Option<f64>,
+    /// `BlockReads`: how many operations read from disks since the pod started.
+    pub block_reads: Option<i64>,
+    /// `BlockWrites`: how many operations wrote to disks.
+    pub block_writes: Option<i64>,
+    /// `BlockReadKbytes`: KiB read from disks.
+    pub block_read_kib: Option<i64>,
+    /// `BlockWriteKbytes`: KiB written to disks.
+    pub block_write_kib: Option<i64>,
 }
 
 impl Usage {
@@ -108,6 +116,10 @@ impl Usage {
             resident_kib: self.resident_kib.max(other.resident_kib),
             disk_kib: self.disk_kib.max(other.disk_kib),
             cpus,
+            block_reads: self.block_reads.max(other.block_reads),
+            block_writes: self.block_writes.max(other.block_writes),
+            block_read_kib: self.block_read_kib.max(other.block_read_kib),
+            block_write_kib: self.block_write_kib.max(other.block_write_kib),
         }
     }
 }

@@ -263,6 +263,10 @@ fn set_usage(ad: &mut Ad, machine: &Machine, slot: &Slot) {
         ("MemoryUsage", usage.memory_mib),
         ("ResidentSetSize", usage.resident_kib),
         ("DiskUsage", usage.disk_kib),
+        ("BlockReads", usage.block_reads),
+        ("BlockWrites", usage.block_writes),
+        ("BlockReadKbytes", usage.block_read_kib),
+        ("BlockWriteKbytes", usage.block_write_kib),
     ];
     for (name, amount) in amounts.into_iter().filter_map(|(name, amount)| Some((name, amount?))) {
         ad.set(name, amount);
