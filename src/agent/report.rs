@@ -14,7 +14,8 @@ pub use super::benchmark::Figures;
 pub use super::cron::CronSenses;
 use super::pods::Uid;
 use api::{
-    LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, ReportedDevice, ReportedSlotAd, condition,
+    LastInput, LastInputs, NodeReport, NodeReportStatus, PodDevices, PodUsage, ReportedDevice,
+    ReportedSlotAd, condition,
 };
 
 /// The least time between two writes that report nothing new but the load.
@@ -51,6 +52,8 @@ pub struct Senses {
     pub suspended: BTreeSet<Uid>,
     /// What the pool's pods use, in the order of their uids.
     pub usage: Vec<PodUsage>,
+    /// The devices that the kubelet has given to the pool's pods, in the order of their uids.
+    pub pod_devices: Vec<PodDevices>,
     /// Devices with their properties.
     pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, as ClassAd expressions.
@@ -231,6 +234,7 @@ impl Reporter {
             attributes: written.attributes.clone(),
             slot_ads: written.slot_ads.clone(),
             usage: written.usage.clone(),
+            pod_devices: written.pod_devices.clone(),
             observed_generation: written.observed_generation,
             conditions: written.conditions.clone(),
             ..status.clone()
@@ -249,6 +253,7 @@ impl Reporter {
             || moved(status.virtual_memory_kib, written.virtual_memory_kib)
             || attributes
             || status.conditions != written.conditions
+            || status.pod_devices != written.pod_devices
             || uses_other(&status.usage, &written.usage);
         slow.then(|| after(*at, SLOW_PACE))
     }
@@ -271,6 +276,7 @@ impl Reporter {
             disk_kib: self.senses.disk_kib,
             virtual_memory_kib: self.senses.virtual_memory_kib,
             usage: self.senses.usage.clone(),
+            pod_devices: self.senses.pod_devices.clone(),
             devices: self.senses.devices.clone(),
             attributes: self.attributes(),
             slot_ads: self.slot_ads(),
@@ -344,6 +350,7 @@ fn anything() -> Value {
         disk_kib: Some(0),
         virtual_memory_kib: Some(0),
         usage: vec![PodUsage::default()],
+        pod_devices: vec![PodDevices::default()],
         devices: vec![ReportedDevice::default()],
         attributes: [(String::new(), String::new())].into(),
         slot_ads: vec![ReportedSlotAd::default()],

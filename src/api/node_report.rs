@@ -207,6 +207,10 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub usage: Vec<PodUsage>,
+    /// The devices that the kubelet has given to the pool's pods: AssignedGPUs. Empty unless the site lets the agents ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub pod_devices: Vec<PodDevices>,
     /// Free scratch space in KiB. If unset, the node's allocatable ephemeral storage counts.
     #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
     pub disk_kib: Option<i64>,
@@ -317,6 +321,18 @@ pub struct ReportedDevice {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 64))]
     pub properties: BTreeMap<String, String>,
+}
+
+/// The devices of one resource that a pod has.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, KubeSchema)]
+pub struct PodDevices {
+    /// The pod's uid.
+    pub uid: String,
+    /// The extended resource, such as nvidia.com/gpu.
+    pub resource: String,
+    /// The ids of the devices, as the device plugin gives them.
+    #[schemars(length(max = 1024))]
+    pub ids: Vec<String>,
 }
 
 /// Attributes of the ads of some slots.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::constant;
-use crate::pool::{Machine, ResourceName, Resources, classad_name};
+use crate::pool::{Machine, ResourceName, Resources, Slot, classad_name};
 use classad::{Ad, Expr, Value};
 
 /// Puts into a slot's ad the devices among the resources `assigned`: `Assigned<R>`, a nested ad for each device, and the
@@ -32,6 +32,20 @@ pub(super) fn set_assigned(ad: &mut Ad, machine: &Machine, assigned: &Resources)
     }
 }
 
+/// The resources of a slot whose pod has found other devices than the slot has, with the devices that it has found. None if the
+/// machine's agent does not tell. The kubelet chooses a pod's devices.
+pub(super) fn found(machine: &Machine, slot: &Slot) -> Option<Resources> {
+    let report = machine.report.as_ref().filter(|_| machine.agent)?;
+    let found = report.pod_devices.get(&slot.active()?.pod.uid)?;
+    let mut resources = slot.resources().clone();
+    for (resource, ids) in &mut resources.devices {
+        if let Some(found) = found.get(resource) {
+            ids.clone_from(found);
+        }
+    }
+    (resources != *slot.resources()).then_some(resources)
+}
+
 /// Puts `Available<R>` into the ad of a slot: a list of references to the nested ads of the free devices.
 pub(super) fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
     for (resource, name) in counted(machine) {
@@ -50,9 +64,15 @@ fn counted(machine: &Machine) -> impl Iterator<Item = (&ResourceName, String)> {
     })
 }
 
-/// The properties of a device; none if the device is still in a claimed slot but the machine no longer has it.
+/// The properties of a device. A device whose id the machine does not know is like the others if they are all alike: labels
+/// describe GPUs without their ids. Otherwise nothing is known of it.
 fn properties(machine: &Machine, resource: &str, id: &str) -> Ad {
-    machine.device(resource, id).map(|device| device.properties.clone()).unwrap_or_default()
+    let known = machine.devices.get(resource).map(|all| &**all).unwrap_or_default();
+    let device = known.iter().find(|device| &*device.id == id).or_else(|| {
+        let (first, others) = known.split_first()?;
+        others.iter().all(|other| other.properties == first.properties).then_some(first)
+    });
+    device.map(|device| device.properties.clone()).unwrap_or_default()
 }
 
 /// The properties that have the same value on all devices.

@@ -201,7 +201,9 @@ pub fn claimed_slot_ad(
     let job = running.as_ref().or(job);
     let (shared, latched) = (machine_ad(machine), slot.latched());
     let own = slot.name();
-    let mut ad = slot_ad(shared, machine, config, own.slot, slot.resources(), slot.load(), latched);
+    let found = devices::found(machine, slot);
+    let resources = found.as_ref().unwrap_or(slot.resources());
+    let mut ad = slot_ad(shared, machine, config, own.slot, resources, slot.load(), latched);
     for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
         if let Some(expr) = job.and_then(|job| job.get(name)) {
             ad.insert(name.as_str(), expr.clone());
