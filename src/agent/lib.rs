@@ -30,6 +30,7 @@ mod named;
 mod node;
 mod objects;
 mod pods;
+mod regular;
 pub mod report;
 mod run;
 pub mod sense;

@@ -1,6 +1,7 @@
 //! The running agent: watches, passes over the node's pods, writes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::future::pending;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -96,7 +97,17 @@ pub async fn run(mut config: kube::Config, options: Options, stop: CancellationT
     config.default_retry = false;
     let kubelet = options.kubelet.as_deref().map(|url| Kubelet::at(url, &config)).transpose()?;
     let client = Client::try_from(config)?;
-    let mut agent = Agent::new(client, kubelet, options);
+    let alone = async {
+        match options.fence.clone() {
+            Some(directory) => Fence::alone(directory).await,
+            None => None,
+        }
+    };
+    let lock = tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        lock = alone => lock,
+    };
+    let mut agent = Agent::new(client, kubelet, options, lock);
     agent.live(&stop).await;
     agent.leave().await;
     Ok(())
@@ -132,12 +143,12 @@ struct Agent {
 }
 
 impl Agent {
-    fn new(client: Client, kubelet: Option<Kubelet>, options: Options) -> Self {
+    fn new(client: Client, kubelet: Option<Kubelet>, options: Options, lock: Option<File>) -> Self {
         let now = Instant::now();
         Self {
             client,
             name: options.node,
-            fence: Fence::new(options.fence, options.roots.proc.clone()),
+            fence: Fence::new(options.fence, options.roots.proc.clone(), lock),
             node: Node::new(options.roots),
             cron: Cron::new(options.cron),
             kubelet,
@@ -187,7 +198,8 @@ impl Agent {
     }
 
     fn watch_pods(&self) -> Events<Meta> {
-        let config = Watch::default().fields(&format!("spec.nodeName={}", self.name));
+        let config =
+            Watch::default().fields(&format!("spec.nodeName={}", self.name));
         watch(Api::<Meta>::all(self.client.clone()), config).default_backoff().boxed()
     }
 
