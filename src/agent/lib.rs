@@ -24,6 +24,8 @@ mod deciding;
 mod devices;
 mod fence;
 mod guard;
+#[cfg(test)]
+mod hostile;
 mod kubelet;
 mod lease;
 mod named;

@@ -199,7 +199,7 @@ impl Agent {
 
     fn watch_pods(&self) -> Events<Meta> {
         let config =
-            Watch::default().fields(&format!("spec.nodeName={}", self.name));
+            Watch::default().fields(&format!("spec.nodeName={}", self.name)).page_size(objects::PAGE);
         watch(Api::<Meta>::all(self.client.clone()), config).default_backoff().boxed()
     }
 
