@@ -350,6 +350,26 @@ fn a_slots_ad_has_the_devices_that_its_pod_has_found() {
     }
 }
 
+/// Nothing describes the node's GPUs: the operator hands out a number of them, and learns which from the kubelet.
+#[test]
+fn devices_that_were_only_counted_are_known_once_a_pod_has_them() {
+    let mut world = play(&serde_json::json!({"config": "", "jobs": [], "gpus": []}));
+    world.node("n1", 8, 2);
+    world.submit("one", "alice", 1, |job| describe(job, "request_gpus = 1"));
+    world.submit("none", "alice", 1, |_| {});
+    world.pass(120);
+    let pod = |name: &str| world.pods[name].facts.pod.uid.clone();
+    let gpu = || [(ResourceName::from("nvidia.com/gpu"), vec![DeviceId::from("GPU-7")])].into();
+    let pod_devices = [(pod("one-0"), gpu()), (pod("none-0"), gpu())].into();
+    world.pool.apply(Event::Report(ReportFacts { pod_devices, ..ReportFacts::of("n1".into()) }), world.now);
+    world.settle();
+    let shown: Vec<String> = ads(&world)
+        .into_iter()
+        .filter_map(|(slot, ad)| Some(format!("{slot}: {}", ad.get("AssignedGPUs")?)))
+        .collect();
+    assert_eq!(shown, ["slot1_1: \"GPU-7\""], "a slot without GPUs has none");
+}
+
 /// Something that happens to a machine with GPUs.
 #[derive(Clone, Debug)]
 enum Happening {
