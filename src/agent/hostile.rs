@@ -62,7 +62,7 @@ impl Place {
                     kind if kind.is_dir() && path.ends_with(format!("pod{OWN}")) => {}
                     kind if kind.is_dir() => open.push(path),
                     kind if kind.is_file() => {
-                        drop(files.insert(path.clone(), fs::read_to_string(path).unwrap()))
+                        files.insert(path.clone(), fs::read_to_string(path).unwrap());
                     }
                     _ => {}
                 }
@@ -75,6 +75,9 @@ impl Place {
         self.root.path().join(format!("cgroup/kubepods/burstable/pod{OWN}"))
     }
 }
+
+/// Makes something at a path.
+type Make = fn(&Path);
 
 /// A cgroup with a process.
 fn pod_directory(path: &Path) {
@@ -256,7 +259,7 @@ fn a_lease_without_end_keeps_no_other_pod_alive() {
 /// The site's file may be in a directory that a desktop's user may write.
 #[test]
 fn what_stands_in_the_place_of_the_input_file_neither_stops_the_agent_nor_is_told_on() {
-    let kinds: [(&str, fn(&Path)); 5] = [
+    let kinds: [(&str, Make); 5] = [
         ("a pipe that nobody writes", |path| mknodat(CWD, path, FileType::Fifo, 0o600.into(), 0).unwrap()),
         ("a device without end", |path| symlink("/dev/zero", path).unwrap()),
         ("another's file", |path| symlink("/etc/passwd", path).unwrap()),

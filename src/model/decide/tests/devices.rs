@@ -332,7 +332,7 @@ fn a_slots_ad_has_the_devices_that_its_pod_has_found() {
         let pod_devices =
             [(pod, [(gpu(), ids)].into_iter().filter(|(_, ids)| !ids.is_empty()).collect())].into();
         let devices = scene["gpus"].as_array().unwrap().iter().map(device).collect();
-        let facts = ReportFacts { devices, pod_devices, ..ReportFacts::of("n1".into()) };
+        let facts = ReportFacts { pod_devices, devices, ..ReportFacts::of("n1".into()) };
         world.pool.apply(Event::Report(facts.clone()), world.now);
         world.settle();
         let says =
