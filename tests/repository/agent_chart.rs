@@ -117,6 +117,21 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
     assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
 }
 
+/// The image has a program for nodes beside the operator's.
+#[test]
+fn the_agent_is_a_program_of_its_own() {
+    let Some(text) = render(&AGENT) else { return };
+    let container = &pod(&text, "slotwright-agent").containers[0];
+    assert_eq!(container.command.as_deref(), Some(&["/usr/local/bin/slotwright-agent".to_owned()][..]));
+    let first = container.args.iter().flatten().next();
+    assert!(first.is_some_and(|argument| argument.starts_with("--")), "there are no commands: {first:?}");
+    let dockerfile = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Dockerfile")).unwrap();
+    assert!(
+        dockerfile.contains("--bin slotwright-agent")
+            && dockerfile.contains("target/release/slotwright-agent")
+    );
+}
+
 /// Only a site that has installed guards lets the agents promise.
 #[test]
 fn an_agent_shares_a_directory_with_the_nodes_guard_if_the_site_says_so() {
