@@ -73,13 +73,14 @@ fn io_stat(text: &str, read: &str, write: &str) -> Transferred {
 }
 
 /// Reads `blkio.throttle.io_service_bytes` or `blkio.throttle.io_serviced` (version 1): lines `MAJOR:MINOR OPERATION N`, and a
-/// line `Total N`. The first file counts bytes, the second one operations.
-pub(super) fn blkio(text: &str) -> Transferred {
-    text.lines().fold(Transferred::default(), |sum, line| {
+/// line `Total N`. The first file counts bytes, the second one operations. None if no device is counted: since Linux 6.10 the
+/// kernel counts only where a limit is set, and says `Total 0` otherwise.
+pub(super) fn blkio(text: &str) -> Option<Transferred> {
+    let counted = text.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
-        let (Some(operation), Some(value)) = (words.next(), words.next()) else { return sum };
-        sum.plus(transferred(operation, value, "Read", "Write"))
-    })
+        Some(transferred(words.next()?, words.next()?, "Read", "Write"))
+    });
+    counted.reduce(Transferred::plus)
 }
 
 fn transferred(key: &str, value: &str, read: &str, write: &str) -> Transferred {
@@ -137,8 +138,10 @@ mod tests {
         assert_eq!(io_stat_operations(v2), Transferred { read: 9142, written: 1605 });
         let v1 = "254:0 Read 4096\n254:0 Write 8192\n254:0 Sync 0\n254:0 Async 12288\n254:0 Discard 0\n254:0 Total 12288\n\
                   7:0 Read 1\n7:0 Write 2\nTotal 12291\n";
-        assert_eq!(blkio(v1), Transferred { read: 4097, written: 8194 });
-        assert_eq!(blkio("Total 0\n"), Transferred::default());
+        assert_eq!(blkio(v1), Some(Transferred { read: 4097, written: 8194 }));
+        assert_eq!(blkio("Total 0\n"), None, "nothing is counted");
+        let idle = "8:0 Read 0\n8:0 Write 0\nTotal 0\n";
+        assert_eq!(blkio(idle), Some(Transferred::default()));
         assert_eq!(
             io_stat_bytes("8:0 \n"),
             Transferred::default(),

@@ -76,12 +76,11 @@ pub(super) fn of_v1(root: &Path, path: &Path) -> Usage {
 }
 
 /// What the pod's containers have transferred, by a file of the `blkio` controller. The kernel counts for each cgroup alone in
-/// this file, so the containers are summed, in which all processes are.
+/// this file, so the containers are summed, in which all processes are. None if nothing is counted.
 fn transferred_v1(pod: &Path, file: &str) -> Option<Transferred> {
-    let own = parse::blkio(&content(&pod.join(file))?);
     let containers = files::directories(pod).ok()?;
-    let texts = containers.iter().filter_map(|name| content(&pod.join(name).join(file)));
-    Some(texts.fold(own, |sum, text| sum.plus(parse::blkio(&text))))
+    let groups = std::iter::once(pod.to_owned()).chain(containers.iter().map(|name| pod.join(name)));
+    groups.filter_map(|group| parse::blkio(&content(&group.join(file))?)).reduce(Transferred::plus)
 }
 
 /// The content of a file, or `None` if it cannot be read: a measure that fails is left out, and the others count.
@@ -164,5 +163,8 @@ mod tests {
             threads: None,
         };
         assert_eq!(of_v1(root.path(), Path::new("kubepods/podu")), expected);
+        write(root.path(), &[("blkio/kubepods/podx/blkio.throttle.io_service_bytes", "Total 0\n")]);
+        let uncounted = of_v1(root.path(), Path::new("kubepods/podx"));
+        assert_eq!(uncounted, Usage::default(), "a kernel that does not count does not say 0");
     }
 }
