@@ -1,13 +1,15 @@
 //! The `slotwright` command: parses the command line and calls the command's function in the crate `cli`.
 
-use std::io::{self, IsTerminal, Write};
+mod start;
+
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use cli::{
     agent, classad, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate, transform,
 };
-use tracing_subscriber::EnvFilter;
+use start::{Outcome, log_to_stderr, run_on};
 
 /// HTCondor's policy model on Kubernetes pods.
 #[derive(Parser, Debug)]
@@ -48,19 +50,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Two TLS libraries are compiled in, and rustls needs to know which one to use.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let outcome: Result<ExitCode, Box<dyn std::error::Error>> = match Cli::parse().command {
+    start::choose_tls();
+    let outcome: Outcome = match Cli::parse().command {
         Command::Operator(args) => {
             log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
             block_on(operator::run(args))
         }
-        Command::Agent(args) => {
-            log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
-            // One thread is enough, and takes less memory on each node.
-            let runtime = tokio::runtime::Builder::new_current_thread();
-            run_on(runtime, agent::run(args))
-        }
+        Command::Agent(args) => start::agent(args),
         Command::Guard(args) => {
             log_to_stderr("info");
             guard::run(args).map(|never| match never {}).map_err(Into::into)
@@ -109,9 +105,7 @@ fn main() -> ExitCode {
         if is_closed_pipe(error.as_ref()) {
             return ExitCode::SUCCESS;
         }
-        // Nobody may be there to read it.
-        let _ = writeln!(io::stderr(), "slotwright: {error}");
-        ExitCode::from(2)
+        start::failed("slotwright", error.as_ref())
     })
 }
 
@@ -123,22 +117,6 @@ fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(is_closed)
 }
 
-fn block_on<E: std::error::Error + 'static>(
-    future: impl Future<Output = Result<ExitCode, E>>,
-) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn block_on<E: std::error::Error + 'static>(future: impl Future<Output = Result<ExitCode, E>>) -> Outcome {
     run_on(tokio::runtime::Builder::new_multi_thread(), future)
-}
-
-fn run_on<E: std::error::Error + 'static>(
-    mut runtime: tokio::runtime::Builder,
-    future: impl Future<Output = Result<ExitCode, E>>,
-) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    runtime.enable_all().build()?.block_on(future).map_err(Into::into)
-}
-
-/// Logs to standard error by the filter `default`, unless `RUST_LOG` sets another.
-fn log_to_stderr(default: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    let colors = io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
 }

@@ -7,6 +7,7 @@
 //! | `report` | decides what is reported, and when: pure |
 //! | `node` | does to processes what was decided, and senses the node, by `cgroup`, `sense` and `benchmark` |
 //! | `cron` | runs the programs whose output becomes attributes of the slots' ads |
+//! | `devices` | which devices the kubelet has given to each pod |
 //! | `fence` | the promise to end pods when the node is cut off: what the guard is told, and when the agent promises |
 //! | `guard` | the program on the host that keeps the promise |
 //! | `kubelet` | what the kubelet counts of its pods' disk |
@@ -20,14 +21,18 @@ mod boot;
 pub mod cgroup;
 mod cron;
 mod deciding;
+mod devices;
 mod fence;
 mod guard;
+#[cfg(test)]
+mod hostile;
 mod kubelet;
 mod lease;
 mod named;
 mod node;
 mod objects;
 mod pods;
+mod regular;
 pub mod report;
 mod run;
 pub mod sense;

@@ -168,9 +168,19 @@ impl Node {
         let report = |(uid, usage): (Uid, Usage)| {
             let cpus =
                 usage.cpu.and_then(|cpu| self.paces.entry(Arc::clone(&uid)).or_default().cpus(now, cpu));
-            let memory_mib = usage.memory_bytes.and_then(|bytes| i64::try_from(bytes.div_ceil(1 << 20)).ok());
-            let resident_kib = usage.rss_bytes.and_then(|bytes| i64::try_from(bytes / 1024).ok());
-            PodUsage { uid: uid.to_string(), memory_mib, resident_kib, cpus, ..PodUsage::default() }
+            let amount = |value: Option<u64>| i64::try_from(value?).ok();
+            let kib = |bytes: Option<u64>| amount(bytes.map(|bytes| bytes / 1024));
+            PodUsage {
+                uid: uid.to_string(),
+                memory_mib: amount(usage.memory_bytes.map(|bytes| bytes.div_ceil(1 << 20))),
+                resident_kib: kib(usage.rss_bytes),
+                disk_kib: None,
+                cpus,
+                block_reads: amount(usage.reads),
+                block_writes: amount(usage.writes),
+                block_read_kib: kib(usage.read_bytes),
+                block_write_kib: kib(usage.written_bytes),
+            }
         };
         all.into_iter().map(report).collect()
     }

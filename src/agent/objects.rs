@@ -12,17 +12,29 @@ use super::fence::Listed;
 use super::report::Write;
 use api::{NodeReport, NodeReportSpec, NodeReportStatus};
 
+/// The most pods in one answer of the API server. The metadata of a pod may have more than a mebibyte, and a tenant chooses most of
+/// it. So a node's pods all at once would be more than the agent's memory.
+pub(crate) const PAGE: u32 = 10;
+
 /// Lists all pods of a node as they are now: the API server does not answer from what it remembers.
 ///
 /// # Errors
 /// When the API server refuses the call, or does not answer.
 pub(crate) async fn list_pods(client: Client, node: String) -> Result<BTreeMap<String, Listed>, Error> {
     let pods: Api<Pod> = Api::all(client);
-    let list = pods.list_metadata(&ListParams::default().fields(&format!("spec.nodeName={node}"))).await?;
-    let listed = list.items.into_iter().filter_map(|pod| {
-        Some((pod.metadata.uid?, Listed { deleting: pod.metadata.deletion_timestamp.is_some() }))
-    });
-    Ok(listed.collect())
+    let mut params = ListParams::default().fields(&format!("spec.nodeName={node}")).limit(PAGE);
+    let mut all = BTreeMap::new();
+    loop {
+        let page = pods.list_metadata(&params).await?;
+        all.extend(page.items.into_iter().filter_map(|pod| {
+            Some((pod.metadata.uid?, Listed { deleting: pod.metadata.deletion_timestamp.is_some() }))
+        }));
+        // All pages show the pods as they were when the first was asked for.
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(all),
+        }
+    }
 }
 
 /// Writes the status of a node's report. If there is no report, creates one, with all of the status: the patch has only what
@@ -68,5 +80,51 @@ async fn create(client: Client, node: &str) -> Result<(), Error> {
         // Somebody was quicker.
         Err(Error::Api(status)) if status.is_already_exists() => Ok(()),
         answer => answer.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+
+    /// An API server with 25 pods on the node that answers in pages, and the queries that it got.
+    #[tokio::test]
+    async fn pods_are_listed_in_pages_that_fit_into_memory() {
+        let queries = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&queries);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let value =
+                |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+            let limit: usize = value("limit").unwrap().parse().unwrap();
+            let from: usize = value("continue").map_or(0, |token| token.parse().unwrap());
+            let to = (from + limit).min(25);
+            let pod = |n: usize| {
+                let deleted = (n == 24).then_some("2026-01-01T00:00:00Z");
+                json!({"metadata": {"name": format!("p{n}"), "uid": format!("u{n}"), "deletionTimestamp": deleted}})
+            };
+            let next = if to < 25 { to.to_string() } else { String::new() };
+            let list = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",
+                "metadata": {"resourceVersion": "7", "continue": next}, "items": (from..to).map(pod).collect::<Vec<_>>()});
+            seen.lock().unwrap().push(query.clone());
+            async move {
+                Ok::<_, std::convert::Infallible>(Response::new(Body::from(list.to_string().into_bytes())))
+            }
+        });
+        let listed = list_pods(Client::new(service, "default"), "n1".to_owned()).await.unwrap();
+        assert_eq!(listed.len(), 25);
+        assert!(listed["u24"].deleting && !listed["u0"].deleting);
+        let queries = queries.lock().unwrap();
+        assert_eq!(queries.len(), 3, "{queries:?}");
+        assert!(
+            queries
+                .iter()
+                .all(|query| query.contains("fieldSelector=") && !query.contains("resourceVersion"))
+        );
     }
 }

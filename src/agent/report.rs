@@ -14,7 +14,8 @@ pub use super::benchmark::Figures;
 pub use super::cron::CronSenses;
 use super::pods::Uid;
 use api::{
-    LastInput, LastInputs, NodeReport, NodeReportStatus, PodUsage, ReportedDevice, ReportedSlotAd, condition,
+    LastInput, LastInputs, NodeReport, NodeReportStatus, PodDevices, PodUsage, ReportedDevice,
+    ReportedSlotAd, condition,
 };
 
 /// The least time between two writes that report nothing new but the load.
@@ -23,6 +24,9 @@ const LOAD_PACE: Duration = Duration::from_secs(5);
 const SLOW_PACE: Duration = Duration::from_mins(1);
 /// The least change of a load that is worth a write, in processes.
 const LOAD_STEP: f64 = 0.1;
+/// The least growth of what a pod has read or written that is worth a write, in KiB. What has been read only grows, by a tenth
+/// ever more seldom: a terabyte is told of in a hundred and twenty steps.
+const BLOCK_STEP: f64 = 10.0 * 1024.0;
 /// The most characters of a condition's message.
 const MAX_MESSAGE: usize = 1024;
 /// Input that was seen within this time is still going on. The kernel notes the time of input on a terminal with a
@@ -48,6 +52,8 @@ pub struct Senses {
     pub suspended: BTreeSet<Uid>,
     /// What the pool's pods use, in the order of their uids.
     pub usage: Vec<PodUsage>,
+    /// The devices that the kubelet has given to the pool's pods, in the order of their uids.
+    pub pod_devices: Vec<PodDevices>,
     /// Devices with their properties.
     pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, as ClassAd expressions.
@@ -228,6 +234,7 @@ impl Reporter {
             attributes: written.attributes.clone(),
             slot_ads: written.slot_ads.clone(),
             usage: written.usage.clone(),
+            pod_devices: written.pod_devices.clone(),
             observed_generation: written.observed_generation,
             conditions: written.conditions.clone(),
             ..status.clone()
@@ -246,6 +253,7 @@ impl Reporter {
             || moved(status.virtual_memory_kib, written.virtual_memory_kib)
             || attributes
             || status.conditions != written.conditions
+            || status.pod_devices != written.pod_devices
             || uses_other(&status.usage, &written.usage);
         slow.then(|| after(*at, SLOW_PACE))
     }
@@ -268,6 +276,7 @@ impl Reporter {
             disk_kib: self.senses.disk_kib,
             virtual_memory_kib: self.senses.virtual_memory_kib,
             usage: self.senses.usage.clone(),
+            pod_devices: self.senses.pod_devices.clone(),
             devices: self.senses.devices.clone(),
             attributes: self.attributes(),
             slot_ads: self.slot_ads(),
@@ -341,6 +350,7 @@ fn anything() -> Value {
         disk_kib: Some(0),
         virtual_memory_kib: Some(0),
         usage: vec![PodUsage::default()],
+        pod_devices: vec![PodDevices::default()],
         devices: vec![ReportedDevice::default()],
         attributes: [(String::new(), String::new())].into(),
         slot_ads: vec![ReportedSlotAd::default()],
@@ -359,6 +369,9 @@ fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
             || has_moved(now.resident_kib.map(float), before.resident_kib.map(float), 1024.0)
             || has_moved(now.disk_kib.map(float), before.disk_kib.map(float), 1024.0)
             || has_moved(now.cpus, before.cpus, LOAD_STEP)
+            // How many operations that took is written with the amounts, and never for itself.
+            || has_moved(now.block_read_kib.map(float), before.block_read_kib.map(float), BLOCK_STEP)
+            || has_moved(now.block_write_kib.map(float), before.block_write_kib.map(float), BLOCK_STEP)
     };
     now.len() != before.len() || now.iter().zip(before).any(moved)
 }

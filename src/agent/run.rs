@@ -1,6 +1,7 @@
 //! The running agent: watches, passes over the node's pods, writes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::future::pending;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -22,7 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::boot;
 use super::cron::{self, Cron};
-use super::deciding::{is_suspended, next_act};
+use super::deciding::{Seen, is_suspended, next_act};
+use super::devices::FoundDevices;
 use super::fence::{Fence, Listed};
 use super::kubelet::Kubelet;
 use super::node::{Node, Roots};
@@ -59,6 +61,8 @@ pub struct Options {
     pub cron: Option<PathBuf>,
     /// Where the node's kubelet tells what its pods use of the disk; none if the agent is not to ask.
     pub kubelet: Option<String>,
+    /// The socket of the kubelet's pod-resources API, which tells which devices a pod has; none if the agent is not to ask.
+    pub pod_resources: Option<PathBuf>,
 }
 
 /// Why the agent ended.
@@ -93,7 +97,17 @@ pub async fn run(mut config: kube::Config, options: Options, stop: CancellationT
     config.default_retry = false;
     let kubelet = options.kubelet.as_deref().map(|url| Kubelet::at(url, &config)).transpose()?;
     let client = Client::try_from(config)?;
-    let mut agent = Agent::new(client, kubelet, options);
+    let alone = async {
+        match options.fence.clone() {
+            Some(directory) => Fence::alone(directory).await,
+            None => None,
+        }
+    };
+    let lock = tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        lock = alone => lock,
+    };
+    let mut agent = Agent::new(client, kubelet, options, lock);
     agent.live(&stop).await;
     agent.leave().await;
     Ok(())
@@ -111,6 +125,7 @@ struct Agent {
     asking: JoinSet<Result<BTreeMap<Uid, i64>, kube::Error>>,
     /// What the pods use of the disk, in KiB.
     disk: BTreeMap<Uid, i64>,
+    devices: FoundDevices,
     suspended: BTreeSet<Uid>,
     /// Whether the API server's report is known, or that there is none.
     report_known: bool,
@@ -128,18 +143,19 @@ struct Agent {
 }
 
 impl Agent {
-    fn new(client: Client, kubelet: Option<Kubelet>, options: Options) -> Self {
+    fn new(client: Client, kubelet: Option<Kubelet>, options: Options, lock: Option<File>) -> Self {
         let now = Instant::now();
         Self {
             client,
             name: options.node,
-            fence: Fence::new(options.fence, options.roots.proc.clone()),
+            fence: Fence::new(options.fence, options.roots.proc.clone(), lock),
             node: Node::new(options.roots),
             cron: Cron::new(options.cron),
             kubelet,
             ask_at: now,
             asking: JoinSet::new(),
             disk: BTreeMap::new(),
+            devices: FoundDevices::new(options.pod_resources),
             pods: Pods::default(),
             suspended: BTreeSet::new(),
             report_known: false,
@@ -173,6 +189,7 @@ impl Agent {
                 Some(Ok((at, written))) = self.writing.join_next() => self.written(at, written),
                 figures = finished(&mut self.benchmark) => self.benchmarked(figures),
                 Some(Ok(disk)) = self.asking.join_next() => self.told_of_disk(disk),
+                answer = self.devices.answer() => self.devices.heard(answer, &self.pods),
                 event = self.cron.event() => self.cron_event(event),
                 () = sleep_until(programs_due) => self.cron.act(),
             }
@@ -181,7 +198,8 @@ impl Agent {
     }
 
     fn watch_pods(&self) -> Events<Meta> {
-        let config = Watch::default().fields(&format!("spec.nodeName={}", self.name));
+        let config =
+            Watch::default().fields(&format!("spec.nodeName={}", self.name)).page_size(objects::PAGE);
         watch(Api::<Meta>::all(self.client.clone()), config).default_backoff().boxed()
     }
 
@@ -252,7 +270,7 @@ impl Agent {
     /// Looks at each pod of the pool, does to its processes what is to be done, and senses the rest of the node.
     fn pass(&mut self) {
         let mut settled = true;
-        let mut suspended = BTreeSet::new();
+        let (mut suspended, mut running) = (BTreeSet::new(), BTreeSet::new());
         for pod in self.pods.iter() {
             let mut seen = self.node.look(pod);
             if let Some(act) = next_act(pod.wanted(), seen) {
@@ -262,11 +280,15 @@ impl Agent {
             if is_suspended(seen) {
                 suspended.insert(Arc::clone(&pod.uid));
             }
+            if seen != Seen::Nothing {
+                running.insert(Arc::clone(&pod.uid));
+            }
         }
         self.suspended = suspended;
         self.fence.pass(&self.pods, |uid| self.node.remains(uid));
         self.list_if_wanted();
         self.ask_kubelet_if_due();
+        self.devices.ask_about(&running);
         self.observe(None);
         self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
         let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
@@ -282,6 +304,7 @@ impl Agent {
         for usage in &mut senses.usage {
             usage.disk_kib = self.disk.get(usage.uid.as_str()).copied();
         }
+        senses.pod_devices = self.devices.of_pods();
         senses.problem = problem.or(senses.problem);
         senses.cron = self.cron.senses();
         self.reporter.observe(senses, now);

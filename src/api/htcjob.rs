@@ -276,6 +276,18 @@ pub struct ProcUsage {
     /// CPUs, averaged over a minute: CpusUsage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
+    /// KiB read from disks: BlockReadKbytes.
+    #[serde(default, rename = "blockReadKiB", skip_serializing_if = "Option::is_none")]
+    pub block_read_kib: Option<i64>,
+    /// KiB written to disks: BlockWriteKbytes.
+    #[serde(default, rename = "blockWriteKiB", skip_serializing_if = "Option::is_none")]
+    pub block_write_kib: Option<i64>,
+    /// How many operations read from disks: BlockReads.
+    #[serde(default, rename = "blockReads", skip_serializing_if = "Option::is_none")]
+    pub block_reads: Option<i64>,
+    /// How many operations wrote to disks: BlockWrites.
+    #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
+    pub block_writes: Option<i64>,
 }
 
 /// What the SubmitPolicy's transforms made of a job.

@@ -207,6 +207,10 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub usage: Vec<PodUsage>,
+    /// The devices that the kubelet has given to the pool's pods: AssignedGPUs. Empty unless the site lets the agents ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub pod_devices: Vec<PodDevices>,
     /// Free scratch space in KiB. If unset, the node's allocatable ephemeral storage counts.
     #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
     pub disk_kib: Option<i64>,
@@ -319,6 +323,18 @@ pub struct ReportedDevice {
     pub properties: BTreeMap<String, String>,
 }
 
+/// The devices of one resource that a pod has.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, KubeSchema)]
+pub struct PodDevices {
+    /// The pod's uid.
+    pub uid: String,
+    /// The extended resource, such as nvidia.com/gpu.
+    pub resource: String,
+    /// The ids of the devices, as the device plugin gives them.
+    #[schemars(length(max = 1024))]
+    pub ids: Vec<String>,
+}
+
 /// Attributes of the ads of some slots.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 pub struct ReportedSlotAd {
@@ -349,4 +365,16 @@ pub struct PodUsage {
     /// CPUs in use, averaged over the last minute: CpusUsage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
+    /// KiB read from disks since the pod started, without what the kernel still had in memory: BlockReadKbytes.
+    #[serde(default, rename = "blockReadKiB", skip_serializing_if = "Option::is_none")]
+    pub block_read_kib: Option<i64>,
+    /// KiB written to disks: BlockWriteKbytes.
+    #[serde(default, rename = "blockWriteKiB", skip_serializing_if = "Option::is_none")]
+    pub block_write_kib: Option<i64>,
+    /// How many operations read from disks: BlockReads.
+    #[serde(default, rename = "blockReads", skip_serializing_if = "Option::is_none")]
+    pub block_reads: Option<i64>,
+    /// How many operations wrote to disks: BlockWrites.
+    #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
+    pub block_writes: Option<i64>,
 }

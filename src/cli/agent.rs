@@ -46,6 +46,10 @@ pub struct AgentArgs {
     /// get nodes/stats.
     #[arg(long, value_name = "URL")]
     kubelet: Option<String>,
+    /// The socket of the kubelet's pod-resources API, which tells which devices each pod has, such as
+    /// /var/lib/kubelet/pod-resources/kubelet.sock.
+    #[arg(long, value_name = "SOCKET")]
+    pod_resources: Option<PathBuf>,
 }
 
 /// Why the agent did not run.
@@ -73,7 +77,14 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         scratch: args.scratch,
         inputs: InputPaths { dev: args.dev_root, sessions: args.sessions, plug: args.input_file },
     };
-    let (fence, cron, kubelet) = (args.fence_directory, args.cron_directory, args.kubelet);
-    agent::run(config, Options { node: args.node, roots, fence, cron, kubelet }, stop).await?;
+    let options = Options {
+        node: args.node,
+        roots,
+        fence: args.fence_directory,
+        cron: args.cron_directory,
+        kubelet: args.kubelet,
+        pod_resources: args.pod_resources,
+    };
+    agent::run(config, options, stop).await?;
     Ok(ExitCode::SUCCESS)
 }

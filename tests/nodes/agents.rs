@@ -37,7 +37,7 @@ pub struct Desk {
 
 impl Desk {
     /// A desk at which nobody has sat for an hour, with an agent that runs.
-    fn new(cluster: &Cluster, number: u32) -> Self {
+    pub fn new(cluster: &Cluster, number: u32) -> Self {
         Self::with_programs(cluster, number, |_| {})
     }
 
@@ -71,6 +71,9 @@ impl Desk {
         let mut command = agent_command(&self.node, &self.directory);
         // The load of this computer is that of three nodes and of whatever else runs here.
         command.arg("--proc-root").arg(&self.directory).arg("--cron-directory").arg(self.programs());
+        command
+            .arg("--pod-resources")
+            .arg(state().join(&self.node).join("kubelet/pod-resources/kubelet.sock"));
         self.agent = Some(spawn(&mut command, &format!("agent-{}", self.node), log));
     }
 

@@ -18,8 +18,9 @@ const IMAGE: &str = "localhost/slotwright:1";
 
 /// Gives the node an image of the program that was built with this test, with the libraries that the program loads.
 fn import_image() {
-    let program = state().join("slotwright");
-    let strip = Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_slotwright")).status();
+    let program = state().join("slotwright-agent");
+    let strip =
+        Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_slotwright-agent")).status();
     assert!(strip.unwrap().success());
     let needs = Command::new("ldd").arg(&program).output().unwrap();
     let needs = String::from_utf8(needs.stdout).unwrap();
@@ -48,7 +49,7 @@ fn daemonset() -> Value {
     let (host, port) = address.trim().rsplit_once(':').unwrap();
     let container = &mut set["spec"]["template"]["spec"]["containers"][0];
     container["image"] = json!(IMAGE);
-    container["command"] = json!([state().join("slotwright")]);
+    container["command"] = json!([state().join("slotwright-agent")]);
     let env = container["env"].as_array_mut().unwrap();
     env.push(json!({"name": "KUBERNETES_SERVICE_HOST", "value": host}));
     env.push(json!({"name": "KUBERNETES_SERVICE_PORT", "value": port}));

@@ -21,6 +21,7 @@ mod cordon;
 mod cron;
 mod daemons;
 mod daemonset;
+mod devices;
 mod drain;
 mod eviction;
 mod failures;

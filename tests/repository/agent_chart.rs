@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{PodSpec, SecurityContext};
+use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, Volume};
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use serde_json::Value;
 
@@ -30,11 +30,10 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
 const LEASES: (&str, &[&str]) = ("coordination.k8s.io/leases", &["create", "patch"]);
 
 /// The directories of the node that the agent's container has, and whether it may write there.
-const MOUNTS: [(&str, bool, &str); 4] = [
+const MOUNTS: [(&str, bool, &str); 3] = [
     ("/sys/fs/cgroup", true, "freezing and killing, and what pods use"),
     ("/dev", false, "when somebody last typed on a terminal"),
     ("/run/systemd/sessions", false, "which terminals are the console"),
-    ("/var/lib/kubelet", false, "how much scratch space is free"),
 ];
 
 fn pod(text: &str, name: &str) -> PodSpec {
@@ -45,10 +44,17 @@ fn pod(text: &str, name: &str) -> PodSpec {
 fn mounts(pod: &PodSpec) -> BTreeMap<String, bool> {
     let [container] = &pod.containers[..] else { panic!("one container: {pod:?}") };
     let volumes = pod.volumes.iter().flatten();
-    let paths = volumes.map(|volume| (volume.name.clone(), volume.host_path.as_ref().unwrap().path.clone()));
-    let paths: BTreeMap<String, String> = paths.collect();
+    let path = |volume: &Volume| match &volume.host_path {
+        Some(directory) => Some((volume.name.clone(), directory.path.clone())),
+        // An empty directory of the pod's own shows nothing of the node.
+        None if volume.empty_dir.is_some() => None,
+        None => panic!("a volume that the table of mounts does not have: {volume:?}"),
+    };
+    let paths: BTreeMap<String, String> = volumes.filter_map(path).collect();
     let mounts = container.volume_mounts.iter().flatten();
-    mounts.map(|mount| (paths[&mount.name].clone(), mount.read_only != Some(true))).collect()
+    mounts
+        .filter_map(|mount| Some((paths.get(&mount.name)?.clone(), mount.read_only != Some(true))))
+        .collect()
 }
 
 fn security(pod: &PodSpec) -> SecurityContext {
@@ -106,8 +112,24 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
         ("/scratch", false),
         ("/usr/local/libexec/slotwright", false),
         ("/var/lib/fence", true),
+        ("/var/lib/kubelet/pod-resources", false),
     ];
     assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
+}
+
+/// The image has a program for nodes beside the operator's.
+#[test]
+fn the_agent_is_a_program_of_its_own() {
+    let Some(text) = render(&AGENT) else { return };
+    let container = &pod(&text, "slotwright-agent").containers[0];
+    assert_eq!(container.command.as_deref(), Some(&["/usr/local/bin/slotwright-agent".to_owned()][..]));
+    let first = container.args.iter().flatten().next();
+    assert!(first.is_some_and(|argument| argument.starts_with("--")), "there are no commands: {first:?}");
+    let dockerfile = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Dockerfile")).unwrap();
+    assert!(
+        dockerfile.contains("--bin slotwright-agent")
+            && dockerfile.contains("target/release/slotwright-agent")
+    );
 }
 
 /// Only a site that has installed guards lets the agents promise.
@@ -137,6 +159,31 @@ fn an_agent_asks_its_kubelet_what_pods_use_of_the_disk_if_the_site_says_so() {
             args.filter(|arg| *arg == "--kubelet=https://$(HOST_IP):10250").count(),
             usize::from(asks)
         );
+    }
+}
+
+/// Whoever takes an agent over may then read which devices, CPUs and memory each pod of the node has.
+#[test]
+fn an_agent_asks_its_kubelet_which_devices_pods_have_if_the_site_says_so() {
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    for (text, name, asks) in [(&plain, "slotwright-agent", false), (&all, "physics-pool-agent", true)] {
+        let [container] = &pod(text, name).containers[..] else { panic!("one container") };
+        let argument = "--pod-resources=/host/pod-resources/kubelet.sock";
+        assert_eq!(container.args.iter().flatten().any(|arg| arg == argument), asks);
+    }
+}
+
+/// The agent is root. With the kubelet's directory it would have the node's credentials and the secrets of all pods.
+#[test]
+fn no_mount_of_an_agent_has_secrets_of_the_kubelet() {
+    let Some(text) = render(&AGENT) else { return };
+    let pod = pod(&text, "slotwright-agent");
+    let scratch = pod.volumes.iter().flatten().find(|volume| volume.name == "scratch").unwrap();
+    assert!(scratch.empty_dir.is_some() && scratch.host_path.is_none());
+    for path in mounts(&pod).keys() {
+        assert!(!path.starts_with("/var/lib/kubelet") && !path.starts_with("/etc"), "{path}");
+        assert!(!["/", "/var", "/var/lib", "/run", "/proc"].contains(&path.as_str()), "{path}");
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn processes(text: &str) -> BTreeSet<i32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).filter(|pid| *pid >= 0).collect()
 }
 
-/// Bytes read and written over all devices.
+/// What was read and written over all devices: bytes, or operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Transferred {
     pub(super) read: u64,
@@ -57,21 +57,30 @@ impl Transferred {
     }
 }
 
-/// Reads `io.stat` (version 2): a line `MAJOR:MINOR rbytes=N wbytes=N ...` for each device.
-pub(super) fn io_stat(text: &str) -> Transferred {
-    let pairs = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
-    pairs.fold(Transferred::default(), |sum, (key, value)| {
-        sum.plus(transferred(key, value, "rbytes", "wbytes"))
-    })
+/// Reads the bytes of `io.stat` (version 2): a line `MAJOR:MINOR rbytes=N wbytes=N rios=N wios=N ...` for each device.
+pub(super) fn io_stat_bytes(text: &str) -> Transferred {
+    io_stat(text, "rbytes", "wbytes")
 }
 
-/// Reads `blkio.throttle.io_service_bytes` (version 1): lines `MAJOR:MINOR OPERATION N`, and a line `Total N`.
-pub(super) fn io_service_bytes(text: &str) -> Transferred {
-    text.lines().fold(Transferred::default(), |sum, line| {
+/// Reads the operations of `io.stat`.
+pub(super) fn io_stat_operations(text: &str) -> Transferred {
+    io_stat(text, "rios", "wios")
+}
+
+fn io_stat(text: &str, read: &str, write: &str) -> Transferred {
+    let pairs = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    pairs.fold(Transferred::default(), |sum, (key, value)| sum.plus(transferred(key, value, read, write)))
+}
+
+/// Reads `blkio.throttle.io_service_bytes` or `blkio.throttle.io_serviced` (version 1): lines `MAJOR:MINOR OPERATION N`, and a
+/// line `Total N`. The first file counts bytes, the second one operations. None if no device is counted: since Linux 6.10 the
+/// kernel counts only where a limit is set, and says `Total 0` otherwise.
+pub(super) fn blkio(text: &str) -> Option<Transferred> {
+    let counted = text.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
-        let (Some(operation), Some(value)) = (words.next(), words.next()) else { return sum };
-        sum.plus(transferred(operation, value, "Read", "Write"))
-    })
+        Some(transferred(words.next()?, words.next()?, "Read", "Write"))
+    });
+    counted.reduce(Transferred::plus)
 }
 
 fn transferred(key: &str, value: &str, read: &str, write: &str) -> Transferred {
@@ -125,12 +134,19 @@ mod tests {
     fn transferred_bytes_are_summed_over_devices() {
         let v2 = "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n\
                   8:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021\n";
-        assert_eq!(io_stat(v2), Transferred { read: 91_889_664, written: 613_781_504 });
+        assert_eq!(io_stat_bytes(v2), Transferred { read: 91_889_664, written: 613_781_504 });
+        assert_eq!(io_stat_operations(v2), Transferred { read: 9142, written: 1605 });
         let v1 = "254:0 Read 4096\n254:0 Write 8192\n254:0 Sync 0\n254:0 Async 12288\n254:0 Discard 0\n254:0 Total 12288\n\
                   7:0 Read 1\n7:0 Write 2\nTotal 12291\n";
-        assert_eq!(io_service_bytes(v1), Transferred { read: 4097, written: 8194 });
-        assert_eq!(io_service_bytes("Total 0\n"), Transferred::default());
-        assert_eq!(io_stat("8:0 \n"), Transferred::default(), "a device without a transfer has no numbers");
+        assert_eq!(blkio(v1), Some(Transferred { read: 4097, written: 8194 }));
+        assert_eq!(blkio("Total 0\n"), None, "nothing is counted");
+        let idle = "8:0 Read 0\n8:0 Write 0\nTotal 0\n";
+        assert_eq!(blkio(idle), Some(Transferred::default()));
+        assert_eq!(
+            io_stat_bytes("8:0 \n"),
+            Transferred::default(),
+            "a device without a transfer has no numbers"
+        );
     }
 
     proptest! {
@@ -140,8 +156,9 @@ mod tests {
             keyed(&text, &key);
             freezer(&text);
             processes(&text);
-            io_stat(&text);
-            io_service_bytes(&text);
+            io_stat_bytes(&text);
+            io_stat_operations(&text);
+            blkio(&text);
         }
     }
 }

@@ -18,10 +18,14 @@ pub struct Usage {
     pub memory_peak_bytes: Option<u64>,
     /// Memory in bytes that belongs to no file: HTCondor's ResidentSetSize, without shared libraries.
     pub rss_bytes: Option<u64>,
-    /// Bytes read from disks since the pod started.
+    /// Bytes read from disks since the pod started. Pages that the kernel still had in memory do not count.
     pub read_bytes: Option<u64>,
     /// Bytes written to disks since the pod started.
     pub written_bytes: Option<u64>,
+    /// How many operations read from disks since the pod started.
+    pub reads: Option<u64>,
+    /// How many operations wrote to disks since the pod started.
+    pub writes: Option<u64>,
     /// How many threads the pod has now.
     pub threads: Option<u64>,
 }
@@ -32,14 +36,18 @@ pub(super) fn of_v2(directory: &Path) -> Usage {
     let number = |file: &str| parse::number(&read(file)?);
     let memory = read("memory.stat");
     let memory = |key: &str| parse::keyed(memory.as_deref()?, key);
-    let transferred = read("io.stat").map(|text| parse::io_stat(&text));
+    let io = read("io.stat");
+    let bytes = io.as_deref().map(parse::io_stat_bytes);
+    let operations = io.as_deref().map(parse::io_stat_operations);
     Usage {
         cpu: read("cpu.stat").and_then(|text| parse::keyed(&text, "usage_usec")).map(Duration::from_micros),
         memory_bytes: number("memory.current").map(|all| working_set(all, memory("inactive_file"))),
         memory_peak_bytes: number("memory.peak"),
         rss_bytes: memory("anon"),
-        read_bytes: transferred.map(|bytes| bytes.read),
-        written_bytes: transferred.map(|bytes| bytes.written),
+        read_bytes: bytes.map(|bytes| bytes.read),
+        written_bytes: bytes.map(|bytes| bytes.written),
+        reads: operations.map(|operations| operations.read),
+        writes: operations.map(|operations| operations.written),
         threads: number("pids.current"),
     }
 }
@@ -50,27 +58,29 @@ pub(super) fn of_v1(root: &Path, path: &Path) -> Usage {
     let number = |controller: &str, file: &str| parse::number(&read(controller, file)?);
     let memory = read("memory", "memory.stat");
     let memory = |key: &str| parse::keyed(memory.as_deref()?, key);
-    let transferred = transferred_v1(&root.join("blkio").join(path));
+    let transferred = |file: &str| transferred_v1(&root.join("blkio").join(path), file);
+    let bytes = transferred("blkio.throttle.io_service_bytes");
+    let operations = transferred("blkio.throttle.io_serviced");
     Usage {
         cpu: number("cpuacct", "cpuacct.usage").map(Duration::from_nanos),
         memory_bytes: number("memory", "memory.usage_in_bytes")
             .map(|all| working_set(all, memory("total_inactive_file"))),
         memory_peak_bytes: number("memory", "memory.max_usage_in_bytes"),
         rss_bytes: memory("total_rss"),
-        read_bytes: transferred.map(|bytes| bytes.read),
-        written_bytes: transferred.map(|bytes| bytes.written),
+        read_bytes: bytes.map(|bytes| bytes.read),
+        written_bytes: bytes.map(|bytes| bytes.written),
+        reads: operations.map(|operations| operations.read),
+        writes: operations.map(|operations| operations.written),
         threads: number("pids", "pids.current"),
     }
 }
 
-/// What the pod's containers have transferred. The kernel counts for each cgroup alone in this file, so the containers are
-/// summed, in which all processes are.
-fn transferred_v1(pod: &Path) -> Option<Transferred> {
-    let file = "blkio.throttle.io_service_bytes";
-    let own = parse::io_service_bytes(&content(&pod.join(file))?);
+/// What the pod's containers have transferred, by a file of the `blkio` controller. The kernel counts for each cgroup alone in
+/// this file, so the containers are summed, in which all processes are. None if nothing is counted.
+fn transferred_v1(pod: &Path, file: &str) -> Option<Transferred> {
     let containers = files::directories(pod).ok()?;
-    let texts = containers.iter().filter_map(|name| content(&pod.join(name).join(file)));
-    Some(texts.fold(own, |sum, text| sum.plus(parse::io_service_bytes(&text))))
+    let groups = std::iter::once(pod.to_owned()).chain(containers.iter().map(|name| pod.join(name)));
+    groups.filter_map(|group| parse::blkio(&content(&group.join(file))?)).reduce(Transferred::plus)
 }
 
 /// The content of a file, or `None` if it cannot be read: a measure that fails is left out, and the others count.
@@ -104,7 +114,7 @@ mod tests {
             ("memory.current", "10000\n"),
             ("memory.stat", "anon 4000\nfile 5000\ninactive_file 3000\n"),
             ("memory.peak", "12000\n"),
-            ("io.stat", "8:0 rbytes=1 wbytes=2 rios=1 wios=1 dbytes=0 dios=0\n"),
+            ("io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n"),
             ("pids.current", "3\n"),
         ];
         write(root.path(), &files);
@@ -115,6 +125,8 @@ mod tests {
             rss_bytes: Some(4000),
             read_bytes: Some(1),
             written_bytes: Some(2),
+            reads: Some(3),
+            writes: Some(4),
             threads: Some(3),
         };
         assert_eq!(of_v2(root.path()), expected);
@@ -135,6 +147,8 @@ mod tests {
             ("blkio/kubepods/podu/blkio.throttle.io_service_bytes", "Total 0\n"),
             ("blkio/kubepods/podu/c1/blkio.throttle.io_service_bytes", "8:0 Read 5\n8:0 Write 7\nTotal 12\n"),
             ("blkio/kubepods/podu/c2/blkio.throttle.io_service_bytes", "8:0 Read 1\n8:0 Write 1\nTotal 2\n"),
+            ("blkio/kubepods/podu/blkio.throttle.io_serviced", "Total 0\n"),
+            ("blkio/kubepods/podu/c1/blkio.throttle.io_serviced", "8:0 Read 2\n8:0 Write 3\nTotal 5\n"),
         ];
         write(root.path(), &files);
         let expected = Usage {
@@ -144,8 +158,13 @@ mod tests {
             rss_bytes: Some(4000),
             read_bytes: Some(6),
             written_bytes: Some(8),
+            reads: Some(2),
+            writes: Some(3),
             threads: None,
         };
         assert_eq!(of_v1(root.path(), Path::new("kubepods/podu")), expected);
+        write(root.path(), &[("blkio/kubepods/podx/blkio.throttle.io_service_bytes", "Total 0\n")]);
+        let uncounted = of_v1(root.path(), Path::new("kubepods/podx"));
+        assert_eq!(uncounted, Usage::default(), "a kernel that does not count does not say 0");
     }
 }

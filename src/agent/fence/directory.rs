@@ -3,19 +3,20 @@
 //! The agent, in a container, and the guard, on the host, both write here as root. So neither follows a symbolic link that the
 //! other could have made, and neither opens anything but regular files.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
+use std::path::PathBuf;
 
 use crate::named::named;
+use crate::regular::open;
 
 /// The file that the agent writes.
 pub(crate) const PERMIT: &str = "permit.json";
 /// The file that the guard writes.
 pub(crate) const HEARTBEAT: &str = "guard.json";
+/// The file that a running agent has locked.
+const LOCK: &str = "agent.lock";
 /// The most bytes of a file.
 const LIMIT: u64 = 4 << 20;
 
@@ -26,6 +27,19 @@ pub(crate) struct Directory(PathBuf);
 impl Directory {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
+    }
+
+    /// Takes the lock of the running agent, which lasts until the file is dropped or the process ends, however it ends. Returns
+    /// `None` if another process has the lock. An error says which file.
+    pub(crate) fn lock(&self) -> io::Result<Option<File>> {
+        let path = self.path(LOCK);
+        let locked = open(OpenOptions::new().write(true).create(true).truncate(false).mode(0o600), &path)
+            .and_then(|file| match file.try_lock() {
+                Ok(()) => Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => Ok(None),
+                Err(TryLockError::Error(error)) => Err(error),
+            });
+        locked.map_err(|error| named(&path, &error))
     }
 
     /// The path of a file, for messages.
@@ -78,16 +92,6 @@ impl Directory {
     }
 }
 
-/// Opens a regular file. Fails at a symbolic link, and does not wait for the other end of a pipe.
-pub(crate) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits()).unwrap_or(0);
-    let file = options.custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -113,6 +117,21 @@ mod tests {
         assert_eq!(directory.read(PERMIT).unwrap().unwrap(), b"short");
         directory.write(PERMIT, b"next", true).unwrap();
         assert_eq!(directory.read(PERMIT).unwrap().unwrap(), b"next");
+    }
+
+    #[test]
+    fn one_agent_at_a_time_has_the_lock() {
+        let (place, directory) = directory();
+        let first = directory.lock().unwrap().unwrap();
+        assert!(directory.lock().unwrap().is_none());
+        directory.write(PERMIT, b"as before", true).unwrap();
+        assert!(directory.lock().unwrap().is_none(), "other files are replaced, and not this one");
+        drop(first);
+        assert!(directory.lock().unwrap().is_some());
+        fs::remove_file(place.path().join(LOCK)).unwrap();
+        symlink(place.path().join("elsewhere"), place.path().join(LOCK)).unwrap();
+        assert!(directory.lock().is_err());
+        assert!(!place.path().join("elsewhere").exists(), "no symbolic link is followed");
     }
 
     #[test]

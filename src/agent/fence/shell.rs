@@ -1,6 +1,7 @@
 //! The fence of a running agent: reads the guard's heartbeat, writes the permit, and logs what keeps the agent from promising.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,8 +9,15 @@ use std::time::Duration;
 use super::directory::{Directory, HEARTBEAT, PERMIT};
 use super::keeper::{Keeper, Listed};
 use super::permit::{Heartbeat, Permit};
+use tokio::time::sleep;
+
 use crate::boot;
 use crate::pods::{Pod, Pods};
+
+/// What the log says of an agent that is not alone.
+const ANOTHER: &str = "another agent runs on this node";
+/// The pause between two attempts to take the lock.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// The promise of an agent, and how it is kept.
 #[derive(Debug)]
@@ -17,6 +25,10 @@ pub(crate) struct Fence {
     /// None if the site has installed no guard: then the agent never promises.
     directory: Option<Directory>,
     proc: PathBuf,
+    /// The lock of the directory; none if it could not be taken.
+    lock: Option<File>,
+    /// Whether another agent has the lock.
+    contested: bool,
     /// None until what an earlier agent left in the directory is known.
     keeper: Option<Keeper>,
     /// Whether a renewal without the promise has succeeded, so that no earlier agent's promise is in force.
@@ -28,9 +40,43 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    pub(crate) fn new(directory: Option<PathBuf>, proc: PathBuf) -> Self {
+    /// The fence of an agent that has taken the lock of the directory, if there is a directory and the lock could be taken
+    /// ([`Fence::alone`]).
+    pub(crate) fn new(directory: Option<PathBuf>, proc: PathBuf, lock: Option<File>) -> Self {
         let directory = directory.map(Directory::new);
-        Self { directory, proc, keeper: None, unpromised: false, wrong: None, promised: None }
+        Self {
+            directory,
+            proc,
+            lock,
+            contested: false,
+            keeper: None,
+            unpromised: false,
+            wrong: None,
+            promised: None,
+        }
+    }
+
+    /// Waits until no other agent of the node runs that shares the directory with the guard, and takes the lock. Two agents would
+    /// replace each other's permits, and the one would name pods in the report which the guard does not know from the other.
+    /// Returns `None` if the lock cannot be taken: the directory may not be there yet.
+    pub(crate) async fn alone(directory: PathBuf) -> Option<File> {
+        let directory = Directory::new(directory);
+        let mut told = false;
+        loop {
+            match directory.lock() {
+                Ok(Some(lock)) => return Some(lock),
+                Ok(None) if told => {}
+                Ok(None) => {
+                    tracing::warn!("{ANOTHER}; this one waits until that has ended");
+                    told = true;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the agent cannot know whether it is alone on its node, and does not promise");
+                    return None;
+                }
+            }
+            sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// Reads what the guard says, and writes the permit if it has changed.
@@ -50,6 +96,13 @@ impl Fence {
         pods: &Pods,
         remains: impl Fn(&str) -> bool,
     ) -> io::Result<()> {
+        if self.lock.is_none() {
+            self.lock = directory.lock()?;
+            self.contested = self.lock.is_none();
+            if self.contested {
+                return Err(io::Error::other(ANOTHER));
+            }
+        }
         let now = boot::now();
         let heartbeat = heartbeat(directory);
         let keeper = match &mut self.keeper {
@@ -118,7 +171,7 @@ impl Fence {
     pub(crate) fn may_name(&mut self, pod: &Pod) -> bool {
         match &mut self.keeper {
             Some(keeper) => keeper.may_name(pod),
-            None => self.unpromised,
+            None => self.unpromised && !self.contested,
         }
     }
 }
@@ -170,7 +223,8 @@ mod tests {
     }
 
     fn fence(place: &Path) -> Fence {
-        Fence::new(Some(place.join("shared")), place.join("proc"))
+        let lock = Directory::new(place.join("shared")).lock().unwrap();
+        Fence::new(Some(place.join("shared")), place.join("proc"), lock)
     }
 
     /// Renews, and lists the pod.
@@ -205,6 +259,17 @@ mod tests {
         assert_eq!(guard(&directory).pods, [("a".to_owned(), 600)].into());
         fence.pass(&pods, |_| true);
         assert!(renew(&mut fence, &pods) && fence.may_name(&pod));
+        // A second agent on the node, and the first goes on as if there were none.
+        let mut second = self::fence(place.path());
+        second.pass(&pods, |_| true);
+        assert!(
+            !renew(&mut second, &pods) && !second.may_name(&pod),
+            "a second agent names no pod and promises nothing"
+        );
+        assert_eq!(second.wrong.as_deref(), Some(ANOTHER));
+        fence.pass(&pods, |_| true);
+        assert!(renew(&mut fence, &pods));
+        drop(fence);
         // The agent that follows goes on from the permit.
         let mut next = self::fence(place.path());
         next.pass(&pods, |_| true);
@@ -213,8 +278,21 @@ mod tests {
         next.pass(&pods, |_| true);
         assert!(next.may_name(&pod));
         directory.write(HEARTBEAT, b"{}", false).unwrap();
-        fence.pass(&pods, |_| true);
-        assert!(!renew(&mut fence, &pods), "the guard's file cannot be read");
+        next.pass(&pods, |_| true);
+        assert!(!renew(&mut next, &pods), "the guard's file cannot be read");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_agent_waits_until_the_first_has_ended() {
+        let (place, ..) = place();
+        let shared = place.path().join("shared");
+        let first = Fence::alone(shared.clone()).await;
+        let mut second = tokio::spawn(Fence::alone(shared.clone()));
+        let hour = Duration::from_hours(1);
+        assert!(tokio::time::timeout(hour, &mut second).await.is_err(), "an hour long");
+        drop(first);
+        assert!(second.await.unwrap().is_some());
+        assert!(Fence::alone(place.path().join("not there")).await.is_none());
     }
 
     #[test]
@@ -240,7 +318,7 @@ mod tests {
     #[test]
     fn without_a_directory_nothing_is_promised_and_pods_are_named_once_the_lease_says_so() {
         let (place, pods, pod) = place();
-        let mut fence = Fence::new(None, place.path().join("proc"));
+        let mut fence = Fence::new(None, place.path().join("proc"), None);
         fence.pass(&pods, |_| true);
         assert!(!fence.may_name(&pod));
         assert!(!renew(&mut fence, &pods));

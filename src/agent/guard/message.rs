@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use api::labels::FENCED;
 
-use crate::fence::directory::open;
 use crate::named::named;
+use crate::regular::open;
 
 /// Leaves the message in all containers of a pod that a kubelet has begun to run. The kubelet has made a file for each run of a
 /// container, which it mounts in the container as the termination log.

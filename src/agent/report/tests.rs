@@ -123,6 +123,43 @@ fn what_pods_use_is_written_once_a_minute_if_it_has_moved() {
     assert_eq!(write(&mut reporter, 1300), Some(json!({"usage": null})));
 }
 
+/// What a pod has read or written only grows. A pod that writes all the time is told of ever more seldom.
+#[test]
+fn what_pods_transfer_is_written_when_it_has_grown_by_ten_mebibytes_and_a_tenth() {
+    let mut reporter = written();
+    let transfers = |block_write_kib: i64, block_writes: i64| {
+        let (uid, block_write_kib, block_writes) =
+            ("u1".to_owned(), Some(block_write_kib), Some(block_writes));
+        Senses {
+            usage: vec![PodUsage { uid, block_write_kib, block_writes, ..PodUsage::default() }],
+            ..idle()
+        }
+    };
+    reporter.observe(transfers(0, 0), at(1001));
+    assert!(write(&mut reporter, 1060).is_some());
+    for (kib, operations, is_due) in [
+        (10_239, 9_000_000, false),
+        (10_240, 9_000_000, true),
+        (20_479, 9_000_001, false),
+        (1_000_000, 9_000_002, true),
+        (1_099_999, 9_000_003, false),
+        (1_100_000, 9_000_003, true),
+    ] {
+        let now = reporter.written.as_ref().unwrap().1.as_second() + 60;
+        reporter.observe(transfers(kib, operations), at(now));
+        let patch = write(&mut reporter, now);
+        let expected = json!({"usage": [{"uid": "u1", "blockWriteKiB": kib, "blockWrites": operations}]});
+        assert_eq!(patch, is_due.then_some(expected), "{kib} KiB");
+    }
+    let mut writes = 0;
+    for minute in 1..=24 * 60 {
+        let now = 100_000 + minute * 60;
+        reporter.observe(transfers(1_100_000 + minute * 6_000_000, 0), at(now));
+        writes += usize::from(write(&mut reporter, now).is_some());
+    }
+    assert!(writes < 100, "a pod that writes 100 MB a second, for a day: {writes}");
+}
+
 #[test]
 fn benchmarks_are_run_once_when_they_are_asked_for() {
     let figures = Figures { mips: 20_000, kflops: 2_000_000 };

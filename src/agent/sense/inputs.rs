@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ use jiff::Timestamp;
 use super::plug::{self, Malformed, Presence, Said};
 use super::sessions::seat_terminals;
 use super::terminals::{Terminal, terminals};
+use crate::named::named;
+use crate::regular::open;
 
 /// The most bytes that are read of the site's file.
 const MAX_PLUG: u64 = 64 * 1024;
@@ -108,20 +110,15 @@ fn inputs(terminals: &[Terminal], seats: &BTreeSet<String>, said: Said, now: Tim
     Inputs { keyboard, console }
 }
 
-/// Returns the site's file, or nothing if there is none.
+/// Returns the site's file, or nothing if there is none. A FIFO in the file's place would make the agent wait, and a symbolic link
+/// could lead to a file whose first lines the agent would log as malformed: only a regular file is read.
 fn read_plug(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    // A FIFO in the file's place would make the agent wait, so only a plain file is opened.
-    let read = std::fs::metadata(path).and_then(|metadata| {
-        if !metadata.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
-        }
-        File::open(path)?.take(MAX_PLUG).read_to_end(&mut bytes)
-    });
-    match read {
+    let opened = open(OpenOptions::new().read(true), path);
+    match opened.and_then(|file| file.take(MAX_PLUG).read_to_end(&mut bytes)) {
         Ok(_) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(crate::named::named(path, &error)),
+        Err(error) => Err(named(path, &error)),
     }
 }
 
@@ -206,6 +203,6 @@ mod tests {
         fs::create_dir(path("plug")).unwrap();
         let (inputs, problems) = sensor.sense(at(1005));
         assert_eq!(inputs, Inputs { keyboard: Some(at(500)), console: Some(at(500)) });
-        assert!(problems[0].to_string().ends_with("plug: not a plain file"), "{problems:?}");
+        assert!(problems[0].to_string().ends_with("plug: this is not a regular file"), "{problems:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! NodeReports: what agents report of their nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt;
@@ -12,7 +12,10 @@ use crate::cache::Kind;
 use crate::convert::time;
 use api::{NodeReport, NodeReportSpec, NodeReportStatus, ReportedSlotAd, condition as types};
 use classad::Expr;
-use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Sensed, SlotOutput, Usage};
+use model::pool::{
+    Benchmarks, Device, DeviceId, Event, LastInput, Machine, PodUid, ReportFacts, ResourceName, Sensed,
+    SlotOutput, Usage,
+};
 use model::schedd::is_attribute_name;
 use model::startd::is_own;
 
@@ -47,6 +50,7 @@ pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
         pool_load,
         suspended: status.suspended_pods.iter().map(|uid| uid.as_str().into()).collect(),
         usage: status.usage.iter().map(|usage| (usage.uid.as_str().into(), used(usage))).collect(),
+        pod_devices: pod_devices(&status.pod_devices),
         benchmarks: benchmarks(&report.spec, status),
         disk_kib: amount(status.disk_kib),
         virtual_memory_kib: amount(status.virtual_memory_kib),
@@ -95,7 +99,21 @@ fn used(usage: &api::PodUsage) -> Usage {
         resident_kib: amount(usage.resident_kib),
         disk_kib: amount(usage.disk_kib),
         cpus: usage.cpus.filter(|cpus| cpus.is_finite() && *cpus >= 0.0),
+        block_reads: amount(usage.block_reads),
+        block_writes: amount(usage.block_writes),
+        block_read_kib: amount(usage.block_read_kib),
+        block_write_kib: amount(usage.block_write_kib),
     }
+}
+
+fn pod_devices(all: &[api::PodDevices]) -> BTreeMap<PodUid, BTreeMap<ResourceName, Vec<DeviceId>>> {
+    let mut pods: BTreeMap<PodUid, BTreeMap<ResourceName, Vec<DeviceId>>> = BTreeMap::new();
+    for one in all {
+        let devices = pods.entry(one.uid.as_str().into()).or_default();
+        let ids = one.ids.iter().map(|id| DeviceId::from(id.as_str()));
+        devices.entry(one.resource.as_str().into()).or_default().extend(ids);
+    }
+    pods
 }
 
 fn slot_output(ad: &ReportedSlotAd) -> SlotOutput {
@@ -174,6 +192,7 @@ mod tests {
             "lastInput": {"keyboard": "ongoing", "console": "2026-01-02T03:04:05Z"},
             "load": 2.5, "poolLoad": 1.5, "mips": 21_000, "kflops": 1_800_000, "benchmarkedAt": "2026-01-01T00:00:00Z",
             "suspendedPods": ["u2", "u1"], "diskKiB": 1024, "virtualMemoryKiB": 2048,
+            "podDevices": [{"uid": "u1", "resource": "nvidia.com/gpu", "ids": ["GPU-7", "GPU-9"]}],
             "devices": [{"resource": "nvidia.com/gpu", "id": "GPU-1", "properties": {"Capability": "8.0", "bad name": "1"}}],
             "attributes": {"HasDocker": "true", "Broken": "1 +"},
             "slotAds": [{"slots": [1], "attributes": {"SlotId": "1", "Hot": "true"}}],

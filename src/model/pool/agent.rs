@@ -9,7 +9,7 @@ use super::fence::Renewal;
 use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
 use super::marks::Change;
-use super::resources::ResourceName;
+use super::resources::{DeviceId, ResourceName};
 use super::slot::Slot;
 use super::time::Time;
 use classad::Expr;
@@ -29,6 +29,8 @@ pub struct ReportFacts {
     pub suspended: BTreeSet<PodUid>,
     /// What pods of the pool use now.
     pub usage: BTreeMap<PodUid, Usage>,
+    /// The devices that the kubelet has given to pods of the pool, as far as the agent was told.
+    pub pod_devices: BTreeMap<PodUid, BTreeMap<ResourceName, Vec<DeviceId>>>,
     /// The averages of the machine's benchmark runs.
     pub benchmarks: Option<Benchmarks>,
     /// Free scratch space, in KiB.
@@ -57,6 +59,7 @@ impl ReportFacts {
             pool_load: 0.0,
             suspended: BTreeSet::new(),
             usage: BTreeMap::new(),
+            pod_devices: BTreeMap::new(),
             benchmarks: None,
             disk_kib: None,
             virtual_memory_kib: None,
@@ -79,9 +82,11 @@ impl ReportFacts {
             && self.slot_ads == other.slot_ads
     }
 
-    /// Whether both reports agree about what the pool's own jobs do: their load, and what they use.
+    /// Whether both reports agree about what the pool's own jobs do: their load, what they use, and their devices.
     fn same_jobs(&self, other: &Self) -> bool {
-        self.pool_load.total_cmp(&other.pool_load).is_eq() && self.usage == other.usage
+        self.pool_load.total_cmp(&other.pool_load).is_eq()
+            && self.usage == other.usage
+            && self.pod_devices == other.pod_devices
     }
 }
 
@@ -96,6 +101,14 @@ pub struct Usage {
     pub disk_kib: Option<i64>,
     /// `CpusUsage`: CPUs in use, averaged over the last minute.
     pub cpus: Option<f64>,
+    /// `BlockReads`: how many operations read from disks since the pod started.
+    pub block_reads: Option<i64>,
+    /// `BlockWrites`: how many operations wrote to disks.
+    pub block_writes: Option<i64>,
+    /// `BlockReadKbytes`: KiB read from disks.
+    pub block_read_kib: Option<i64>,
+    /// `BlockWriteKbytes`: KiB written to disks.
+    pub block_write_kib: Option<i64>,
 }
 
 impl Usage {
@@ -108,6 +121,10 @@ impl Usage {
             resident_kib: self.resident_kib.max(other.resident_kib),
             disk_kib: self.disk_kib.max(other.disk_kib),
             cpus,
+            block_reads: self.block_reads.max(other.block_reads),
+            block_writes: self.block_writes.max(other.block_writes),
+            block_read_kib: self.block_read_kib.max(other.block_read_kib),
+            block_write_kib: self.block_write_kib.max(other.block_write_kib),
         }
     }
 }

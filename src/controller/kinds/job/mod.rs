@@ -112,8 +112,16 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
 
 /// The most that one proc used; none if no agent has told of a proc.
 fn usage(used: Usage) -> Option<ProcUsage> {
-    let Usage { memory_mib, resident_kib, disk_kib, cpus } = used;
-    (used != Usage::default()).then_some(ProcUsage { memory_mib, resident_kib, disk_kib, cpus })
+    (used != Usage::default()).then_some(ProcUsage {
+        memory_mib: used.memory_mib,
+        resident_kib: used.resident_kib,
+        disk_kib: used.disk_kib,
+        cpus: used.cpus,
+        block_reads: used.block_reads,
+        block_writes: used.block_writes,
+        block_read_kib: used.block_read_kib,
+        block_write_kib: used.block_write_kib,
+    })
 }
 
 /// The record of what policy made of a job; none if policy changed nothing.

@@ -61,6 +61,10 @@ fn used(usage: &ProcUsage) -> Usage {
         resident_kib: usage.resident_kib,
         disk_kib: usage.disk_kib,
         cpus: usage.cpus,
+        block_reads: usage.block_reads,
+        block_writes: usage.block_writes,
+        block_read_kib: usage.block_read_kib,
+        block_write_kib: usage.block_write_kib,
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::manual::{gpu_slots, pool};
 use super::world::World;
-use crate::pool::{Capacity, Device, Event, ReportFacts, SlotName, Time, Zone};
+use crate::pool::{Capacity, Device, DeviceId, Event, ReportFacts, ResourceName, SlotName, Time, Zone};
 use crate::schedd::{GpuDemands, Submission};
 use crate::startd::{claimed_slot_ad, unclaimed_slot_ad};
 use classad::{Ad, Env, Expr};
@@ -307,6 +307,67 @@ fn devices_return_when_their_slot_goes_and_are_known_to_the_next_operator() {
     world.pass(1500);
     assert!(world.pods.contains_key("waits-0"), "{:?}", world.log);
     assert_eq!(assigned(&world), ["\"GPU-c\"", "\"GPU-6a96bd13\""]);
+}
+
+/// The kubelet chooses a pod's devices. The operator learns which by the agent's report.
+#[test]
+fn a_slots_ad_has_the_devices_that_its_pod_has_found() {
+    let gpu = || -> ResourceName { "nvidia.com/gpu".into() };
+    let alike = r#"[["GPU-0", {"Capability": 80}], ["GPU-1", {"Capability": 80}]]"#;
+    let mixed = r#"[["GPU-0", {"Capability": 80}], ["GPU-1", {"Capability": 90}]]"#;
+    let cases = [
+        ("the other one", mixed, &["GPU-1"][..], "GPU-1", "90"),
+        ("the same", mixed, &["GPU-0"], "GPU-0", "80"),
+        ("both", mixed, &["GPU-1", "GPU-0"], "GPU-1,GPU-0", "undefined"),
+        ("one that nobody has reported", mixed, &["MIG-7"], "MIG-7", "undefined"),
+        ("one of which the labels say no more than of the others", alike, &["GPU-6a96"], "GPU-6a96", "80"),
+        ("the kubelet does not tell", mixed, &[], "GPU-0", "80"),
+    ];
+    for (what, gpus, found, assigned, capability) in cases {
+        let scene = serde_json::json!({"config": "", "jobs": ["request_gpus = 1"],
+            "gpus": serde_json::from_str::<Json>(gpus).unwrap()});
+        let mut world = play(&scene);
+        let pod = world.pool.slots().values().next().unwrap().active().unwrap().pod.uid.clone();
+        let ids: Vec<DeviceId> = found.iter().map(|id| DeviceId::from(*id)).collect();
+        let pod_devices =
+            [(pod, [(gpu(), ids)].into_iter().filter(|(_, ids)| !ids.is_empty()).collect())].into();
+        let devices = scene["gpus"].as_array().unwrap().iter().map(device).collect();
+        let facts = ReportFacts { pod_devices, devices, ..ReportFacts::of("n1".into()) };
+        world.pool.apply(Event::Report(facts.clone()), world.now);
+        world.settle();
+        let says =
+            |world: &World, name: &str| ads(world)["slot1_1"].eval_attr(name, None, &Env::at(0)).to_string();
+        assert_eq!(says(&world, "AssignedGPUs"), format!("\"{assigned}\""), "{what}");
+        assert_eq!(says(&world, "GPUs_Capability"), capability, "{what}");
+        assert_eq!(says(&world, "GPUs"), "1", "{what}: what the slot has is what it was given");
+        world.pool.apply(Event::Report(ReportFacts { working: false, ..facts }), world.now);
+        world.settle();
+        assert_ne!(
+            says(&world, "AssignedGPUs"),
+            "\"GPU-1\"",
+            "{what}: an agent that cannot work tells nothing"
+        );
+    }
+}
+
+/// Nothing describes the node's GPUs: the operator hands out a number of them, and learns which from the kubelet.
+#[test]
+fn devices_that_were_only_counted_are_known_once_a_pod_has_them() {
+    let mut world = play(&serde_json::json!({"config": "", "jobs": [], "gpus": []}));
+    world.node("n1", 8, 2);
+    world.submit("one", "alice", 1, |job| describe(job, "request_gpus = 1"));
+    world.submit("none", "alice", 1, |_| {});
+    world.pass(120);
+    let pod = |name: &str| world.pods[name].facts.pod.uid.clone();
+    let gpu = || [(ResourceName::from("nvidia.com/gpu"), vec![DeviceId::from("GPU-7")])].into();
+    let pod_devices = [(pod("one-0"), gpu()), (pod("none-0"), gpu())].into();
+    world.pool.apply(Event::Report(ReportFacts { pod_devices, ..ReportFacts::of("n1".into()) }), world.now);
+    world.settle();
+    let shown: Vec<String> = ads(&world)
+        .into_iter()
+        .filter_map(|(slot, ad)| Some(format!("{slot}: {}", ad.get("AssignedGPUs")?)))
+        .collect();
+    assert_eq!(shown, ["slot1_1: \"GPU-7\""], "a slot without GPUs has none");
 }
 
 /// Something that happens to a machine with GPUs.

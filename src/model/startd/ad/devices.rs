@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::constant;
-use crate::pool::{Machine, ResourceName, Resources, classad_name};
+use crate::pool::{Machine, ResourceName, Resources, Slot, classad_name};
 use classad::{Ad, Expr, Value};
 
 /// Puts into a slot's ad the devices among the resources `assigned`: `Assigned<R>`, a nested ad for each device, and the
@@ -14,11 +14,8 @@ use classad::{Ad, Expr, Value};
 /// `GPUs_GPU_1 = [ Id = "GPU-1"; Capability = 8.0 ]`, `GPUs_Capability = 8.0`. A device of which only the id is known has no
 /// nested ad.
 pub(super) fn set_assigned(ad: &mut Ad, machine: &Machine, assigned: &Resources) {
-    for (resource, name) in counted(machine) {
-        let ids = assigned.devices_of(resource);
-        if ids.is_empty() {
-            continue;
-        }
+    for (resource, ids) in assigned.devices.iter().filter(|(_, ids)| !ids.is_empty()) {
+        let Some(name) = name_of(machine, resource) else { continue };
         let all: Vec<&str> = ids.iter().map(|id| &**id).collect();
         ad.set(format!("Assigned{name}"), all.join(","));
         let devices: Vec<Ad> = ids.iter().map(|id| properties(machine, resource, id)).collect();
@@ -30,6 +27,20 @@ pub(super) fn set_assigned(ad: &mut Ad, machine: &Machine, assigned: &Resources)
             ad.insert(attribute_of(&name, id), Expr::literal(Value::from(device)));
         }
     }
+}
+
+/// The resources of a slot whose pod has found other devices than the slot has, with the devices that it has found. None if the
+/// machine's agent does not tell. The kubelet chooses a pod's devices, also those of a resource that is only counted here.
+pub(super) fn found(machine: &Machine, slot: &Slot) -> Option<Resources> {
+    let report = machine.report.as_ref().filter(|_| machine.agent)?;
+    let found = report.pod_devices.get(&slot.active()?.pod.uid)?;
+    let mut resources = slot.resources().clone();
+    let has = |resource: &ResourceName| resources.extended.get(resource).is_some_and(|amount| *amount > 0);
+    let found: Vec<_> = found.iter().filter(|(resource, _)| has(resource)).collect();
+    for (resource, ids) in found {
+        resources.devices.insert(resource.clone(), ids.clone());
+    }
+    (resources != *slot.resources()).then_some(resources)
 }
 
 /// Puts `Available<R>` into the ad of a slot: a list of references to the nested ads of the free devices.
@@ -44,15 +55,24 @@ pub(super) fn set_available(ad: &mut Ad, machine: &Machine, available: &Resource
 /// The machine's resources whose devices have ids, with their names in ads. If two resources have the same name in ads, only the
 /// one that the name means is returned.
 fn counted(machine: &Machine) -> impl Iterator<Item = (&ResourceName, String)> {
-    machine.devices.keys().filter_map(|resource| {
-        let name = classad_name(resource);
-        (machine.total.called(&name) == Some(resource)).then_some((resource, name))
-    })
+    machine.devices.keys().filter_map(|resource| Some((resource, name_of(machine, resource)?)))
 }
 
-/// The properties of a device; none if the device is still in a claimed slot but the machine no longer has it.
+/// The name of a resource in ads; none if another resource has this name there.
+fn name_of(machine: &Machine, resource: &ResourceName) -> Option<String> {
+    let name = classad_name(resource);
+    (machine.total.called(&name) == Some(resource)).then_some(name)
+}
+
+/// The properties of a device. A device whose id the machine does not know is like the others if they are all alike: labels
+/// describe GPUs without their ids. Otherwise nothing is known of it.
 fn properties(machine: &Machine, resource: &str, id: &str) -> Ad {
-    machine.device(resource, id).map(|device| device.properties.clone()).unwrap_or_default()
+    let known = machine.devices.get(resource).map(|all| &**all).unwrap_or_default();
+    let device = known.iter().find(|device| &*device.id == id).or_else(|| {
+        let (first, others) = known.split_first()?;
+        others.iter().all(|other| other.properties == first.properties).then_some(first)
+    });
+    device.map(|device| device.properties.clone()).unwrap_or_default()
 }
 
 /// The properties that have the same value on all devices.

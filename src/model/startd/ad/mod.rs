@@ -201,7 +201,9 @@ pub fn claimed_slot_ad(
     let job = running.as_ref().or(job);
     let (shared, latched) = (machine_ad(machine), slot.latched());
     let own = slot.name();
-    let mut ad = slot_ad(shared, machine, config, own.slot, slot.resources(), slot.load(), latched);
+    let found = devices::found(machine, slot);
+    let resources = found.as_ref().unwrap_or(slot.resources());
+    let mut ad = slot_ad(shared, machine, config, own.slot, resources, slot.load(), latched);
     for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
         if let Some(expr) = job.and_then(|job| job.get(name)) {
             ad.insert(name.as_str(), expr.clone());
@@ -263,6 +265,10 @@ fn set_usage(ad: &mut Ad, machine: &Machine, slot: &Slot) {
         ("MemoryUsage", usage.memory_mib),
         ("ResidentSetSize", usage.resident_kib),
         ("DiskUsage", usage.disk_kib),
+        ("BlockReads", usage.block_reads),
+        ("BlockWrites", usage.block_writes),
+        ("BlockReadKbytes", usage.block_read_kib),
+        ("BlockWriteKbytes", usage.block_write_kib),
     ];
     for (name, amount) in amounts.into_iter().filter_map(|(name, amount)| Some((name, amount?))) {
         ad.set(name, amount);

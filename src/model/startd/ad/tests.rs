@@ -202,16 +202,30 @@ fn a_claimed_slot_says_whose_it_is() {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
     let mut machine = machine;
-    let usage = Usage { memory_mib: Some(300), cpus: Some(0.5), disk_kib: Some(70), ..Usage::default() };
+    let usage = Usage {
+        memory_mib: Some(300),
+        disk_kib: Some(70),
+        cpus: Some(0.5),
+        block_reads: Some(8),
+        block_writes: Some(9),
+        block_read_kib: Some(80),
+        block_write_kib: Some(90),
+        ..Usage::default()
+    };
     let report = ReportFacts { usage: [("p".into(), usage)].into(), ..ReportFacts::of("node1".into()) };
     (machine.agent, machine.report) = (true, Some(Arc::new(report)));
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
-    assert!(
-        text.contains("MemoryUsage = 300")
-            && text.contains("CpusUsage = 0.5")
-            && text.contains("DiskUsage = 70"),
-        "{text}"
-    );
+    for line in [
+        "MemoryUsage = 300",
+        "CpusUsage = 0.5",
+        "DiskUsage = 70",
+        "BlockReads = 8",
+        "BlockWrites = 9",
+        "BlockReadKbytes = 80",
+        "BlockWriteKbytes = 90",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
     assert!(!text.contains("ResidentSetSize"), "an amount that the agent does not know is left out");
     machine.agent = false;
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();

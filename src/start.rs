@@ -1,0 +1,44 @@
+//! What both programs do at their beginning and their end.
+
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use cli::agent::{self, AgentArgs};
+use tokio::runtime::Builder;
+use tracing_subscriber::EnvFilter;
+
+/// What a command has come to: an exit code, or why it could not do its work.
+pub type Outcome = Result<ExitCode, Box<dyn Error>>;
+
+/// Lets rustls know which of the TLS libraries that are compiled in it is to use.
+pub fn choose_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Runs the agent of a node, on one thread: enough, and less memory on each node.
+pub fn agent(args: AgentArgs) -> Outcome {
+    log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
+    run_on(Builder::new_current_thread(), agent::run(args))
+}
+
+/// Runs a future to its end.
+pub fn run_on<E: Error + 'static>(
+    mut runtime: Builder,
+    future: impl Future<Output = Result<ExitCode, E>>,
+) -> Outcome {
+    runtime.enable_all().build()?.block_on(future).map_err(Into::into)
+}
+
+/// Logs to standard error by the filter `default`, unless `RUST_LOG` sets another.
+pub fn log_to_stderr(default: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let colors = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
+}
+
+/// Says why a program ends, and returns its exit code. Nobody may be there to read it.
+pub fn failed(program: &str, error: &dyn Error) -> ExitCode {
+    let _ = writeln!(io::stderr(), "{program}: {error}");
+    ExitCode::from(2)
+}
