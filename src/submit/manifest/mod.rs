@@ -1,0 +1,1 @@
+//! HTCJobs of a cluster.

@@ -1,0 +1,12 @@
+//! Tests of the crate `slotwright-submit` from outside.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what it expects by panicking"
+)]
+
+mod oracle;
+mod place;
