@@ -251,6 +251,17 @@ fn number(scope: &mut Scope<'_>, proc: usize, row: usize, step: usize) {
     }
 }
 
+/// Which proc of a queue statement it is.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    row: usize,
+    step: usize,
+    /// The variables of the statement, and their values.
+    items: &'p [(String, String)],
+    /// Whether no command depends on which proc it is.
+    same: bool,
+}
+
 /// The state of a run of a submit file.
 struct Run<'r> {
     world: &'r World<'r>,
@@ -324,9 +335,9 @@ impl Run<'_> {
         let same = self.cluster.is_some() || !rows.is_empty();
         let same = same && !unused::vary(scope, &items.variables);
         for (row, item) in rows {
-            item.enter(scope, &items.variables, queue.table, line)?;
+            let values = item.enter(scope, &items.variables, queue.table, line)?;
             for step in 0..queue.count {
-                self.proc(scope, line, row, step, same)?;
+                self.proc(scope, line, Place { row, step, items: &values, same })?;
             }
         }
         self.leave(scope, line, &queue, &items.variables);
@@ -344,15 +355,9 @@ impl Run<'_> {
         }
     }
 
-    /// Makes the ad of a proc. If `same`, no command depends on which proc it is.
-    fn proc(
-        &mut self,
-        scope: &mut Scope<'_>,
-        line: &Text,
-        row: usize,
-        step: usize,
-        same: bool,
-    ) -> Result<(), Diagnostic> {
+    /// Makes the ad of a proc.
+    fn proc(&mut self, scope: &mut Scope<'_>, line: &Text, place: Place<'_>) -> Result<(), Diagnostic> {
+        let Place { row, step, items, same } = place;
         let id = self.procs.len();
         number(scope, id, row, step);
         let id = i64::try_from(id).unwrap_or(i64::MAX);
@@ -360,7 +365,8 @@ impl Run<'_> {
             let status = self.procs.first().and_then(|proc| proc.ad.get("JobStatus")).cloned();
             let mut ad = Ad::new().with("ProcId", id);
             ad.extend(status.map(|status| ("JobStatus", status)));
-            self.procs.push(Proc { ad, row, step, program: first.clone() });
+            let program = Program { items: items.to_vec(), ..first.clone() };
+            self.procs.push(Proc { ad, row, step, program });
             return Ok(());
         }
         let mut job = Job {
@@ -372,7 +378,7 @@ impl Run<'_> {
             first: self.first.as_ref(),
             own: Ad::new(),
             proc: id,
-            program: Program::default(),
+            program: Program { items: items.to_vec(), ..Program::default() },
             statement: line,
             warnings: &mut self.findings,
             directory: String::new(),

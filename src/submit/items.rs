@@ -21,20 +21,22 @@ pub(crate) struct Rows {
 pub(crate) struct Item(Option<String>);
 
 impl Item {
-    /// Sets the variables of the row.
+    /// Sets the variables of the row, and returns them with their values.
     pub(crate) fn enter(
         &self,
         scope: &mut Scope<'_>,
         variables: &[String],
         table: Option<Table>,
         line: &Text,
-    ) -> Result<(), Diagnostic> {
-        let Some(item) = &self.0 else { return Ok(()) };
-        for (variable, value) in variables.iter().zip(queue::fields(item, variables.len(), table)) {
+    ) -> Result<Vec<(String, String)>, Diagnostic> {
+        let Some(item) = &self.0 else { return Ok(Vec::new()) };
+        let fields = queue::fields(item, variables.len(), table);
+        let values: Vec<(String, String)> = variables.iter().cloned().zip(fields).collect();
+        for (variable, value) in &values {
             scope.forget_variable(variable);
-            scope.define_as(variable, &value, line).map_err(Diagnostic::from)?;
+            scope.define_as(variable, value, line).map_err(Diagnostic::from)?;
         }
-        Ok(())
+        Ok(values)
     }
 }
 

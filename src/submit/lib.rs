@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | read a submit file | [`submit`], with a [`World`] for what the file may know |
 //! | get the HTCJobs of a cluster | [`manifest::jobs`] |
+//! | put a proc's own values into a pod template | [`each::Names`] |
 //! | know what becomes of a command | [`commands::COMMANDS`], [`commands::find`] |
 //!
 //! # What is guaranteed
@@ -28,10 +29,12 @@
 //! | `commands` | the table of commands |
 //! | `unused` | which variables are used, and which differ between procs |
 //! | `manifest` | HTCJobs |
+//! | `each` | references in pod templates to the proc, such as `$(Process)` |
 //! | `world` | what the caller hands in |
 
 mod amount;
 pub mod commands;
+pub mod each;
 mod file;
 mod glob;
 mod items;

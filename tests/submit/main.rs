@@ -8,5 +8,6 @@
     reason = "a test says what it expects by panicking"
 )]
 
+mod manifests;
 mod oracle;
 mod place;

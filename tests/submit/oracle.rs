@@ -64,6 +64,7 @@ fn recorded_place(record: &Value, ads: &[BTreeMap<String, String>]) -> Place {
         sizes: map(&record["sizes"], Value::as_u64),
         version: (of("SubmitVersion"), of("CondorPlatform")),
         now: of("QDate").parse().unwrap_or(0),
+        cluster: 1,
     }
 }
 

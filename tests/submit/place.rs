@@ -34,6 +34,7 @@ pub struct Place {
     pub sizes: BTreeMap<String, u64>,
     pub version: (String, String),
     pub now: i64,
+    pub cluster: i64,
 }
 
 impl Place {
@@ -74,6 +75,7 @@ impl Place {
             user: "root".to_owned(),
             file_system_domain: "example.org".to_owned(),
             version: self.version.clone(),
+            cluster: self.cluster,
             files: Some(&files),
             listing: Some(&listing),
             sizes: Some(&sizes),

@@ -46,6 +46,10 @@ pub struct Program {
     pub image: Option<String>,
     /// The user's own part of the Requirements.
     pub requirements: Option<String>,
+    /// The user's own part of RequireGPUs.
+    pub require_gpus: Option<String>,
+    /// The variables of the queue statement, and their values for the proc.
+    pub items: Vec<(String, String)>,
 }
 
 /// The kinds of jobs of the vanilla universe.
