@@ -4,12 +4,15 @@ use std::fmt::Debug;
 use std::io::Write;
 use std::path::PathBuf;
 
+use api::HTCJob;
 use clap::Args;
-use kube::api::{ListParams, ObjectMeta};
+use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 use thiserror::Error;
 
 use controller::decode::Item;
@@ -55,6 +58,14 @@ pub enum Error {
         message: String,
         /// The role that would allow it.
         role: &'static str,
+    },
+    /// The API server created no object.
+    #[error("cannot create a job in namespace {namespace}: {message}")]
+    NotCreated {
+        /// The namespace.
+        namespace: String,
+        /// What the API server said.
+        message: String,
     },
     /// The API server refused for another reason.
     #[error("cannot list {resource}: {message}")]
@@ -184,6 +195,40 @@ impl Cluster {
                 None => return Ok(found),
             }
         }
+    }
+
+    /// Creates an HTCJob, and returns it as the API server stored it.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn create(&self, namespace: &str, job: &Value) -> Result<Value, Error> {
+        let refused = |message: String| Error::NotCreated { namespace: namespace.to_owned(), message };
+        let object = DynamicObject::deserialize(job).map_err(|error| refused(error.to_string()))?;
+        let created = self.jobs(namespace).create(&PostParams::default(), &object).await;
+        let created = created.map_err(|error| match error {
+            kube::Error::Api(status) if status.code == 404 && !status.message.contains("namespace") => {
+                Error::NotInstalled { resource: "htcjobs.slotwright.dev".to_owned() }
+            }
+            kube::Error::Api(status) => refused(status.message.clone()),
+            other => refused(format!("{}: {}", self.server, chain(&other))),
+        })?;
+        serde_json::to_value(created).map_err(|error| refused(error.to_string()))
+    }
+
+    /// Reads an HTCJob.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn read(&self, namespace: &str, name: &str) -> Result<Value, Error> {
+        let found = self.jobs(namespace).get(name).await.map_err(|error| self.explain::<HTCJob>(error))?;
+        serde_json::to_value(found).map_err(|error| Error::NotCreated {
+            namespace: namespace.to_owned(),
+            message: error.to_string(),
+        })
+    }
+
+    fn jobs(&self, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<HTCJob>(&()))
     }
 
     fn explain<K: Resource<DynamicType = ()>>(&self, error: kube::Error) -> Error {
