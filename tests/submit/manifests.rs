@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use api::HTCJob;
 use serde_json::Value;
+use submit::commands::Support;
 use submit::each::{Items, Names};
 use submit::manifest::{self, Manifests, Settings};
 use submit::{Cluster, Options, Submission};
@@ -130,4 +131,20 @@ fn manifests_of_some_submit_files() {
         }
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn the_reference_lists_each_command() {
+    let page = std::fs::read_to_string(place::folder().join("../../docs/reference/submit.md")).unwrap();
+    for command in submit::commands::COMMANDS {
+        let attribute =
+            if command.attribute.is_empty() { "-".to_owned() } else { format!("`{}`", command.attribute) };
+        let (here, why) = match command.support {
+            Support::Honored(why) => ("honored", why),
+            Support::NoEffect(why) => ("no effect", why),
+            Support::Refused(why) => ("refused", why),
+        };
+        let line = format!("| `{}` | {attribute} | {here} | {why} |", command.name);
+        assert!(page.lines().any(|found| found == line), "docs/reference/submit.md lacks: {line}");
+    }
 }
