@@ -6,11 +6,10 @@ use std::path::PathBuf;
 
 use api::HTCJob;
 use clap::Args;
-use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, PostParams};
+use kube::api::{GetParams, ListParams, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use thiserror::Error;
@@ -202,17 +201,22 @@ impl Cluster {
     /// # Errors
     /// When the API server does not answer, or refuses.
     pub async fn create(&self, namespace: &str, job: &Value) -> Result<Value, Error> {
-        let refused = |message: String| Error::NotCreated { namespace: namespace.to_owned(), message };
-        let object = DynamicObject::deserialize(job).map_err(|error| refused(error.to_string()))?;
-        let created = self.jobs(namespace).create(&PostParams::default(), &object).await;
-        let created = created.map_err(|error| match error {
+        let refused = |error: kube::Error| match error {
             kube::Error::Api(status) if status.code == 404 && !status.message.contains("namespace") => {
                 Error::NotInstalled { resource: "htcjobs.slotwright.dev".to_owned() }
             }
-            kube::Error::Api(status) => refused(status.message.clone()),
-            other => refused(format!("{}: {}", self.server, chain(&other))),
-        })?;
-        serde_json::to_value(created).map_err(|error| refused(error.to_string()))
+            kube::Error::Api(status) => {
+                Error::NotCreated { namespace: namespace.to_owned(), message: status.message.clone() }
+            }
+            other => Error::NotCreated {
+                namespace: namespace.to_owned(),
+                message: format!("{}: {}", self.server, chain(&other)),
+            },
+        };
+        let url = HTCJob::url_path(&(), Some(namespace));
+        let request = Request::new(url).create(&PostParams::default(), job.to_string().into_bytes());
+        let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
+        self.client.request(request).await.map_err(refused)
     }
 
     /// Reads an HTCJob.
@@ -220,15 +224,13 @@ impl Cluster {
     /// # Errors
     /// When the API server does not answer, or refuses.
     pub async fn read(&self, namespace: &str, name: &str) -> Result<Value, Error> {
-        let found = self.jobs(namespace).get(name).await.map_err(|error| self.explain::<HTCJob>(error))?;
-        serde_json::to_value(found).map_err(|error| Error::NotCreated {
-            namespace: namespace.to_owned(),
-            message: error.to_string(),
-        })
-    }
-
-    fn jobs(&self, namespace: &str) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<HTCJob>(&()))
+        let request = Request::new(HTCJob::url_path(&(), Some(namespace))).get(name, &GetParams::default());
+        let request = request.map_err(kube::Error::BuildRequest);
+        let answer = match request {
+            Ok(request) => self.client.request(request).await,
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.explain::<HTCJob>(error))
     }
 
     fn explain<K: Resource<DynamicType = ()>>(&self, error: kube::Error) -> Error {
