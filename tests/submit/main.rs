@@ -5,9 +5,11 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     reason = "a test says what it expects by panicking"
 )]
 
 mod manifests;
 mod oracle;
 mod place;
+mod safety;

@@ -12,7 +12,7 @@ use submit::{Cluster, Options, Submission};
 
 use crate::place::{self, Place};
 
-fn place() -> Place {
+pub fn place() -> Place {
     Place {
         directory: "/home/ada".to_owned(),
         environment: BTreeMap::from([("HOME".to_owned(), "/home/ada".to_owned())]),
