@@ -263,7 +263,9 @@ fn near(items: Items<'_>, name: &str) -> Option<String> {
     let names = names.into_iter().chain(items.variables.iter().map(String::as_str));
     let distance = |known: &str| strsim::damerau_levenshtein(&known.to_ascii_lowercase(), &lower);
     let best = names.min_by_key(|known| distance(known))?;
-    (name.len() >= 4 && distance(best) <= 2).then(|| best.to_owned())
+    // HOME is not meant to be name.
+    let most = if name.len() >= 6 { 2 } else { 1 };
+    (name.len() >= 4 && distance(best) <= most).then(|| best.to_owned())
 }
 
 /// A path as people write fields, below `spec`.
@@ -355,7 +357,14 @@ mod tests {
             "template.spec.nodeSelector.zone: $(a) cannot stand here: the operator needs the value before there is a proc",
         ];
         assert_eq!(found, expected);
-        let doubts: Vec<String> = doubts(items, &template).into_iter().map(|doubt| doubt.field).collect();
-        assert_eq!(doubts, ["template.spec.containers[0].args[0]"]);
+        // HOME is not meant to be name, although two letters make one of the other.
+        let named = ["name".to_owned()];
+        for items in [items, Items { variables: &named, rows: &[], repeat: 1 }] {
+            let doubts: Vec<String> =
+                doubts(items, &template).into_iter().map(|doubt| doubt.message).collect();
+            let expected =
+                "$(Proces) stays as it is, because there is no variable Proces: did you mean Process?";
+            assert_eq!(doubts, [expected]);
+        }
     }
 }
