@@ -148,3 +148,17 @@ fn the_reference_lists_each_command() {
         assert!(page.lines().any(|found| found == line), "docs/reference/submit.md lacks: {line}");
     }
 }
+
+#[test]
+fn items_that_are_too_large_are_refused_before_they_are_submitted() {
+    let file = |rows: usize| {
+        let rows: String = (0..rows).map(|row| format!("item{row:0>40}\n")).collect();
+        format!(
+            "executable = /bin/true\ntransfer_executable = false\narguments = $(x)\nqueue x from (\n{rows})\n"
+        )
+    };
+    assert_eq!(submitted("small", &file(1000)).1.jobs.len(), 1);
+    let (_, Manifests { jobs, findings }) = submitted("large", &file(10_000));
+    assert!(jobs.is_empty());
+    assert!(findings[0].message.contains("and the operator takes 262144"), "{}", findings[0]);
+}

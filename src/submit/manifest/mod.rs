@@ -25,6 +25,9 @@ pub const CLUSTER: i64 = 1_073_741_789;
 /// The most HTCJobs of a submit file.
 const MAX_JOBS: usize = 100;
 
+/// The largest spec of an HTCJob that the operator takes, in bytes of JSON.
+const LARGEST: usize = 256 << 10;
+
 /// How HTCJobs are made.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -103,7 +106,16 @@ pub fn jobs(cluster: &Cluster, settings: &Settings) -> Manifests {
         };
         job(settings, name, spec::complete(shared, &procs))
     });
-    let jobs = jobs.collect();
+    let jobs: Vec<Value> = jobs.collect();
+    let largest = jobs.iter().map(|job| job.get("spec").map_or(0, |spec| spec.to_string().len())).max();
+    if let Some(size) = largest.filter(|size| *size > LARGEST) {
+        let message = format!(
+            "the items make an HTCJob of {size} bytes, and the operator takes {LARGEST}: submit fewer at a time, or put long \
+             values into a file of the image, and refer to a line by $(Process)"
+        );
+        findings.push(error(cluster, "queue", message));
+        return Manifests { jobs: Vec::new(), findings };
+    }
     Manifests { jobs, findings }
 }
 
