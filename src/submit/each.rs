@@ -358,8 +358,8 @@ mod tests {
         ];
         assert_eq!(found, expected);
         // HOME is not meant to be name, although two letters make one of the other.
-        let named = ["name".to_owned()];
-        for items in [items, Items { variables: &named, rows: &[], repeat: 1 }] {
+        let other = ["name".to_owned()];
+        for items in [items, Items { variables: &other, rows: &[], repeat: 1 }] {
             let doubts: Vec<String> =
                 doubts(items, &template).into_iter().map(|doubt| doubt.message).collect();
             let expected =

@@ -137,6 +137,13 @@ impl Cluster {
         serde_json::from_str(&self.shows(&[args, &["-o", "json"]].concat()).await).unwrap()
     }
 
+    /// The standard output of a run that must succeed, whatever it notes.
+    async fn shows_noted(&self, args: &[&str]) -> String {
+        let Output { status, stdout, .. } = self.run(args).await;
+        assert!(status.success(), "{args:?}");
+        String::from_utf8(stdout).unwrap()
+    }
+
     /// The standard error of a run that must fail.
     async fn fails(&self, args: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.run(args).await;
@@ -392,6 +399,8 @@ async fn a_submit_file_becomes_a_job() {
     assert_eq!(out, format!("Submitting job(s)...\n3 job(s) submitted to cluster {name}.\n"));
     assert!(err.contains("echo.sub, line 5, column 7: log: there is no job event log"), "{err}");
     assert_eq!((jobs.len(), jobs[0].spec.count, jobs[0].spec.requests.cpus), (1, 3, Some(2)));
+    let dry = cluster.shows_noted(&["submit", "--dry-run", path.to_str().unwrap()]).await;
+    assert!(dry.contains("\"name\": \"echo\""), "{dry}");
     let items = jobs[0].spec.items.as_ref().unwrap();
     assert_eq!((items.variables.as_slice(), items.rows.len()), (["word".to_owned()].as_slice(), 3));
     assert!(jobs[0].spec.template.0.get().contains("\"$(word)\",\"$(Process)\",\"of\",\"$(Cluster)\""));

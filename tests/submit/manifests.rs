@@ -152,7 +152,7 @@ fn the_reference_lists_each_command() {
 #[test]
 fn items_that_are_too_large_are_refused_before_they_are_submitted() {
     let file = |rows: usize| {
-        let rows: String = (0..rows).map(|row| format!("item{row:0>40}\n")).collect();
+        let rows = (0..rows).map(|row| format!("item{row:0>40}\n")).collect::<Vec<_>>().concat();
         format!(
             "executable = /bin/true\ntransfer_executable = false\narguments = $(x)\nqueue x from (\n{rows})\n"
         )

@@ -55,7 +55,7 @@ pub struct SubmitArgs {
     #[arg(long, value_name = "NAME")]
     batch_name: Option<String>,
     /// Print what would be submitted, and submit nothing
-    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "manifests")]
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "manifests")]
     dry_run: Option<DryRun>,
     /// Print only the first and the last proc of each HTCJob
     #[arg(long)]
