@@ -39,6 +39,11 @@ transforms() {
   CARGO=$CARGO hack/oracle-transforms.sh "$SEED" $((COUNT / 10))
 }
 
+# Submit files, which condor_submit reads too.
+submit_files() {
+  CARGO=$CARGO hack/oracle-submit.sh
+}
+
 # Slot types, which condor_startd lays out too.
 slots() {
   CARGO=$CARGO hack/oracle-slots.sh "$SEED" $((COUNT / 20))
@@ -53,6 +58,7 @@ classads || FAILED=1
 printing || FAILED=1
 configuration || FAILED=1
 transforms || FAILED=1
+submit_files || FAILED=1
 slots || FAILED=1
 cycles || FAILED=1
 exit $FAILED

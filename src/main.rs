@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use cli::{
-    agent, classad, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate, transform,
+    agent, classad, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate, submit,
+    transform,
 };
 use start::{Outcome, log_to_stderr, run_on};
 
@@ -43,6 +44,8 @@ enum Command {
     Negotiate(negotiate::NegotiateArgs),
     /// Apply job transforms and submit requirements to job ads.
     Transform(transform::TransformArgs),
+    /// Print what an HTCondor submit file makes: HTCJobs, or the ads of the jobs.
+    Submit(Box<submit::SubmitArgs>),
     /// Try a policy on a workload in virtual time.
     Simulate(simulate::SimulateArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
@@ -90,6 +93,11 @@ fn main() -> ExitCode {
         }
         Command::Transform(args) => {
             transform::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Submit(args) => {
+            submit::run(*args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }

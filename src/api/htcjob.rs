@@ -143,6 +143,11 @@ pub struct HTCJobSpec {
         "additionalProperties" = { "type": "string", "maxLength": 16384 }
     ))]
     pub attributes: BTreeMap<String, String>,
+    /// What each proc has of its own. Where this is set, if only to {}, the texts of the template refer to the proc:
+    /// $(Process) or $(ProcId), $(Cluster) or $(ClusterId), $(Row) or $(ItemIndex), $(Step), and the variables below are
+    /// replaced when a proc's pod is made. Any other $(NAME) stays for Kubernetes, and so does $$(NAME).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Items>,
     /// Whether a proc's pod is kept once its end is recorded in status.
     #[serde(default)]
     pub pod_retention: PodRetention,
@@ -150,6 +155,28 @@ pub struct HTCJobSpec {
     /// request. restartPolicy is Never: the operator decides whether a proc runs again. The operator sets nodeName.
     #[schemars(schema_with = "pod_template")]
     pub template: Template,
+}
+
+/// Variables, and their values for the procs of a job: the items of condor_submit's queue statement.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, KubeSchema)]
+pub struct Items {
+    /// The names of the variables, as in $(name); case does not matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 64)))]
+    pub variables: Vec<String>,
+    /// The rows: a value for each variable. There must be spec.count / repeat rows, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::rows")]
+    pub rows: Vec<Vec<String>>,
+    /// How many procs there are for each row, which $(Step) counts.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub repeat: i64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_one(number: &i64) -> bool {
+    *number == 1
 }
 
 /// A pod template as its text. As a tree of values, a template that somebody filled with junk would take a hundred times as

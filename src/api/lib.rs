@@ -31,7 +31,9 @@ pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, c
 pub use concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitSpec, ConcurrencyLimitStatus, LimitInUse};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
-pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, JobPolicy, PodRetention, ProcUsage, Template};
+pub use htcjob::{
+    HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, PodRetention, ProcUsage, Template,
+};
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};
 pub use node_report::{

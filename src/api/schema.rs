@@ -32,3 +32,16 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
         }
     })
 }
+
+/// Rows of short texts.
+pub(super) fn rows(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 32768,
+        "items": {
+            "type": "array",
+            "maxItems": 64,
+            "items": { "type": "string", "maxLength": 8192 }
+        }
+    })
+}

@@ -16,6 +16,7 @@
 //! | [`crds`] | writes the custom resource definitions |
 //! | [`quota`], [`negotiate`] | divide a pool among groups; run one negotiation cycle over ads in files |
 //! | [`transform`] | applies job transforms and submit requirements to job ads |
+//! | [`submit`] | prints what a submit file makes |
 //! | [`simulate`] | tries a policy on a workload in virtual time |
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
@@ -43,4 +44,5 @@ mod problems;
 pub mod quota;
 pub mod simulate;
 mod stop;
+pub mod submit;
 pub mod transform;

@@ -1,5 +1,7 @@
-//! The variables of a script that runs on an ad.
+//! The variables of a script: one that runs on an ad, or a submit file.
 
+use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowance::Allowance;
@@ -26,13 +28,25 @@ const STEP: u64 = 500;
 pub struct Scope<'c> {
     config: &'c Config,
     prefix: &'static str,
+    /// Whether the script runs on an ad, in front of the configuration. A submit file does neither.
+    runs_on_ad: bool,
     predefined: BTreeMap<String, String>,
-    own: BTreeMap<String, Text>,
+    own: BTreeMap<String, Variable>,
+    /// The own variables that somebody asked for, in lower case.
+    used: RefCell<BTreeSet<String>>,
     ad: Ad,
     env: Env,
     allowance: Allowance,
     warnings: Vec<Diagnostic>,
     written: BTreeSet<Name>,
+}
+
+/// One of a script's own variables.
+#[derive(Clone, Debug)]
+struct Variable {
+    /// The name as the first assignment wrote it.
+    name: String,
+    value: Text,
 }
 
 impl<'c> Scope<'c> {
@@ -42,14 +56,22 @@ impl<'c> Scope<'c> {
         Self {
             config,
             prefix,
+            runs_on_ad: true,
             predefined: BTreeMap::new(),
             own: BTreeMap::new(),
+            used: RefCell::default(),
             ad,
             env,
             allowance: Allowance::of(work),
             warnings: Vec::new(),
             written: BTreeSet::new(),
         }
+    }
+
+    /// A scope for a submit file. Its names are looked up among its own variables, with `SUBMIT.` before the name first, and
+    /// among the predefined variables, but not in the configuration. Conditions are single tests, as in a configuration.
+    pub fn of_submit_file(config: &'c Config, env: Env, work: u64) -> Self {
+        Self { runs_on_ad: false, ..Self::new(config, "SUBMIT", Ad::new(), env, work) }
     }
 
     /// The configuration in which names are looked up last.
@@ -131,8 +153,39 @@ impl<'c> Scope<'c> {
     /// Sets one of the script's own variables. References of the value to the variable itself are replaced at once.
     pub fn define(&mut self, name: &str, value: &Text) -> Result<(), ExpandError> {
         let value = Expander::new(self).expand_own(name, value)?;
-        self.own.insert(name.to_ascii_lowercase(), value);
+        self.keep_variable(name, value);
         Ok(())
+    }
+
+    fn keep_variable(&mut self, name: &str, value: Text) {
+        let variable = Variable { name: name.to_owned(), value };
+        match self.own.entry(name.to_ascii_lowercase()) {
+            Entry::Occupied(mut known) => known.get_mut().value = variable.value,
+            Entry::Vacant(place) => {
+                place.insert(variable);
+            }
+        }
+    }
+
+    /// The script's own variables in the order of their names in lower case: the name as it was first written, and the value
+    /// before expansion.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &Text)> {
+        self.own.values().map(|variable| (variable.name.as_str(), &variable.value))
+    }
+
+    /// The value of a variable before expansion, as `$(NAME)` finds the variable. It then counts as used.
+    pub fn variable(&self, name: &str) -> Option<Text> {
+        self.find(name, Place::DEFAULT)
+    }
+
+    /// Whether one of the script's own variables was asked for, by `$(NAME)` or by [`Scope::variable`].
+    pub fn is_used(&self, name: &str) -> bool {
+        self.used.borrow().contains(&name.to_ascii_lowercase())
+    }
+
+    /// Forgets one of the script's own variables.
+    pub fn forget_variable(&mut self, name: &str) {
+        self.own.remove(&name.to_ascii_lowercase());
     }
 
     /// Sets one of the script's own variables to a text that `origin` made.
@@ -141,7 +194,7 @@ impl<'c> Scope<'c> {
         if self.own.contains_key(&name.to_ascii_lowercase()) {
             return self.define(name, &Text::at(value, place));
         }
-        self.own.insert(name.to_ascii_lowercase(), Text::at(value, place));
+        self.keep_variable(name, Text::at(value, place));
         Ok(())
     }
 
@@ -178,6 +231,12 @@ impl<'c> Scope<'c> {
         value::parse_integer(text, &self.env)
     }
 
+    /// The boolean in a text: `true`, `false`, or an expression that evaluates to a boolean or a number in an ad without
+    /// attributes.
+    pub fn boolean(&self, text: &str) -> Option<bool> {
+        value::parse_boolean(text, &self.env)
+    }
+
     /// Evaluates an expression in the ad. The steps are paid for.
     pub fn evaluate(&self, expr: &Expr) -> Evaluation {
         Names::evaluate_in(self, expr, &self.ad, &self.env)
@@ -192,11 +251,17 @@ impl Names for Scope<'_> {
     fn find(&self, name: &str, place: Place) -> Option<Text> {
         let lower = name.to_ascii_lowercase();
         let prefixed = format!("{}.{lower}", self.prefix.to_ascii_lowercase());
-        if let Some(own) = self.own.get(&prefixed).or_else(|| self.own.get(&lower)) {
-            return Some(own.clone());
+        for own in [&prefixed, &lower] {
+            if let Some(variable) = self.own.get(own) {
+                self.used.borrow_mut().insert(own.clone());
+                return Some(variable.value.clone());
+            }
         }
         if let Some(predefined) = self.predefined.get(&lower) {
             return Some(Text::at(predefined, place));
+        }
+        if !self.runs_on_ad {
+            return None;
         }
         let attribute = lower.strip_prefix("my.").and_then(|name| self.ad.get(name));
         attribute
@@ -218,6 +283,33 @@ impl Names for Scope<'_> {
     }
 
     fn ad(&self) -> Option<(&Ad, &Env)> {
-        Some((&self.ad, &self.env))
+        self.runs_on_ad.then_some((&self.ad, &self.env))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, Reader};
+
+    #[test]
+    fn a_submit_file_has_its_own_variables_alone_and_knows_which_are_used() {
+        let config = Reader::new(Host::none()).read(&[]).config;
+        let mut scope = Scope::of_submit_file(&config, Env::at(0), 1_000_000);
+        for (name, value) in
+            [("Greeting", "hello $(Name)"), ("NAME", "you"), ("submit.name", "Ada"), ("Spare", "1")]
+        {
+            let value = Text::at(value, Place::DEFAULT);
+            assert!(scope.define(name, &value).is_ok(), "{name}");
+        }
+        let greeting = scope.variable("greeting").and_then(|text| scope.expand(&text).ok());
+        assert_eq!(greeting.map(|text| text.as_str().into_owned()).as_deref(), Some("hello Ada"));
+        let used: Vec<&str> =
+            scope.variables().map(|(name, _)| name).filter(|name| scope.is_used(name)).collect();
+        assert_eq!(used, ["Greeting", "submit.name"]);
+        // UID_DOMAIN is a knob of the configuration.
+        assert_eq!(scope.variable("UID_DOMAIN"), None);
+        scope.forget_variable("SPARE");
+        assert_eq!(scope.variables().count(), 3);
     }
 }

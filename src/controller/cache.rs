@@ -10,7 +10,8 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use super::decode::{Decode, Item, Parts};
-use model::pool::JobUid;
+use crate::render;
+use model::pool::{JobUid, PodPlan};
 
 /// The names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +106,7 @@ pub struct Cache {
     /// The uids of objects that were deleted while a write to them was under way. If the answer to the write comes after
     /// the watch has told of the deletion, the answer shows an object that is gone.
     gone: BTreeMap<ObjectKey, String>,
-    /// The templates of jobs' pods as texts, which are a fraction of what their types take.
+    /// The templates of jobs' pods with their items as texts, which are a fraction of what their types take.
     templates: BTreeMap<JobUid, Arc<str>>,
 }
 
@@ -115,9 +116,9 @@ impl Cache {
         self.objects.get(key)
     }
 
-    /// The template of a job's pods.
-    pub fn template(&self, job: &JobUid) -> Option<Arc<PodTemplateSpec>> {
-        serde_json::from_str(self.templates.get(job)?).ok().map(Arc::new)
+    /// The template of a proc's pod, with the proc's own values in it.
+    pub fn template(&self, plan: &PodPlan) -> Option<Arc<PodTemplateSpec>> {
+        render::of_proc(self.templates.get(&plan.job.uid)?, plan).map(Arc::new)
     }
 
     /// Keeps the template of a job's pods; none where the job is gone.

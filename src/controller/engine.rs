@@ -206,7 +206,7 @@ impl Engine {
                 self.health.overdue_kill();
             }
             let template = match &effect {
-                Effect::CreatePod(plan) => self.cache.template(&plan.job.uid),
+                Effect::CreatePod(plan) => self.cache.template(plan),
                 _ => None,
             };
             self.writer.submit(Task::Effect(Box::new(effect), template));

@@ -4,12 +4,14 @@ use std::fmt::Debug;
 use std::io::Write;
 use std::path::PathBuf;
 
+use api::HTCJob;
 use clap::Args;
-use kube::api::{ListParams, ObjectMeta};
+use kube::api::{GetParams, ListParams, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 use thiserror::Error;
 
 use controller::decode::Item;
@@ -55,6 +57,14 @@ pub enum Error {
         message: String,
         /// The role that would allow it.
         role: &'static str,
+    },
+    /// The API server created no object.
+    #[error("cannot create a job in namespace {namespace}: {message}")]
+    NotCreated {
+        /// The namespace.
+        namespace: String,
+        /// What the API server said.
+        message: String,
     },
     /// The API server refused for another reason.
     #[error("cannot list {resource}: {message}")]
@@ -184,6 +194,43 @@ impl Cluster {
                 None => return Ok(found),
             }
         }
+    }
+
+    /// Creates an HTCJob, and returns it as the API server stored it.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn create(&self, namespace: &str, job: &Value) -> Result<Value, Error> {
+        let refused = |error: kube::Error| match error {
+            kube::Error::Api(status) if status.code == 404 && !status.message.contains("namespace") => {
+                Error::NotInstalled { resource: "htcjobs.slotwright.dev".to_owned() }
+            }
+            kube::Error::Api(status) => {
+                Error::NotCreated { namespace: namespace.to_owned(), message: status.message.clone() }
+            }
+            other => Error::NotCreated {
+                namespace: namespace.to_owned(),
+                message: format!("{}: {}", self.server, chain(&other)),
+            },
+        };
+        let url = HTCJob::url_path(&(), Some(namespace));
+        let request = Request::new(url).create(&PostParams::default(), job.to_string().into_bytes());
+        let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
+        self.client.request(request).await.map_err(refused)
+    }
+
+    /// Reads an HTCJob.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn read(&self, namespace: &str, name: &str) -> Result<Value, Error> {
+        let request = Request::new(HTCJob::url_path(&(), Some(namespace))).get(name, &GetParams::default());
+        let request = request.map_err(kube::Error::BuildRequest);
+        let answer = match request {
+            Ok(request) => self.client.request(request).await,
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.explain::<HTCJob>(error))
     }
 
     fn explain<K: Resource<DynamicType = ()>>(&self, error: kube::Error) -> Error {

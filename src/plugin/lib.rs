@@ -1,10 +1,10 @@
-//! `kubectl slotwright`: shows jobs, slots and priorities as HTCondor's tools do.
+//! `kubectl slotwright`: shows jobs, slots and priorities as HTCondor's tools do, and submits submit files.
 //!
 //! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
 //! and printing lines is pure.
 //!
-//! Invariant: the plugin writes nothing to the API server and never talks to the operator. What the objects do not say,
-//! the plugin does not know.
+//! Invariant: the plugin writes nothing to the API server but the HTCJobs that `submit` creates, and never talks to the operator.
+//! What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
 //! | --- | --- |
@@ -14,12 +14,14 @@
 //! | `status` | slots, like `condor_status` |
 //! | `ads` | whole ads of slots, like `condor_status -l` |
 //! | `userprio` | submitters and priorities, like `condor_userprio` |
+//! | `submit` | HTCJobs of a submit file, like `condor_submit` |
 //! | `text` | times and long texts in tables |
 
 mod ads;
 mod cluster;
 mod q;
 mod status;
+pub mod submit;
 mod text;
 mod userprio;
 
@@ -34,7 +36,7 @@ use api::{HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
 use cluster::{Cluster, Connection};
 use model::pool::Time;
 
-/// Show jobs, slots and priorities as HTCondor's tools do. Changes nothing.
+/// Show jobs, slots and priorities as HTCondor's tools do, and submit submit files.
 #[derive(Parser, Debug)]
 #[command(name = "kubectl-slotwright", bin_name = "kubectl slotwright", version)]
 pub struct Cli {
@@ -65,6 +67,8 @@ enum Command {
     Status(StatusArgs),
     /// Show submitters and their priorities, like condor_userprio
     Userprio(UserprioArgs),
+    /// Create the HTCJobs of an HTCondor submit file, like condor_submit
+    Submit(Box<submit::SubmitArgs>),
 }
 
 #[derive(Args, Debug)]
@@ -151,6 +155,9 @@ pub enum Error {
         /// What the user asked for.
         wanted: String,
     },
+    /// The submit file has errors, or was not submitted.
+    #[error(transparent)]
+    Submit(#[from] submit::Error),
     /// The answer cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
@@ -168,13 +175,19 @@ struct Answer {
 /// # Errors
 /// When the cluster cannot be reached or refuses, there is no such job or Negotiator, or the output cannot be written.
 pub async fn run(
-    cli: &Cli,
+    cli: Cli,
     width: Option<usize>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Error> {
+    if let Command::Submit(args) = cli.command {
+        let place = submit::Place::here()?;
+        let request = args.request();
+        return Ok(submit::run(&request, &cli.connection, &place, &mut io::stdin(), out, err).await?);
+    }
     let cluster = Cluster::connect(&cli.connection).await?;
     let answer = match &cli.command {
+        Command::Submit(_) => return Ok(()),
         Command::Q(args) => q(&cluster, args, cli.output, width).await?,
         Command::Status(args) => status(&cluster, args, cli.output).await?,
         Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
@@ -183,6 +196,24 @@ pub async fn run(
         // The reader has closed the pipe, as in `kubectl slotwright status | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
+    }
+}
+
+/// Does what condor_submit does with the words behind its name. Returns the exit status: 0, or 1 if nothing was submitted.
+///
+/// # Errors
+/// When the output cannot be written.
+pub async fn condor_submit(words: &[String], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+    let request = match submit::parse(words) {
+        Ok(submit::Asked::Submit(request)) => request,
+        Ok(submit::Asked::Help) => return writeln!(out, "{}", submit::USAGE).map(|()| 0),
+        Err(message) => return writeln!(err, "condor_submit: {message}").map(|()| 1),
+    };
+    let place = submit::Place::here()?;
+    match submit::run(&request, &Connection::default(), &place, &mut io::stdin(), out, err).await {
+        Ok(()) => Ok(0),
+        Err(submit::Error::Output(error)) => Err(error),
+        Err(error) => writeln!(err, "\nERROR: {error}").map(|()| 1),
     }
 }
 

@@ -1,6 +1,8 @@
-//! `kubectl slotwright`: parses the command line and calls the crate `plugin`.
+//! `kubectl slotwright`: parses the command line and calls the crate `plugin`. Called by the name condor_submit, the program takes
+//! the command line of condor_submit.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -10,7 +12,14 @@ use plugin::Cli;
 async fn main() -> ExitCode {
     // Two TLS libraries are compiled in, and rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match plugin::run(&Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
+    let mut words = std::env::args();
+    let name = words.next().unwrap_or_default();
+    if Path::new(&name).file_name().is_some_and(|name| name == "condor_submit") {
+        let words: Vec<String> = words.collect();
+        let done = plugin::condor_submit(&words, &mut io::stdout(), &mut io::stderr()).await;
+        return done.map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    match plugin::run(Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody may be there to read it.

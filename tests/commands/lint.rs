@@ -425,7 +425,7 @@ fn a_submit_description_is_called_by_its_name() {
     assert_eq!(
         said,
         "job.sub:4:1: error: this is a submit description of HTCondor, and no manifest [submit-description]\n    \
-         hint: write an HTCJob: docs/reference/jobs.md says which field stands for which command\n\
+         hint: slotwright submit makes the HTCJob: docs/how-to/submit-files.md says how\n\
          1 error, 0 warnings in 0 objects of 1 file\nexit 1\n"
     );
     let manifest = "apiVersion: v1\nkind: ConfigMap\ndata:\n  job.sub: |\n    queue 10\n";

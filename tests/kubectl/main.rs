@@ -137,6 +137,13 @@ impl Cluster {
         serde_json::from_str(&self.shows(&[args, &["-o", "json"]].concat()).await).unwrap()
     }
 
+    /// The standard output of a run that must succeed, whatever it notes.
+    async fn shows_noted(&self, args: &[&str]) -> String {
+        let Output { status, stdout, .. } = self.run(args).await;
+        assert!(status.success(), "{args:?}");
+        String::from_utf8(stdout).unwrap()
+    }
+
     /// The standard error of a run that must fail.
     async fn fails(&self, args: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.run(args).await;
@@ -372,4 +379,83 @@ async fn without_a_cluster_it_says_so() {
     let run = plugin(&config, &["q"]).await;
     let error = String::from_utf8(run.stderr).unwrap();
     assert!(run.status.code() == Some(1) && error.contains(&format!("at {url}")), "{error}");
+}
+
+const SUBMIT_FILE: &str = "container_image = docker://debian\nexecutable = /bin/echo\ntransfer_executable = false\n\
+                           arguments = $(word) $(Process) of $(Cluster)\nlog = echo.log\nqueue word in (a, b, c)\n";
+
+#[tokio::test]
+async fn a_submit_file_becomes_a_job() {
+    let cluster = Cluster::with_definitions().await;
+    let path = cluster.directory.path().join("echo.sub");
+    std::fs::write(&path, SUBMIT_FILE).unwrap();
+    let output = cluster.run(&["submit", path.to_str().unwrap(), "request_cpus=2"]).await;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    let jobs = Api::<HTCJob>::default_namespaced(cluster.client.clone());
+    let jobs = jobs.list(&kube::api::ListParams::default()).await.unwrap().items;
+    let name = jobs[0].name_any();
+    assert!(name.starts_with("echo-"), "{name}");
+    assert_eq!(out, format!("Submitting job(s)...\n3 job(s) submitted to cluster {name}.\n"));
+    assert!(err.contains("echo.sub, line 5, column 7: log: there is no job event log"), "{err}");
+    assert_eq!((jobs.len(), jobs[0].spec.count, jobs[0].spec.requests.cpus), (1, 3, Some(2)));
+    let dry = cluster.shows_noted(&["submit", "--dry-run", path.to_str().unwrap()]).await;
+    assert!(dry.contains("\"name\": \"echo\""), "{dry}");
+    let items = jobs[0].spec.items.as_ref().unwrap();
+    assert_eq!((items.variables.as_slice(), items.rows.len()), (["word".to_owned()].as_slice(), 3));
+    assert!(jobs[0].spec.template.0.get().contains("\"$(word)\",\"$(Process)\",\"of\",\"$(Cluster)\""));
+}
+
+#[tokio::test]
+async fn by_its_name_condor_submit_prints_the_number_that_the_operator_gives() {
+    let cluster = Cluster::with_definitions().await;
+    let path = cluster.directory.path().join("echo.sub");
+    std::fs::write(&path, SUBMIT_FILE).unwrap();
+    let link = cluster.directory.path().join("condor_submit");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-slotwright"), &link).unwrap();
+    let run = tokio::process::Command::new(&link)
+        .args(["-terse", path.to_str().unwrap(), "-batch-name", "Night run"])
+        .env("KUBECONFIG", cluster.directory.path().join("config"))
+        .output();
+    let jobs = Api::<HTCJob>::default_namespaced(cluster.client.clone());
+    let number = async {
+        let watched = kube::runtime::watcher(jobs.clone(), kube::runtime::watcher::Config::default());
+        let mut watched = std::pin::pin!(kube::runtime::WatchStreamExt::applied_objects(watched));
+        let job = futures::StreamExt::next(&mut watched).await.unwrap().unwrap();
+        let status = Patch::Merge(json!({"status": {"clusterId": 42}}));
+        jobs.patch_status(&job.name_any(), &PatchParams::default(), &status).await.unwrap();
+        job
+    };
+    let (output, job) = tokio::join!(run, number);
+    let output = output.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "42.0 - 42.2\n");
+    assert!(job.name_any().starts_with("night-run-"), "{}", job.name_any());
+    assert_eq!(job.spec.attributes["JobBatchName"], "\"Night run\"");
+}
+
+#[tokio::test]
+async fn condor_submit_submits_nothing_where_a_file_has_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join("condor_submit");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-slotwright"), &link).unwrap();
+    for (text, line, status, out, err) in [
+        (
+            "executable = /bin/true\nqueue 2\n",
+            &["-dry-run", "-"] as &[&str],
+            0,
+            "2 job(s) dry-run to cluster 1.",
+            "",
+        ),
+        ("executable = /bin/true\nqueue x\n", &[], 1, "", "line 2, column 1: queue: 'x' is no count"),
+        ("executable = /bin/true\nqueue\n", &[], 1, "", "a pod needs an image"),
+        ("", &["-pool", "x"], 1, "", "-pool is not supported"),
+    ] {
+        let path = directory.path().join("a.sub");
+        std::fs::write(&path, text).unwrap();
+        let mut command = Command::new(&link);
+        let output = command.args(line).arg(&path).env("KUBECONFIG", "/nonexistent").output().unwrap();
+        let said = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "{said:?}");
+        assert!(said.0.contains(out) && said.1.contains(err), "{said:?}");
+    }
 }

@@ -148,8 +148,7 @@ fn manifest<'a>(
 ) {
     if let Some(queue) = queue_statement(&source.text) {
         let saying = Saying::new("this is a submit description of HTCondor, and no manifest");
-        let saying =
-            saying.hint("write an HTCJob: docs/reference/jobs.md says which field stands for which command");
+        let saying = saying.hint("slotwright submit makes the HTCJob: docs/how-to/submit-files.md says how");
         report.add(&rules::SUBMIT_DESCRIPTION, source, queue, saying);
         return;
     }

@@ -65,6 +65,7 @@ rules! {
     JOB_REQUEST, "job-request", Error, "What the job asks for cannot be asked for.";
     JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
     JOB_TEMPLATE, "job-template", Error, "The pod template cannot be used.";
+    JOB_ITEMS, "job-items", Error, "The job's items, or a reference to them, cannot be used.";
     JOB_IN_VAIN, "job-in-vain", Warning, "Something that the job says has no effect, or not the one that it seems to have.";
     EXPRESSION_ATTRIBUTE, "expression-attribute", Warning, "The name is almost that of a well-known attribute, which is likely meant.";
     JOB_TOO_LARGE, "job-too-large", Error, "The job's spec is larger than the operator takes.";
@@ -101,9 +102,11 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "InvalidAttribute" => &ATTRIBUTE_NAME,
         "ProtectedAttribute" => &ATTRIBUTE_PROTECTED,
         "InvalidTemplate" => &JOB_TEMPLATE,
+        "InvalidItems" => &JOB_ITEMS,
         "ReservedName" => &TEMPLATE_RESERVED_NAME,
         "ReplacedResources"
         | "SubmitMacro"
+        | "UnknownVariable"
         | "AttributeNotActedOn"
         | "AmountInBytes"
         | "NoScheduler"

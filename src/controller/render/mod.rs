@@ -2,8 +2,10 @@
 
 mod agent;
 mod backfill;
+mod each;
 mod pod;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;
+pub use each::{doubts, faults, kept, of_proc};
 pub use pod::{BadTemplate, check, dropped, pod};

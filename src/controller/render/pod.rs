@@ -369,6 +369,32 @@ mod tests {
     }
 
     #[test]
+    fn a_proc_has_its_own_values_where_its_job_has_items() {
+        let made = |items: serde_json::Value| {
+            let template = json!({
+                "metadata": {"labels": {"run": "r$(Process)"}},
+                "spec": {"containers": [{"name": "main", "args": ["$(size)", "$(Cluster).$(procid)", "$(HOME)"]}]},
+            });
+            let mut spec = json!({"count": 4, "template": template});
+            if !items.is_null() {
+                spec["items"] = items;
+            }
+            let job = json!({"metadata": {"name": "sweep", "namespace": "alice"}, "spec": spec});
+            let job: api::HTCJob = serde_json::from_value(job).unwrap();
+            let template = crate::kinds::job::template_of(&job).unwrap();
+            let kept = super::super::kept(&job, &template).unwrap();
+            let made = pod(&super::super::of_proc(&kept, &plan()).unwrap(), &plan()).unwrap();
+            let label = made.metadata.labels.unwrap().remove("run").unwrap();
+            (label, made.spec.unwrap().containers.remove(0).args.unwrap().join(" "))
+        };
+        let rows = json!({"variables": ["size"], "rows": [["small"], ["large"]], "repeat": 2});
+        assert_eq!(made(rows), ("r3".to_owned(), "large 12.3 $(HOME)".to_owned()));
+        assert_eq!(made(json!({})), ("r3".to_owned(), "$(size) 12.3 $(HOME)".to_owned()));
+        let as_it_is = ("r$(Process)".to_owned(), "$(size) $(Cluster).$(procid) $(HOME)".to_owned());
+        assert_eq!(made(serde_json::Value::Null), as_it_is);
+    }
+
+    #[test]
     fn a_pod_stays_on_a_silent_node_for_its_lease_unless_its_template_says_otherwise() {
         let tolerated = |said: serde_json::Value| {
             let template = json!({"spec": {"containers": [{"name": "main"}], "tolerations": said}});

@@ -15,6 +15,7 @@ use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use crate::creators::Marks;
+use crate::render;
 use api::{HTCJob, HTCJobStatus, JobPolicy, ProcUsage, condition as types};
 use model::pool::units::counted;
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed, Usage};
@@ -37,7 +38,7 @@ impl Custom for HTCJob {
     fn there(job: Self) -> Vec<News> {
         let Some(facts) = facts(&job) else { return Vec::new() };
         // As it is understood, and not as it was written: fields that pods do not have are not kept.
-        let template = template_of(&job).ok().and_then(|template| serde_json::to_string(&template).ok());
+        let template = template_of(&job).ok().and_then(|template| render::kept(&job, &template));
         let template = template.map(|text| News::Template(facts.key.uid.clone(), Some(text.into())));
         let marks = Marks::of(&job);
         template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()

@@ -124,6 +124,11 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     let template = match template_of(job) {
         Ok(template) => {
             check_template(&template, &request, &mut problems);
+            problems.extend(render::faults(job, &template).into_iter().map(|fault| Problem {
+                reason: "InvalidItems",
+                field: format!("spec.{}", fault.field),
+                message: fault.message,
+            }));
             template
         }
         Err(problem) => {
@@ -396,6 +401,21 @@ mod tests {
         bad["template"] = json!({"spec": {"containers": "none"}});
         let problems = facts(bad).spec.unwrap_err();
         assert_eq!(problems[0].field, "spec.template");
+    }
+
+    #[test]
+    fn items_that_do_not_fit_are_named() {
+        let mut spec = good();
+        spec["items"] = json!({"variables": ["size"], "rows": [["1"], ["2"], ["3"]]});
+        spec["template"]["spec"]["containers"][0]["args"] = json!(["$(size) $(Process) $(HOME)"]);
+        spec["template"]["metadata"] = json!({"labels": {"run": "r$(Process)"}});
+        assert!(facts(spec.clone()).spec.is_ok());
+        spec["count"] = json!(4);
+        spec["template"]["metadata"]["labels"]["size"] = json!("$(sise)");
+        let problems: Vec<String> = facts(spec).spec.unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].contains("spec.count: is 4, but 3 rows"), "{}", problems[0]);
+        assert!(problems[1].contains("spec.template.metadata.labels.size"), "{}", problems[1]);
     }
 
     #[test]

@@ -48,7 +48,12 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         warning("ReservedName", format!("spec.template.metadata.{field}"), message)
     });
     let all = reserved
-        .chain(of_template(&template))
+        .chain(of_template(job, &template))
+        .chain(
+            render::doubts(job, &template)
+                .into_iter()
+                .map(|doubt| warning("UnknownVariable", format!("spec.{}", doubt.field), doubt.message)),
+        )
         .chain(to_scheduler(&template))
         .chain(probes(&template))
         .chain(of_attributes(job))
@@ -61,8 +66,8 @@ fn warning(reason: &'static str, field: String, message: impl Into<String>) -> P
     Problem { reason, field, message: message.into() }
 }
 
-/// Resources of containers that the operator replaces, and macros that only `condor_submit` expands.
-fn of_template(template: &PodTemplateSpec) -> Vec<Problem> {
+/// Resources of containers that the operator replaces, and macros of submit files in a job without items.
+fn of_template(job: &HTCJob, template: &PodTemplateSpec) -> Vec<Problem> {
     let mut found = Vec::new();
     let containers = template.spec.iter().flat_map(|spec| &spec.containers);
     for (index, container) in containers.enumerate() {
@@ -80,9 +85,10 @@ fn of_template(template: &PodTemplateSpec) -> Vec<Problem> {
             .map(|texts| ("command", texts))
             .chain(container.args.iter().map(|texts| ("args", texts)));
         for (name, texts) in texts {
-            found.extend(texts.iter().filter_map(|text| submit_macro(text)).map(|known| {
+            let unset = texts.iter().filter(|_| job.spec.items.is_none());
+            found.extend(unset.filter_map(|text| submit_macro(text)).map(|known| {
                 let message = format!(
-                    "{known} is passed on as it is: only condor_submit expands it; use $(_CONDOR_PROC), which Kubernetes expands"
+                    "{known} is passed on as it is: it stands for a proc's own value only where spec.items is set, if only to {{}}"
                 );
                 warning("SubmitMacro", field(name), message)
             }));
@@ -228,8 +234,8 @@ mod tests {
             ),
             (
                 main(json!({"args": ["--seed", "$(process)"]})),
-                "spec.template.spec.containers[0].args: $(Process) is passed on as it is: only condor_submit expands it; use \
-                 $(_CONDOR_PROC), which Kubernetes expands",
+                "spec.template.spec.containers[0].args: $(Process) is passed on as it is: it stands for a proc's own value \
+                 only where spec.items is set, if only to {}",
             ),
             (
                 json!({"template": {"spec": {"containers": [{"name": "main"}], "affinity": {"nodeAffinity": {

@@ -1,0 +1,403 @@
+//! `kubectl slotwright submit`, and `condor_submit` by its own name: HTCJobs of a submit file.
+//!
+//! | file | is |
+//! | --- | --- |
+//! | `mod` | the request, and its outcome as condor_submit prints it |
+//! | `arguments` | the command line of condor_submit |
+//! | `place` | what a submit file may know of this computer |
+
+mod arguments;
+mod place;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use ::submit::manifest::{self, Settings};
+use ::submit::{Cluster as Jobs, Options};
+use clap::Args;
+use condor_config::{Diagnostic, Severity, Source};
+use serde_json::Value;
+use thiserror::Error;
+
+pub use arguments::{Asked, USAGE, parse};
+pub use place::Place;
+
+use crate::cluster::{self, Cluster, Connection};
+
+/// How long a submission waits for the number that the operator gives a job.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits before it asks again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The options of `submit`.
+#[derive(Args, Debug, Default)]
+pub struct SubmitArgs {
+    /// The namespace [default: the context's]
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// The image of jobs whose submit file names none
+    #[arg(long)]
+    image: Option<String>,
+    /// A pod template (JSON) whose first container gets the job's image, command, arguments and environment
+    #[arg(long, value_name = "FILE")]
+    template: Option<String>,
+    /// The name of the HTCJobs [default: the batch name, or else the executable's]
+    #[arg(long)]
+    name: Option<String>,
+    /// A line to read before each queue statement
+    #[arg(short, long, value_name = "LINE")]
+    append: Vec<String>,
+    /// The queue statement of a submit file that has none, such as '3' or 'x in (a b)'
+    #[arg(long, value_name = "ARGUMENTS")]
+    queue: Option<String>,
+    /// The batch name
+    #[arg(long, value_name = "NAME")]
+    batch_name: Option<String>,
+    /// Print what would be submitted, and submit nothing
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "manifests")]
+    dry_run: Option<DryRun>,
+    /// Print only the first and the last proc of each HTCJob
+    #[arg(long)]
+    terse: bool,
+    /// The submit file, or - for standard input; variables as NAME=VALUE
+    #[arg(value_name = "FILE|NAME=VALUE", required = true)]
+    words: Vec<String>,
+}
+
+/// What a dry run prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum DryRun {
+    /// The HTCJobs as JSON, which kubectl apply takes
+    Manifests,
+    /// The ads of the jobs, as condor_submit -dry-run writes them
+    Ads,
+}
+
+/// A request to submit a file.
+#[derive(Debug, Default)]
+pub struct Request {
+    pub(crate) file: String,
+    pub(crate) options: Options,
+    pub(crate) settings: Settings,
+    pub(crate) namespace: Option<String>,
+    /// The template's file.
+    pub(crate) template: Option<String>,
+    pub(crate) printed: Printed,
+    /// Whether unused variables are warned of.
+    pub(crate) silent_about_unused: bool,
+    /// The most procs, and HTCJobs.
+    pub(crate) most_procs: Option<usize>,
+    pub(crate) single: bool,
+    pub(crate) dry: Option<Dry>,
+    /// Whether the number of a job is waited for.
+    pub(crate) waits: bool,
+}
+
+/// What is printed of a submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// How many procs each HTCJob has.
+    #[default]
+    Counts,
+    /// The first and the last proc of each HTCJob.
+    Terse,
+    /// The ads, and how many procs each HTCJob has.
+    Ads,
+}
+
+/// What is printed instead of a submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Dry {
+    /// HTCJobs, to standard output.
+    Manifests,
+    /// Ads, to a file or to standard output (`-`).
+    Ads(String),
+    /// The ads of procs with all attributes, as -dump writes them.
+    Whole(String),
+}
+
+/// Why nothing, or not everything, was submitted.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The submit file has errors, which were told.
+    #[error("nothing was submitted")]
+    Refused,
+    /// A file cannot be read or written.
+    #[error("{0}: {1}")]
+    File(String, io::Error),
+    /// The template is not JSON.
+    #[error("{0}: not a pod template in JSON: {1}")]
+    Template(String, serde_json::Error),
+    /// The cluster refuses.
+    #[error("{0}")]
+    Cluster(#[from] cluster::Error),
+    /// The output cannot be written.
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl SubmitArgs {
+    /// The request that the options make.
+    pub fn request(self) -> Request {
+        let mut request =
+            Request { namespace: self.namespace, template: self.template, ..Request::default() };
+        if self.terse {
+            request.printed = Printed::Terse;
+        }
+        request.settings.name = self.name;
+        request.settings.image = self.image;
+        request.options.appended = self.append;
+        request.options.queue = self.queue.map(|arguments| format!("queue {arguments}"));
+        request.options.appended.extend(self.batch_name.map(|name| arguments::batch_name(&name)));
+        for word in self.words {
+            match word.split_once('=') {
+                Some((name, value)) if word != "-" => request.assign(name, value),
+                _ => request.file = word,
+            }
+        }
+        if request.file.is_empty() {
+            "-".clone_into(&mut request.file);
+        }
+        request.dry = self.dry_run.map(|what| match what {
+            DryRun::Manifests => Dry::Manifests,
+            DryRun::Ads => Dry::Ads("-".to_owned()),
+        });
+        request
+    }
+}
+
+impl Request {
+    /// The same request for a dry run: that which it asks for, or else one of HTCJobs.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        self.dry.get_or_insert(Dry::Manifests);
+        self
+    }
+
+    fn assign(&mut self, name: &str, value: &str) {
+        let name = name.trim();
+        let name = name.strip_prefix('+').map_or_else(|| name.to_owned(), |name| format!("MY.{name}"));
+        self.options.assigned.push((name, value.trim().to_owned()));
+    }
+
+    fn text(&self, stdin: &mut dyn Read) -> Result<String, Error> {
+        let mut text = String::new();
+        let read = if self.file == "-" {
+            stdin.read_to_string(&mut text).map(|_| text)
+        } else {
+            fs::read_to_string(&self.file)
+        };
+        read.map_err(|error| Error::File(self.file.clone(), error))
+    }
+
+    fn settings(&self) -> Result<Settings, Error> {
+        let mut settings = self.settings.clone();
+        settings.generate_names = self.dry.is_none();
+        settings.namespace.clone_from(&self.namespace);
+        if let Some(path) = &self.template {
+            let text = fs::read_to_string(path).map_err(|error| Error::File(path.clone(), error))?;
+            let template =
+                serde_json::from_str(&text).map_err(|error| Error::Template(path.clone(), error))?;
+            settings.template = Some(template);
+        }
+        Ok(settings)
+    }
+}
+
+/// Carries a request out. What was submitted, and what a dry run prints, go to `out`; errors and warnings to `err`.
+///
+/// # Errors
+/// When the submit file has errors, or the cluster refuses.
+pub async fn run(
+    request: &Request,
+    connection: &Connection,
+    place: &Place,
+    stdin: &mut (dyn Read + Send),
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Error> {
+    let jobs = prepare(request, place, stdin, out, err)?;
+    if jobs.is_empty() { Ok(()) } else { create(request, connection, &jobs, out).await }
+}
+
+/// Reads the submit file, and returns the HTCJobs that are to be created: none if the request is for a dry run, whose output goes
+/// to `out`.
+///
+/// # Errors
+/// When the submit file has errors.
+pub fn prepare(
+    request: &Request,
+    place: &Place,
+    stdin: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Vec<Value>, Error> {
+    let text = request.text(stdin)?;
+    let name = if request.file == "-" { "stdin" } else { &request.file };
+    let number = if matches!(request.dry, Some(Dry::Ads(_) | Dry::Whole(_))) { 1 } else { manifest::CLUSTER };
+    let submission = place.submit(&Source::new(name, text), &request.options, number);
+    let kept =
+        submission.findings.iter().filter(|finding| !request.silent_about_unused || !is_unused(finding));
+    tell(kept, err)?;
+    if submission.errors().next().is_some() {
+        return Err(Error::Refused);
+    }
+    let Some(jobs) = submission.cluster else {
+        writeln!(err, "\nWARNING: \"{name}\" has only empty \"queue\" commands -- no jobs queued")?;
+        return Ok(Vec::new());
+    };
+    if request.most_procs.is_some_and(|most| jobs.procs.len() > most) {
+        writeln!(err, "\nERROR: {} procs are more than -maxjobs allows", jobs.procs.len())?;
+        return Err(Error::Refused);
+    }
+    match &request.dry {
+        Some(Dry::Ads(path)) => return dry_run(request, &jobs, path, out).map(|()| Vec::new()),
+        Some(Dry::Whole(path)) => return written(path, &whole(&jobs), out).map(|()| Vec::new()),
+        _ => {}
+    }
+    let manifests = manifest::jobs(&jobs, &request.settings()?);
+    tell(manifests.findings.iter(), err)?;
+    if manifests.jobs.is_empty() {
+        return Err(Error::Refused);
+    }
+    if request.single && manifests.jobs.len() > 1 {
+        writeln!(err, "\nERROR: {} HTCJobs are more than -single-cluster allows", manifests.jobs.len())?;
+        return Err(Error::Refused);
+    }
+    if request.dry.is_some() {
+        for job in &manifests.jobs {
+            writeln!(out, "{}", serde_json::to_string_pretty(job).map_err(io::Error::other)?)?;
+        }
+        return Ok(Vec::new());
+    }
+    if request.printed == Printed::Ads {
+        for (number, ad) in ads(&jobs).iter().enumerate() {
+            write!(out, "\n** Proc {number}:\n{ad}")?;
+        }
+    }
+    Ok(manifests.jobs)
+}
+
+fn is_unused(finding: &Diagnostic) -> bool {
+    finding.message.contains("nothing refers to it") || finding.message.contains("is not used")
+}
+
+/// Tells findings as condor_submit does.
+fn tell<'f>(findings: impl Iterator<Item = &'f Diagnostic>, err: &mut dyn Write) -> io::Result<()> {
+    for Diagnostic { severity, position, message } in findings {
+        let word = if *severity == Severity::Error { "ERROR" } else { "WARNING" };
+        writeln!(err, "{word}: {position}: {message}")?;
+    }
+    Ok(())
+}
+
+/// Creates the HTCJobs, and prints what condor_submit prints.
+async fn create(
+    request: &Request,
+    connection: &Connection,
+    jobs: &[Value],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let cluster = Cluster::connect(connection).await?;
+    let namespace = request.namespace.as_deref().unwrap_or(&cluster.namespace);
+    if request.printed != Printed::Terse {
+        write!(out, "Submitting job(s)")?;
+    }
+    let mut lines = Vec::new();
+    for job in jobs {
+        let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
+        let created = match cluster.create(namespace, job).await {
+            Ok(created) => created,
+            Err(error) => {
+                // What was created stays, and is named.
+                writeln!(out, "\n{}", lines.join("\n"))?;
+                return Err(error.into());
+            }
+        };
+        let name = text_at(&created, "/metadata/name");
+        let id = if request.waits { number(&cluster, namespace, &name).await } else { None };
+        let id = id.map_or(name, |id| id.to_string());
+        if request.printed == Printed::Terse {
+            lines.push(format!("{id}.0 - {id}.{}", count.saturating_sub(1)));
+        } else {
+            write!(out, "{}", ".".repeat(usize::try_from(count.min(60)).unwrap_or(1)))?;
+            lines.push(format!("{count} job(s) submitted to cluster {id}."));
+        }
+    }
+    if request.printed != Printed::Terse {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", lines.join("\n"))?;
+    Ok(out.flush()?)
+}
+
+/// The text at a place of an object.
+fn text_at(object: &Value, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The number that the operator gave a job. `None`: there was none in time.
+async fn number(cluster: &Cluster, namespace: &str, name: &str) -> Option<i64> {
+    let asked = async {
+        loop {
+            let job = cluster.read(namespace, name).await.ok()?;
+            if let Some(id) = job.pointer("/status/clusterId").and_then(Value::as_i64) {
+                return Some(id);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
+}
+
+/// The ads in long form: the first proc's with the cluster's, the others' own attributes.
+fn ads(jobs: &Jobs) -> Vec<String> {
+    let first = |ad: &classad::Ad| {
+        let mut whole = jobs.ad.clone();
+        whole.update(ad);
+        whole
+    };
+    let procs = jobs.procs.iter().enumerate();
+    procs.map(|(number, proc)| long(&if number == 0 { first(&proc.ad) } else { proc.ad.clone() })).collect()
+}
+
+/// The ads of all procs with all attributes.
+fn whole(jobs: &Jobs) -> Vec<String> {
+    let whole = |proc: &::submit::Proc| {
+        let mut whole = jobs.ad.clone();
+        whole.update(&proc.ad);
+        long(&whole)
+    };
+    jobs.procs.iter().map(whole).collect()
+}
+
+/// An ad as condor_submit writes one: without blanks around the equals sign.
+fn long(ad: &classad::Ad) -> String {
+    let lines: Vec<String> = ad.iter().map(|(name, expr)| format!("{name}={}\n", expr.to_old())).collect();
+    lines.concat()
+}
+
+fn dry_run(request: &Request, jobs: &Jobs, path: &str, out: &mut dyn Write) -> Result<(), Error> {
+    if request.printed != Printed::Terse {
+        writeln!(out, "Dry-Run job(s){}", ".".repeat(jobs.procs.len().min(60)))?;
+    }
+    written(path, &ads(jobs), out)?;
+    let last = jobs.procs.len().saturating_sub(1);
+    if request.printed == Printed::Terse {
+        writeln!(out, "1.0 - 1.{last}")?;
+    } else {
+        writeln!(out, "{} job(s) dry-run to cluster 1.", jobs.procs.len())?;
+    }
+    Ok(())
+}
+
+/// Writes ads to a file, or to `out`.
+fn written(path: &str, ads: &[String], out: &mut dyn Write) -> Result<(), Error> {
+    let text = ads.iter().flat_map(|ad| [ad.as_str(), "\n"]).collect::<String>();
+    if path == "-" {
+        out.write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| Error::File(path.to_owned(), error))
+}

@@ -1,0 +1,190 @@
+//! The items of a queue statement: lines and words of the file, of other files, names of files.
+
+use std::collections::BTreeSet;
+
+use condor_config::{Diagnostic, FileError, Scope, Text};
+
+use crate::glob;
+use crate::queue::{self, Items, Kinds, List, Queue, Table};
+use crate::world::World;
+
+/// The most bytes of all items together.
+const MAX_BYTES: usize = 8 << 20;
+
+/// The rows of a queue statement.
+pub(crate) struct Rows {
+    pub(crate) variables: Vec<String>,
+    pub(crate) rows: Vec<Item>,
+}
+
+/// An item. `None`: a statement without items.
+pub(crate) struct Item(Option<String>);
+
+impl Item {
+    /// Sets the variables of the row, and returns them with their values.
+    pub(crate) fn enter(
+        &self,
+        scope: &mut Scope<'_>,
+        variables: &[String],
+        table: Option<Table>,
+        line: &Text,
+    ) -> Result<Vec<(String, String)>, Diagnostic> {
+        let Some(item) = &self.0 else { return Ok(Vec::new()) };
+        let fields = queue::fields(item, variables.len(), table);
+        let values: Vec<(String, String)> = variables.iter().cloned().zip(fields).collect();
+        for (variable, value) in &values {
+            scope.forget_variable(variable);
+            scope.define_as(variable, value, line).map_err(Diagnostic::from)?;
+        }
+        Ok(values)
+    }
+}
+
+/// The items of a queue statement. `list` are the lines behind the statement that belong to it.
+pub(crate) fn items(
+    scope: &mut Scope<'_>,
+    world: &World<'_>,
+    queue: &Queue,
+    line: &Text,
+    list: &[Text],
+) -> Result<Rows, Diagnostic> {
+    let inline = |first: &str| -> Result<Vec<String>, String> {
+        let mut lines = Vec::from_iter(Some(first.to_owned()).filter(|first| !first.is_empty()));
+        let Some((end, items)) = list.split_last() else { return Err(open()) };
+        if !end.as_str().starts_with(')') {
+            return Err(open());
+        }
+        let items = items.iter().map(|item| item.as_str().into_owned());
+        lines.extend(items.filter(|item| !item.starts_with('#')));
+        Ok(lines)
+    };
+    let lines = |list: &List, world: &World<'_>| match list {
+        List::Whole(text) => Ok(vec![text.clone()]),
+        List::Open(first) => inline(first),
+        List::File(name) => file(world, name),
+    };
+    let words = |list: &List, world: &World<'_>| {
+        let lines = lines(list, world)?;
+        Ok(lines.iter().flat_map(|line| queue::words(line).collect::<Vec<_>>()).collect::<Vec<_>>())
+    };
+    let found: Result<Vec<String>, String> = match &queue.source {
+        Items::None => return Ok(Rows { variables: Vec::new(), rows: vec![Item(None)] }),
+        Items::In(list) => words(list, world),
+        Items::From(list) => lines(list, world),
+        Items::Matching(kinds, list) => {
+            words(list, world).and_then(|patterns| matching(scope, world, *kinds, &patterns, line))
+        }
+    };
+    let error = |scope: &Scope<'_>, message: String| scope.error(line, 0, format!("queue: {message}"));
+    let mut rows = found.map_err(|message| error(scope, message))?;
+    if rows.iter().map(String::len).sum::<usize>() > MAX_BYTES {
+        return Err(error(
+            scope,
+            format!("the items have more than {MAX_BYTES} bytes: use fewer or shorter ones"),
+        ));
+    }
+    let mut variables = queue.variables.clone();
+    if let Some(table) = queue.table {
+        variables = header(&mut rows, table, variables).map_err(|message| error(scope, message))?;
+    }
+    if let Some(wrong) = variables.iter().find(|name| !is_name(name)) {
+        return Err(error(scope, format!("'{wrong}' is no name of a variable")));
+    }
+    Ok(Rows { variables, rows: rows.into_iter().map(|row| Item(Some(row))).collect() })
+}
+
+fn open() -> String {
+    "the list of items is not closed: expected a line that starts with )".to_owned()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+}
+
+/// The lines of a file, joined where a backslash continues them. `-` is what the caller reads for it.
+fn file(world: &World<'_>, name: &str) -> Result<Vec<String>, String> {
+    let files = world.files.ok_or(FileError::Refused(""));
+    let text =
+        files.and_then(|files| files(name)).map_err(|error| format!("the items in '{name}': {error}"))?;
+    let mut lines: Vec<String> = Vec::new();
+    let mut continues = false;
+    for line in text.lines() {
+        let line = line.trim();
+        let (part, more) = line.strip_suffix('\\').map_or((line, false), |part| (part, true));
+        match lines.last_mut().filter(|_| continues) {
+            Some(last) => last.push_str(part),
+            None => lines.push(part.to_owned()),
+        }
+        continues = more;
+    }
+    Ok(lines.into_iter().map(|line| line.trim().to_owned()).collect())
+}
+
+/// Takes the line out that names the variables of a table, and the lines that are to be left out.
+fn header(rows: &mut Vec<String>, table: Table, named: Vec<String>) -> Result<Vec<String>, String> {
+    let Some(row) = table.header else { return Ok(named) };
+    if row >= rows.len() {
+        return Err(format!("the table has no line {row} with the names of the columns"));
+    }
+    let columns = queue::columns(&rows.remove(row), table);
+    let skipped = if row > 0 { row - 1 + table.skip } else { 0 };
+    rows.drain(..skipped.min(rows.len()));
+    match columns.iter().find(|name| !is_name(name)) {
+        Some(wrong) => Err(format!("'{wrong}' is no name of a column: use letters, digits, _ and .")),
+        None => Ok(columns),
+    }
+}
+
+/// The names of the files that patterns match: those of the first pattern first.
+fn matching(
+    scope: &mut Scope<'_>,
+    world: &World<'_>,
+    kinds: Kinds,
+    patterns: &[String],
+    line: &Text,
+) -> Result<Vec<String>, String> {
+    let mut option = |name: &str, other: &str, default: bool| {
+        let text = scope.variable(name).or_else(|| scope.variable(other));
+        let expanded = text.and_then(|text| scope.expand(&text).ok());
+        expanded.and_then(|text| scope.boolean(&text.as_str())).unwrap_or(default)
+    };
+    let warns_empty = option("SubmitWarnEmptyMatches", "submit_warn_empty_matches", true);
+    let fails_empty = option("SubmitFailEmptyMatches", "submit_fail_empty_matches", false);
+    let warns_twice = option("SubmitWarnDuplicateMatches", "submit_warn_duplicate_matches", true);
+    let allows_twice = option("SubmitAllowDuplicateMatches", "submit_allow_duplicate_matches", false);
+    let directories =
+        scope.variable("SubmitMatchDirectories").or_else(|| scope.variable("submit_match_directories"));
+    let kinds = match directories.map(|text| text.as_str().to_ascii_lowercase()).as_deref() {
+        Some("never" | "no" | "false") if kinds == Kinds::Any => Kinds::Files,
+        Some("only") if kinds == Kinds::Any => Kinds::Directories,
+        _ => kinds,
+    };
+    let listing = world.listing.ok_or_else(|| "files are not looked for here: name the items".to_owned())?;
+    let (mut names, mut known) = (Vec::new(), BTreeSet::new());
+    for pattern in patterns {
+        let found =
+            glob::matches(pattern, listing).map_err(|error| format!("matching '{pattern}': {error}"))?;
+        let wanted = |name: &String| match kinds {
+            Kinds::Any => true,
+            Kinds::Files => !name.ends_with('/'),
+            Kinds::Directories => name.ends_with('/'),
+        };
+        let found: Vec<String> = found.into_iter().filter(wanted).collect();
+        if found.is_empty() && fails_empty {
+            return Err(format!("no file matches '{pattern}'"));
+        }
+        if found.is_empty() && warns_empty {
+            scope.warn(line, 0, format!("queue: no file matches '{pattern}'"));
+        }
+        for name in found {
+            if !known.insert(name.clone()) && !allows_twice {
+                if warns_twice {
+                    scope.warn(line, 0, format!("queue: '{name}' matches '{pattern}', too, and is left out"));
+                }
+                continue;
+            }
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,157 @@
+//! What each ad starts with, and what is set last.
+
+use classad::{Expr, Value};
+
+use super::{Job, Outcome};
+use crate::world::World;
+
+/// Attributes of a new job that are 0.
+const ZEROS: &[&str] = &[
+    "CommittedSlotTime",
+    "CommittedSuspensionTime",
+    "CommittedTime",
+    "CumulativeSlotTime",
+    "CumulativeSuspensionTime",
+    "ExitStatus",
+    "JobSubmitMethod",
+    "LastSuspensionTime",
+    "NumCkpts",
+    "NumJobCompletions",
+    "NumJobStarts",
+    "NumRestarts",
+    "NumSystemHolds",
+    "TotalSuspensions",
+];
+
+/// Attributes of a new job that are 0.0.
+const REAL_ZEROS: &[&str] = &[
+    "CumulativeRemoteSysCpu",
+    "CumulativeRemoteUserCpu",
+    "RemoteSysCpu",
+    "RemoteUserCpu",
+    "RemoteWallClockTime",
+];
+
+impl Job<'_, '_> {
+    pub(super) fn start(&mut self) {
+        self.set("MyType", "Job");
+        self.set("TargetType", "Machine");
+        self.set("QDate", self.world.host.now);
+        self.insert("Owner", Expr::literal(Value::Undefined));
+        for name in ZEROS {
+            self.set(name, 0);
+        }
+        for name in REAL_ZEROS {
+            self.set(name, 0.0);
+        }
+        self.set("ExitBySignal", false);
+        let (version, platform) = self.world.version.clone();
+        if !version.is_empty() {
+            self.set("CondorVersion", version.as_str());
+            self.set("SubmitVersion", version.as_str());
+            self.set("CondorPlatform", platform.as_str());
+        }
+        self.set("ClusterId", self.world.cluster);
+        if let Some(file) = self.scope.variable("SUBMIT_FILE").filter(|file| !file.is_empty()) {
+            self.set("JobSubmitFile", file.as_str().as_ref());
+        }
+    }
+
+    /// The directory of the job at the place of submission.
+    pub(super) fn set_directory(&mut self) -> Outcome {
+        let mut given = self.given("initialdir", Some("Iwd"))?;
+        if given.is_none() {
+            given = self.given("initial_dir", Some("job_iwd"))?;
+        }
+        let submission = World::full_path("", &self.world.directory);
+        self.directory = match &given {
+            Some(given) if given.as_str().starts_with('/') => World::full_path("", given.as_str()),
+            Some(given) => World::full_path(&submission, given.as_str()),
+            None => submission,
+        };
+        let directory = self.directory.clone();
+        self.set("Iwd", directory);
+        Ok(())
+    }
+
+    pub(super) fn set_status(&mut self) -> Outcome {
+        if self.boolean("hold", None)? == Some(true) {
+            self.set("JobStatus", 5);
+            self.set("HoldReasonCode", 15);
+            self.set("HoldReason", "submitted on hold at user's request");
+        } else {
+            self.set("JobStatus", 1);
+        }
+        self.set("EnteredCurrentStatus", self.world.host.now);
+        Ok(())
+    }
+
+    /// Sets what no command gave.
+    pub(super) fn complete(&mut self) -> Outcome {
+        if !self.has("MaxHosts") {
+            self.set("MinHosts", 1);
+            self.set("MaxHosts", 1);
+        }
+        if !self.has("CurrentHosts") {
+            self.set("CurrentHosts", 0);
+        }
+        if self.has("SuccessCheckpointExitCode") {
+            self.set("WantFTOnCheckpoint", true);
+        }
+        if !self.has("MaxJobRetirementTime") && self.is_true("NiceUser") {
+            self.set("MaxJobRetirementTime", 0);
+        }
+        if !self.has("JobLeaseDuration") {
+            self.set("JobLeaseDuration", 2400);
+        }
+        if !self.has("JobPrio") {
+            self.set("JobPrio", 0);
+        }
+        if self.has("JobStarterLog") && !self.has("JobStarterDebug") {
+            self.set("JobStarterDebug", true);
+        }
+        let lease = self.get("JobLeaseDuration").and_then(Expr::as_literal).and_then(Value::as_number);
+        if lease.is_some_and(|lease| lease > 0.0 && lease < 20.0) {
+            if let Some(given) = self.given("job_lease_duration", Some("JobLeaseDuration"))? {
+                self.warn(&given, "lease", "a lease of less than 20 seconds counts as 20 seconds");
+            }
+            self.set("JobLeaseDuration", 20);
+        }
+        if let Some(given) = self.given("notify_user", Some("NotifyUser"))?
+            && (given.is("never") || given.is("false"))
+        {
+            self.warn(
+                &given,
+                "notify_user",
+                "mail would go to a user of this name; write notification = never",
+            );
+        }
+        if self.has("OutputDestination") && self.has("OutputDirectory") {
+            return Err(
+                self.missing("output_destination and output_directory exclude each other: leave one out")
+            );
+        }
+        Ok(())
+    }
+
+    /// Sets the attributes that `+Name` and `MY.Name` give. They stand above what the commands set.
+    pub(super) fn set_forced(&mut self) -> Outcome {
+        let forced: Vec<String> = self
+            .scope
+            .variables()
+            .filter(|(name, _)| name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("MY.")))
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        for name in forced {
+            let attribute = name.get(3..).unwrap_or_default();
+            match self.given(&name, None)? {
+                Some(given) => self.assign(attribute, &given)?,
+                None => self.insert(attribute, Expr::literal(Value::Undefined)),
+            }
+        }
+        if self.cluster.is_none() || self.proc >= 0 {
+            self.own.set("ProcId", self.proc);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! What a user is told of the commands of a submit file.
+
+use classad::{Expr, Value};
+use condor_config::{Diagnostic, Severity};
+
+use crate::commands::{self, Command, Support};
+use crate::file::{Cluster, Written};
+
+/// Warnings of commands without effect, and errors of those that are refused, in the order of the file.
+pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
+    let mut findings: Vec<Diagnostic> =
+        cluster.written.iter().filter_map(|written| finding(cluster, written)).collect();
+    let transferred = cluster.procs.iter().map(|proc| &proc.program).find(|program| program.is_transferred);
+    if let Some(executable) = transferred.and_then(|program| program.executable.as_ref()) {
+        let message = format!(
+            "executable: Slotwright does not move files; the image must have '{executable}' (transfer_executable = false \
+             says that it has)"
+        );
+        findings.push(Diagnostic {
+            severity: Severity::Warning,
+            position: super::position(cluster, "executable"),
+            message,
+        });
+    }
+    findings.sort_by(|one, other| one.position.cmp(&other.position));
+    findings
+}
+
+fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
+    let command = commands::find(&written.name)?;
+    let (severity, why) = match command.support {
+        Support::Honored(_) => return None,
+        Support::NoEffect(why) => (Severity::Warning, why),
+        Support::Refused(why) => (Severity::Error, why),
+    };
+    if is_off(cluster, command) {
+        return None;
+    }
+    let message = format!("{}: {why}", command.name);
+    Some(Diagnostic { severity, position: written.position.clone(), message })
+}
+
+/// Whether the command only says that something is not wanted.
+fn is_off(cluster: &Cluster, command: &Command) -> bool {
+    if command.name == "hold" {
+        return cluster.ad.get("JobStatus").and_then(Expr::as_literal) != Some(&Value::Int(5));
+    }
+    let value = cluster.ad.get(command.attribute).and_then(Expr::as_literal);
+    matches!(value, Some(Value::Bool(false)))
+        || (command.name == "notification" && value == Some(&Value::Int(0)))
+}

@@ -1,0 +1,343 @@
+//! What all procs of an HTCJob share.
+
+use classad::{Ad, Value as ClassAdValue};
+use serde_json::{Map, Value, json};
+
+use super::{Settings, vary};
+use crate::commands::{COMMANDS, Form, Support};
+use crate::file::{Cluster, Proc};
+use crate::job::Program;
+
+/// A command, and what is wrong with it.
+type Wrong = (String, String);
+
+/// Commands with rules of their own whose attributes an HTCJob keeps in its ad.
+const KEPT: &[&str] = &[
+    "disk_usage",
+    "image_size",
+    "kill_sig_timeout",
+    "max_retries",
+    "on_exit_hold",
+    "on_exit_hold_reason",
+    "on_exit_hold_subcode",
+    "on_exit_remove",
+    "periodic_hold",
+    "periodic_hold_reason",
+    "periodic_hold_subcode",
+    "periodic_release",
+    "periodic_remove",
+    "periodic_vacate",
+    "project_name",
+    "success_exit_code",
+];
+
+/// Attributes that a field of the spec gives, or that the operator sets itself.
+const FIELDS: &[&str] = &[
+    "AccountingGroup",
+    "AcctGroup",
+    "AcctGroupUser",
+    "ClusterId",
+    "ConcurrencyLimits",
+    "JobPrio",
+    "JobRemoteIwd",
+    "JobStatus",
+    "MyType",
+    "Owner",
+    "ProcId",
+    "QDate",
+    "Rank",
+    "RequireGPUs",
+    "Requirements",
+    "Submitter",
+    "User",
+    "ContainerTargetDir",
+    "DockerPullPolicy",
+    "DockerOverrideEntrypoint",
+];
+
+/// The spec of the HTCJob that a proc belongs to, without what differs between its procs. Procs with the same value are in one
+/// HTCJob.
+pub(super) fn shared(cluster: &Cluster, proc: &Proc, settings: &Settings) -> Result<Value, Wrong> {
+    let mut ad = proc.ad.clone();
+    ad.chain(Some(cluster.ad.clone()));
+    let job = Shared { cluster, program: &proc.program, ad };
+    let mut spec = Map::new();
+    spec.insert("requests".to_owned(), job.requests()?);
+    spec.extend(proc.program.requirements.clone().map(|text| ("requirements".to_owned(), text.into())));
+    spec.extend(job.rank().map(|rank| ("rank".to_owned(), rank.into())));
+    let priority = job.integer("priority", "JobPrio")?.unwrap_or(0);
+    if priority != 0 {
+        spec.insert("priority".to_owned(), priority.into());
+    }
+    spec.extend(job.string("AcctGroup").map(|group| ("accountingGroup".to_owned(), group.into())));
+    spec.extend(job.limits());
+    let attributes = job.attributes();
+    if !attributes.is_empty() {
+        spec.insert("attributes".to_owned(), attributes.into());
+    }
+    spec.insert("template".to_owned(), job.template(settings)?);
+    Ok(spec.into())
+}
+
+/// Adds the count, the items, and the texts that differ between procs.
+pub(super) fn complete(mut shared: Value, procs: &[&Proc]) -> Value {
+    let programs: Vec<&Program> = procs.iter().map(|proc| &proc.program).collect();
+    let texts = vary::texts(&programs);
+    if let Some(spec) = shared.as_object_mut() {
+        spec.insert("count".to_owned(), procs.len().into());
+        if let Some(items) = texts.items {
+            spec.insert("items".to_owned(), items);
+        }
+    }
+    if let Some(container) = shared.pointer_mut("/template/spec/containers/0").and_then(Value::as_object_mut)
+    {
+        container.extend(texts.command.map(|command| ("command".to_owned(), json!([command]))));
+        if !texts.arguments.is_empty() {
+            container.insert("args".to_owned(), texts.arguments.into());
+        }
+        if !texts.environment.is_empty() {
+            let added =
+                texts.environment.into_iter().map(|(name, value)| json!({"name": name, "value": value}));
+            let list = container.entry("env").or_insert_with(|| json!([]));
+            if let Some(list) = list.as_array_mut() {
+                list.extend(added);
+            }
+        }
+        container.remove(SHAPE);
+    }
+    shared
+}
+
+struct Shared<'s> {
+    cluster: &'s Cluster,
+    program: &'s Program,
+    ad: Ad,
+}
+
+impl Shared<'_> {
+    /// Whether the file gives a command, under its name or that of its attribute.
+    fn gives(&self, command: &str, attribute: &str) -> bool {
+        let own = format!("MY.{attribute}");
+        self.cluster.written.iter().any(|written| {
+            [command, attribute, own.as_str()].iter().any(|name| written.name.eq_ignore_ascii_case(name))
+        }) || self.program.items.iter().any(|(name, _)| name.eq_ignore_ascii_case(command))
+    }
+
+    fn string(&self, attribute: &str) -> Option<String> {
+        self.ad.get(attribute)?.as_literal()?.as_str().map(str::to_owned)
+    }
+
+    /// The integer that an attribute is at submission, rounded up. `None`: there is no such attribute.
+    fn integer(&self, command: &str, attribute: &str) -> Result<Option<i64>, Wrong> {
+        let Some(expr) = self.ad.get(attribute) else { return Ok(None) };
+        match expr.eval(Some(&self.ad), None, &self.cluster.env) {
+            ClassAdValue::Int(number) => Ok(Some(number)),
+            #[allow(clippy::cast_possible_truncation, reason = "the bound is checked")]
+            ClassAdValue::Real(number) if number.abs() < 9e15 => Ok(Some(number.ceil() as i64)),
+            value => Err((
+                command.to_owned(),
+                format!(
+                    "{} is {value} at submission: expected a number, because an HTCJob requests amounts",
+                    expr.to_old()
+                ),
+            )),
+        }
+    }
+
+    fn requests(&self) -> Result<Value, Wrong> {
+        let mut requests = Map::new();
+        let mut insert = |field: &str, value: Value| requests.insert(field.to_owned(), value);
+        if self.gives("request_cpus", "RequestCpus")
+            && let Some(cpus) = self.integer("request_cpus", "RequestCpus")?
+        {
+            insert("cpus", cpus.into());
+        }
+        if self.gives("request_memory", "RequestMemory")
+            && let Some(memory) = self.integer("request_memory", "RequestMemory")?
+        {
+            insert("memory", quantity(memory, "Mi"));
+        }
+        if self.gives("request_disk", "RequestDisk")
+            && let Some(disk) = self.integer("request_disk", "RequestDisk")?
+        {
+            insert("disk", quantity(disk, "Ki"));
+        }
+        if let Some(gpus) = self.integer("request_gpus", "RequestGPUs")? {
+            insert("gpus", gpus.into());
+            if let Some(require) = &self.program.require_gpus {
+                insert("requireGpus", require.as_str().into());
+            }
+            for (command, attribute, field) in [
+                ("gpus_minimum_capability", "GPUsMinCapability", "gpusMinimumCapability"),
+                ("gpus_maximum_capability", "GPUsMaxCapability", "gpusMaximumCapability"),
+            ] {
+                let Some(expr) = self.ad.get(attribute) else { continue };
+                let number = expr.eval(Some(&self.ad), None, &self.cluster.env).as_number();
+                let number =
+                    number.ok_or_else(|| (command.to_owned(), format!("{} is no number", expr.to_old())))?;
+                insert(field, number.into());
+            }
+            if let Some(memory) = self.integer("gpus_minimum_memory", "GPUsMinMemory")? {
+                insert("gpusMinimumMemory", quantity(memory, "Mi"));
+            }
+            if let Some(runtime) = self.integer("gpus_minimum_runtime", "GPUsMinRuntime")? {
+                insert("gpusMinimumRuntime", runtime.to_string().into());
+            }
+        }
+        let others = self.others()?;
+        if !others.is_empty() {
+            insert("resources", others.into());
+        }
+        Ok(requests.into())
+    }
+
+    /// Requests of other resources.
+    fn others(&self) -> Result<Map<String, Value>, Wrong> {
+        let mut others = Map::new();
+        for written in &self.cluster.written {
+            let Some((start, name)) = written.name.split_at_checked(8) else { continue };
+            if !start.eq_ignore_ascii_case("request_")
+                || ["cpus", "memory", "disk", "gpus", "cpu", "gpu"]
+                    .iter()
+                    .any(|known| name.eq_ignore_ascii_case(known))
+            {
+                continue;
+            }
+            if let Some(amount) =
+                self.integer(&written.name, &format!("Request{name}"))?.filter(|amount| *amount > 0)
+            {
+                others.insert(name.to_owned(), amount.into());
+            }
+        }
+        Ok(others)
+    }
+
+    fn rank(&self) -> Option<String> {
+        let rank = self.ad.get("Rank")?;
+        (rank.as_literal() != Some(&ClassAdValue::Real(0.0))).then(|| rank.to_old())
+    }
+
+    fn limits(&self) -> Option<(String, Value)> {
+        let limits = self.ad.get("ConcurrencyLimits")?;
+        if !self.gives("concurrency_limits_expr", "") {
+            let list = limits.as_literal()?.as_str()?;
+            let list: Vec<&str> = list.split(',').collect();
+            return Some(("concurrencyLimits".to_owned(), list.into()));
+        }
+        Some(("concurrencyLimitsExpr".to_owned(), limits.to_old().into()))
+    }
+
+    /// The attributes that the file gives, but for those that are fields of the spec.
+    fn attributes(&self) -> Map<String, Value> {
+        let mut names: Vec<&str> = Vec::new();
+        for command in COMMANDS {
+            let kept = match command.form {
+                Form::Special => KEPT.contains(&command.name),
+                _ => matches!(command.support, Support::Honored(_)) || command.name.starts_with("allowed_"),
+            };
+            if kept && self.gives(command.name, command.attribute) {
+                names.push(command.attribute);
+            }
+        }
+        let own = self.cluster.written.iter().filter_map(|written| {
+            let (start, name) = written.name.split_at_checked(3)?;
+            start.eq_ignore_ascii_case("MY.").then_some(name)
+        });
+        names.extend(own);
+        let is_field = |name: &str| {
+            let requests = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("Request"));
+            requests || FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+        };
+        let mut attributes = Map::new();
+        for name in names.into_iter().filter(|name| !is_field(name)) {
+            if let Some(expr) = self.ad.get(name) {
+                attributes.insert(name.to_owned(), expr.to_old().into());
+            }
+        }
+        attributes
+    }
+
+    /// The pod template without the texts that may differ between procs.
+    fn template(&self, settings: &Settings) -> Result<Value, Wrong> {
+        let mut template =
+            settings.template.clone().unwrap_or_else(|| json!({"spec": {"containers": [{"name": "main"}]}}));
+        let image = self.image(settings, &template)?;
+        let program = self.program;
+        let shape = json!({
+            "arguments": program.arguments.len(),
+            "environment": program.environment.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            "executable": program.executable.is_some(),
+        });
+        for (command, text) in texts(program) {
+            if text.contains("$$(") {
+                let message = format!(
+                    "'{text}' has $$(), which stands for an attribute of the machine: that is not put in here; \
+                     use _CONDOR_SLOT, or the downward API in a template"
+                );
+                return Err((command.to_owned(), message));
+            }
+        }
+        let Some(container) = template.pointer_mut("/spec/containers/0").and_then(Value::as_object_mut)
+        else {
+            return Err(("executable".to_owned(), "the pod template has no container".to_owned()));
+        };
+        container.insert("image".to_owned(), image.into());
+        if let Some(directory) = self.string("JobRemoteIwd").or_else(|| self.string("ContainerTargetDir")) {
+            container.insert("workingDir".to_owned(), directory.into());
+        }
+        if self.string("DockerPullPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("always")) {
+            container.insert("imagePullPolicy".to_owned(), "Always".into());
+        }
+        // The shape only keeps procs apart that do not fit into one template.
+        container.insert(SHAPE.to_owned(), shape);
+        Ok(template)
+    }
+
+    /// The image of a job, or that of the settings.
+    fn image(&self, settings: &Settings, template: &Value) -> Result<String, Wrong> {
+        if let Some(image) = &self.program.image {
+            let name = image.strip_prefix("docker://").unwrap_or(image);
+            let is_file = !image.contains("://") && (image.ends_with('/') || image.starts_with(['/', '.']))
+                || self.ad.contains("WantSIF");
+            let command = if self.ad.contains("DockerImage") { "docker_image" } else { "container_image" };
+            if is_file || image.starts_with("oras://") {
+                return Err((
+                    command.to_owned(),
+                    format!("'{image}' is no image of a registry: a kubelet pulls docker://NAME alone"),
+                ));
+            }
+            return Ok(name.to_owned());
+        }
+        let given = template.pointer("/spec/containers/0/image").and_then(Value::as_str).map(str::to_owned);
+        given.or_else(|| settings.image.clone()).ok_or_else(|| {
+            let message = "a pod needs an image: write container_image = docker://NAME, or name one on the command line";
+            ("container_image".to_owned(), message.to_owned())
+        })
+    }
+}
+
+/// A field of the container that [`complete`] takes out again.
+const SHAPE: &str = "\u{0}shape";
+
+fn texts(program: &Program) -> impl Iterator<Item = (&'static str, &str)> {
+    let executable = program.executable.iter().map(|text| ("executable", text.as_str()));
+    let arguments = program.arguments.iter().map(|text| ("arguments", text.as_str()));
+    let environment = program
+        .environment
+        .iter()
+        .map(|(name, value)| ("environment", value.as_deref().unwrap_or(name.as_str())));
+    executable.chain(arguments).chain(environment)
+}
+
+fn quantity(amount: i64, unit: &str) -> Value {
+    let larger = match unit {
+        "Ki" => "Mi",
+        "Mi" => "Gi",
+        _ => return format!("{amount}{unit}").into(),
+    };
+    if amount > 0 && amount % 1024 == 0 {
+        quantity(amount / 1024, larger)
+    } else {
+        format!("{amount}{unit}").into()
+    }
+}

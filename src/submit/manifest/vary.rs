@@ -1,0 +1,229 @@
+//! Texts that differ between the procs of an HTCJob, written with references to the items that make them.
+
+use serde_json::{Map, Value, json};
+
+use super::CLUSTER;
+use crate::job::Program;
+
+/// The texts of a pod template, and the items that their references stand for.
+pub(super) struct Texts {
+    /// `None`: no text has a reference.
+    pub(super) items: Option<Value>,
+    pub(super) command: Option<String>,
+    pub(super) arguments: Vec<String>,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+/// The columns of the items: a name, and a value for each proc.
+#[derive(Default)]
+struct Columns(Vec<(String, Vec<String>)>);
+
+/// What the texts of procs may refer to.
+struct References<'r> {
+    programs: &'r [&'r Program],
+    /// How many procs follow each other that have the same items.
+    repeat: usize,
+    columns: Columns,
+    /// Whether a text has a reference.
+    used: bool,
+}
+
+/// The texts of a template for these programs, which have equally many arguments and the same names of variables.
+pub(super) fn texts(programs: &[&Program]) -> Texts {
+    let mut references =
+        References { programs, repeat: repeat(programs), columns: Columns::default(), used: false };
+    let one = |program: &Program| program.executable.clone().unwrap_or_default();
+    let first = programs.first();
+    let command =
+        first.and_then(|first| first.executable.as_ref()).map(|_| references.text("Executable", &one));
+    let count = first.map_or(0, |first| first.arguments.len());
+    let arguments = (0..count).map(|at| {
+        let argument = |program: &Program| program.arguments.get(at).cloned().unwrap_or_default();
+        references.text(&format!("Argument{}", at + 1), &argument)
+    });
+    let arguments = arguments.collect();
+    let names: Vec<String> = first
+        .map(|first| first.environment.iter().map(|(name, _)| name.clone()).collect())
+        .unwrap_or_default();
+    let environment = names.into_iter().enumerate().map(|(at, name)| {
+        let value = |program: &Program| {
+            program.environment.get(at).and_then(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        let text = references.text(&format!("Env_{name}"), &value);
+        (name, text)
+    });
+    let environment = environment.collect();
+    Texts { items: references.items(), command, arguments, environment }
+}
+
+/// How many procs that follow each other have the same items, if it is as many everywhere; else 1.
+fn repeat(programs: &[&Program]) -> usize {
+    let Some(first) = programs.first() else { return 1 };
+    let run = programs.iter().take_while(|program| program.items == first.items).count();
+    let even = programs.chunks(run.max(1)).all(|chunk| {
+        chunk.len() == run
+            && chunk.first().is_some_and(|head| chunk.iter().all(|program| program.items == head.items))
+    });
+    if even { run } else { 1 }
+}
+
+impl References<'_> {
+    /// The text of all procs: with references where the procs differ, and for the number of the cluster.
+    fn text(&mut self, column: &str, of: &dyn Fn(&Program) -> String) -> String {
+        let texts: Vec<String> = self.programs.iter().map(|program| of(program)).collect();
+        let number = CLUSTER.to_string();
+        let parts = |text: &String| text.matches(&number).count() + 1;
+        let count = texts.first().map_or(1, parts);
+        if count == 1 || texts.iter().any(|text| parts(text) != count) {
+            return self.part(column, texts);
+        }
+        self.used = true;
+        let parts = (0..count).map(|at| {
+            let part = |text: &String| text.split(&number).nth(at).unwrap_or_default().to_owned();
+            self.part(column, texts.iter().map(part).collect())
+        });
+        parts.collect::<Vec<_>>().join("$(Cluster)")
+    }
+
+    /// A part of a text without the number of the cluster.
+    fn part(&mut self, column: &str, texts: Vec<String>) -> String {
+        let (Some(first), true) = (texts.first(), texts.len() > 1) else {
+            return literal(texts.first().map(String::as_str).unwrap_or_default());
+        };
+        if texts.iter().all(|text| text == first) {
+            return literal(first);
+        }
+        self.used = true;
+        let (start, name, end) = self.known(&texts).unwrap_or_else(|| {
+            let (before, behind) = common(&texts);
+            let middle = |text: &String| text.get(before..text.len() - behind).unwrap_or_default().to_owned();
+            let ends = (first.get(..before), first.get(first.len() - behind..));
+            let name = self.column(column, texts.iter().map(middle).collect());
+            (ends.0.unwrap_or_default().to_owned(), name, ends.1.unwrap_or_default().to_owned())
+        });
+        format!("{}$({name}){}", literal(&start), literal(&end))
+    }
+
+    /// A number of the proc or an item that makes the difference between the texts: what stands before it, its name, and what
+    /// stands behind it. `None`: there is none.
+    fn known(&mut self, texts: &[String]) -> Option<(String, String, String)> {
+        let repeat = self.repeat;
+        let numbers: [(&str, &dyn Fn(usize) -> usize); 3] =
+            [("Process", &|at| at), ("Row", &|at| at / repeat), ("Step", &|at| at % repeat)];
+        for (name, number) in numbers {
+            let values: Vec<String> = (0..texts.len()).map(|at| number(at).to_string()).collect();
+            if let Some((start, end)) = around(texts, &values) {
+                return Some((start, name.to_owned(), end));
+            }
+        }
+        let names: Vec<String> = self.programs.first()?.items.iter().map(|(name, _)| name.clone()).collect();
+        for (index, name) in names.into_iter().enumerate() {
+            let item = |program: &&Program| program.items.get(index).map(|(_, value)| value.clone());
+            let values: Option<Vec<String>> = self.programs.iter().map(item).collect();
+            if let Some(values) = values.filter(|values| values.iter().any(|value| !value.is_empty()))
+                && let Some((start, end)) = around(texts, &values)
+            {
+                return Some((start, self.column(&name, values), end));
+            }
+        }
+        None
+    }
+
+    /// The name of a column with these values: a known one, or a new one.
+    fn column(&mut self, wanted: &str, values: Vec<String>) -> String {
+        if let Some((name, _)) = self.columns.0.iter().find(|(_, known)| *known == values) {
+            return name.clone();
+        }
+        let clean: String =
+            wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+        let mut name = clean.clone();
+        let mut number = 1;
+        while taken(&name) || self.columns.0.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            number += 1;
+            name = format!("{clean}_{number}");
+        }
+        self.columns.0.push((name.clone(), values));
+        name
+    }
+
+    fn items(&self) -> Option<Value> {
+        if !self.used {
+            return None;
+        }
+        let mut items = Map::new();
+        if self.columns.0.is_empty() {
+            return Some(items.into());
+        }
+        let names: Vec<&str> = self.columns.0.iter().map(|(name, _)| name.as_str()).collect();
+        let row = |at: usize| -> Vec<&str> {
+            let values = self.columns.0.iter().map(|(_, values)| values.get(at).map_or("", String::as_str));
+            values.collect()
+        };
+        let count = self.programs.len();
+        let repeats = (0..count).all(|at| row(at) == row(at - at % self.repeat));
+        let repeat = if repeats { self.repeat } else { 1 };
+        let rows: Vec<Vec<&str>> = (0..count).step_by(repeat).map(row).collect();
+        items.insert("variables".to_owned(), json!(names));
+        items.insert("rows".to_owned(), json!(rows));
+        if repeat > 1 {
+            items.insert("repeat".to_owned(), repeat.into());
+        }
+        Some(items.into())
+    }
+}
+
+/// Whether a name is one that each proc has anyway.
+fn taken(name: &str) -> bool {
+    ["process", "procid", "cluster", "clusterid", "row", "step", "itemindex"]
+        .contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// A text without references of its own. Kubernetes replaces `$(NAME)`, and `$$` by `$`: a text that has one of them gets its
+/// dollars doubled.
+fn literal(text: &str) -> String {
+    if text.contains("$(") || text.contains("$$") { text.replace('$', "$$") } else { text.to_owned() }
+}
+
+/// What stands before and behind each value in its text, if it is the same everywhere.
+fn around(texts: &[String], values: &[String]) -> Option<(String, String)> {
+    let (first, value) = (texts.first()?, values.first()?);
+    let places = (0..=first.len().checked_sub(value.len())?).filter(|at| first.is_char_boundary(*at));
+    let places = places.filter(|at| first.get(*at..).is_some_and(|rest| rest.starts_with(value.as_str())));
+    for at in places.take(16) {
+        let (start, end) = (first.get(..at)?, first.get(at + value.len()..)?);
+        let fits = |text: &String, value: &String| {
+            let middle = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
+            middle == Some(value.as_str())
+        };
+        // A dollar before a reference would make it a literal.
+        if !start.ends_with('$') && texts.iter().zip(values).all(|(text, value)| fits(text, value)) {
+            return Some((start.to_owned(), end.to_owned()));
+        }
+    }
+    None
+}
+
+/// How many bytes all texts have in common at the start and, behind them, at the end.
+fn common(texts: &[String]) -> (usize, usize) {
+    let Some(first) = texts.first() else { return (0, 0) };
+    let shortest = texts.iter().map(String::len).min().unwrap_or_default();
+    let same = |one: &str, other: &str| {
+        one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>()
+    };
+    let before = texts.iter().map(|text| same(first, text)).min().unwrap_or_default();
+    // A dollar before a reference would make it a literal.
+    let before = first.get(..before).map_or(0, |start| start.trim_end_matches('$').len());
+    let back = |one: &str, other: &str| {
+        one.chars()
+            .rev()
+            .zip(other.chars().rev())
+            .take_while(|(a, b)| a == b)
+            .map(|(a, _)| a.len_utf8())
+            .sum::<usize>()
+    };
+    let behind = texts.iter().map(|text| back(first, text)).min().unwrap_or_default();
+    // The parts must not overlap in the shortest text.
+    let behind = behind.min(shortest - before);
+    let fits = |behind: usize| first.is_char_boundary(first.len() - behind);
+    (before, (0..=behind).rev().find(|behind| fits(*behind)).unwrap_or(0))
+}

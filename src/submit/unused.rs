@@ -1,0 +1,72 @@
+//! Which variables of a submit file are used, and which differ between procs.
+
+use std::collections::BTreeSet;
+
+use condor_config::{Diagnostic, Scope, Severity};
+
+use crate::commands;
+use crate::file::Written;
+
+/// Names that templates may set without anybody asking for them.
+const SILENT: &[&str] = &[
+    "dag_status",
+    "failed_count",
+    "job",
+    "retry",
+    "submitwarnemptymatches",
+    "submitfailemptymatches",
+    "submitwarnduplicatematches",
+    "submitfailemptyfields",
+    "submitwarnemptyfields",
+];
+
+/// Warnings of variables that nothing used: typos, and commands for other universes.
+pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
+    let unused = scope.variables().filter(|(name, _)| {
+        !name.contains('.') && !SILENT.contains(&name.to_ascii_lowercase().as_str()) && !scope.is_used(name)
+    });
+    let warning = |(name, value): (&str, &condor_config::Text)| {
+        let message = if let Some(family) = commands::family(name) {
+            format!("{name} is for {family}, which Slotwright does not have")
+        } else if commands::find(name).is_some() {
+            format!("{name} has no effect beside the other commands of this file")
+        } else {
+            match commands::nearest(name) {
+                Some(near) => format!("{name} is no command, and nothing refers to it: did you mean {near}?"),
+                None => format!("{name} is no command, and nothing refers to it: is it a typo?"),
+            }
+        };
+        Diagnostic { severity: Severity::Warning, position: scope.config().position_at(value, 0), message }
+    };
+    unused.map(warning).collect()
+}
+
+/// What a file gives.
+pub(crate) fn written(scope: &Scope<'_>) -> Vec<Written> {
+    let written = |(name, value): (&str, &condor_config::Text)| Written {
+        name: name.to_owned(),
+        position: scope.config().position_at(value, 0),
+    };
+    scope.variables().map(written).collect()
+}
+
+/// Whether a variable differs between procs: it refers, perhaps through others, to the number of a proc, to an item, or to
+/// chance. A name within the text of a value counts as a reference, so that the answer may be a false yes.
+pub(crate) fn vary(scope: &Scope<'_>, items: &[String]) -> bool {
+    let mut varying: BTreeSet<String> =
+        ["process", "procid", "row", "itemindex", "step", "jobid", "random"].map(str::to_owned).into();
+    varying.extend(items.iter().map(|name| name.to_ascii_lowercase()));
+    // A variable of the statement that is a command varies itself.
+    let is_command = |name: &String| {
+        let lower = name.to_ascii_lowercase();
+        commands::find(name).is_some()
+            || ["request_", "my.", "submit."].iter().any(|start| lower.starts_with(start))
+    };
+    if items.iter().any(is_command) {
+        return true;
+    }
+    scope.variables().any(|(_, value)| {
+        let text = value.as_str().to_ascii_lowercase();
+        text.contains('$') && varying.iter().any(|name| text.contains(name.as_str()))
+    })
+}

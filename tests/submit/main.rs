@@ -1,0 +1,15 @@
+//! Tests of the crate `slotwright-submit` from outside.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test says what it expects by panicking"
+)]
+
+mod manifests;
+mod oracle;
+mod place;
+mod safety;

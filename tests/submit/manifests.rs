@@ -1,0 +1,164 @@
+//! The HTCJobs of the submit files of this folder.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use api::HTCJob;
+use serde_json::Value;
+use submit::commands::Support;
+use submit::each::{Items, Names};
+use submit::manifest::{self, Manifests, Settings};
+use submit::{Cluster, Options, Submission};
+
+use crate::place::{self, Place};
+
+pub fn place() -> Place {
+    Place {
+        directory: "/home/ada".to_owned(),
+        environment: BTreeMap::from([("HOME".to_owned(), "/home/ada".to_owned())]),
+        sizes: BTreeMap::new(),
+        version: (String::new(), String::new()),
+        now: 0,
+        cluster: manifest::CLUSTER,
+    }
+}
+
+fn submitted(name: &str, text: &str) -> (Submission, Manifests) {
+    let submission = place().submit(name, text, &Options::default());
+    let settings = Settings { image: Some("registry.example/image".to_owned()), ..Settings::default() };
+    let manifests = submission.cluster.as_ref().map(|cluster| manifest::jobs(cluster, &settings));
+    (submission, manifests.unwrap_or_default())
+}
+
+/// The arguments and the environment that a manifest's procs get, as Kubernetes would hand them to the program.
+fn run(job: &Value) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
+    let read: HTCJob = serde_json::from_value(job.clone()).expect("an HTCJob");
+    let items = read.spec.items.as_ref();
+    let items = Items {
+        variables: items.map(|items| items.variables.as_slice()).unwrap_or_default(),
+        rows: items.map(|items| items.rows.as_slice()).unwrap_or_default(),
+        repeat: items.map_or(1, |items| usize::try_from(items.repeat).expect("a number")),
+    };
+    let replaces = read.spec.items.is_some();
+    assert_eq!(submit::each::faults(items, read.spec.count, &job["spec"]["template"]), [], "{job}");
+    let procs = usize::try_from(read.spec.count).expect("a number");
+    let cluster = manifest::CLUSTER.to_string();
+    let one = |proc| {
+        let mut template = job["spec"]["template"].clone();
+        if replaces {
+            Names::of(&cluster, proc, items).replace_in(&mut template);
+        }
+        let container = &template["spec"]["containers"][0];
+        let texts = |list: &Value| -> Vec<String> {
+            list.as_array()
+                .into_iter()
+                .flatten()
+                .map(|text| kubernetes(text.as_str().expect("a text")))
+                .collect()
+        };
+        let mut words = texts(&container["command"]);
+        words.extend(texts(&container["args"]));
+        let variables = container["env"].as_array().into_iter().flatten().map(|variable| {
+            (variable["name"].as_str().unwrap().to_owned(), kubernetes(variable["value"].as_str().unwrap()))
+        });
+        (words, variables.collect())
+    };
+    (0..procs).map(one).collect()
+}
+
+/// What Kubernetes makes of a text without references: `$$` is `$`.
+fn kubernetes(text: &str) -> String {
+    assert!(!text.replace("$$", "").contains("$("), "a reference is left in {text}");
+    text.replace("$$", "$")
+}
+
+/// The same, as the submit file has it.
+fn wanted(cluster: &Cluster) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
+    let one = |program: &submit::Program| {
+        let words = program.executable.iter().chain(&program.arguments).cloned().collect();
+        let environment =
+            program.environment.iter().map(|(name, value)| (name.clone(), value.clone().unwrap()));
+        (words, environment.collect())
+    };
+    cluster.procs.iter().map(|proc| one(&proc.program)).collect()
+}
+
+#[test]
+fn procs_get_what_the_submit_file_says() {
+    let mut procs = 0;
+    for (name, _, text) in place::files() {
+        let (submission, manifests) = submitted(&name, &text);
+        let Some(cluster) = submission.cluster.as_ref().filter(|_| !manifests.jobs.is_empty()) else {
+            continue;
+        };
+        let mut found: Vec<_> = manifests.jobs.iter().flat_map(run).collect();
+        let mut wanted = wanted(cluster);
+        procs += wanted.len();
+        if manifests.jobs.len() > 1 {
+            // Procs of a kind are together in an HTCJob, in whatever order.
+            found.sort();
+            wanted.sort();
+        }
+        assert_eq!(found, wanted, "{name}");
+    }
+    assert!(procs > 120, "{procs} procs");
+}
+
+#[test]
+fn what_becomes_of_each_submit_file() {
+    let mut table = String::new();
+    for (name, about, text) in place::files() {
+        let (submission, manifests) = submitted(&name, &text);
+        let procs = submission.cluster.as_ref().map_or(0, |cluster| cluster.procs.len());
+        writeln!(table, "{name}: {about}\n  {procs} procs, {} HTCJobs", manifests.jobs.len()).unwrap();
+        for finding in submission.findings.iter().chain(&manifests.findings) {
+            writeln!(table, "  {finding}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn manifests_of_some_submit_files() {
+    let mut all = String::new();
+    for (name, _, text) in place::files() {
+        let chosen =
+            ["attributes", "docker", "gpus", "guide-parameters", "queue-several-items", "requests", "shell"];
+        if chosen.contains(&name.as_str()) {
+            for job in submitted(&name, &text).1.jobs {
+                writeln!(all, "{name}: {}", serde_json::to_string_pretty(&job).unwrap()).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn the_reference_lists_each_command() {
+    let page = std::fs::read_to_string(place::folder().join("../../docs/reference/submit.md")).unwrap();
+    for command in submit::commands::COMMANDS {
+        let attribute =
+            if command.attribute.is_empty() { "-".to_owned() } else { format!("`{}`", command.attribute) };
+        let (here, why) = match command.support {
+            Support::Honored(why) => ("honored", why),
+            Support::NoEffect(why) => ("no effect", why),
+            Support::Refused(why) => ("refused", why),
+        };
+        let line = format!("| `{}` | {attribute} | {here} | {why} |", command.name);
+        assert!(page.lines().any(|found| found == line), "docs/reference/submit.md lacks: {line}");
+    }
+}
+
+#[test]
+fn items_that_are_too_large_are_refused_before_they_are_submitted() {
+    let file = |rows: usize| {
+        let rows = (0..rows).map(|row| format!("item{row:0>40}\n")).collect::<Vec<_>>().concat();
+        format!(
+            "executable = /bin/true\ntransfer_executable = false\narguments = $(x)\nqueue x from (\n{rows})\n"
+        )
+    };
+    assert_eq!(submitted("small", &file(1000)).1.jobs.len(), 1);
+    let (_, Manifests { jobs, findings }) = submitted("large", &file(10_000));
+    assert!(jobs.is_empty());
+    assert!(findings[0].message.contains("and the operator takes 262144"), "{}", findings[0]);
+}
