@@ -39,11 +39,6 @@ impl Start {
         Self { server_cpu: server.cpu(), own_cpu: own.cpu(), writes, at: Instant::now() }
     }
 
-    /// The time since the start.
-    pub fn passed(&self) -> Duration {
-        self.at.elapsed()
-    }
-
     /// Ends the turn.
     pub async fn end(self, client: &Client, server: &Processes, own: &Processes, first: Duration) -> Turn {
         let all = self.at.elapsed();

@@ -156,8 +156,7 @@ pub struct SlotStatus {
 }
 
 /// Which proc runs in a slot, and what an operator that takes over has to know of the job: what was promised to the job,
-/// and for how long the job was suspended. Of a proc for which a claim is used again, this is written once the proc has
-/// run for ten seconds.
+/// and for how long the job was suspended. This is written once the proc has run for five seconds.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotRunning {

@@ -1,4 +1,4 @@
-//! Decides when a status is written: each object's at most once in [`PACE`], however often it changes.
+//! Decides when a status is written: each object's at most once in a while, however often it changes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -6,7 +6,18 @@ use std::time::Duration;
 use model::pool::{Document, Time};
 
 /// The least time between two writes of one object's status.
-pub const PACE: Duration = Duration::from_secs(1);
+const PACE: Duration = Duration::from_secs(1);
+/// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and
+/// on a busy pool every object would be written each second for people who may not look.
+const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
+
+/// The least time between two writes of this status.
+const fn pace(document: &Document) -> Duration {
+    match document {
+        Document::PartitionableSlot(_) => PACE_OF_WHAT_IS_FREE,
+        _ => PACE,
+    }
+}
 
 /// The statuses that wait to be written, and when each was last written. A look costs as much as there is to write, not as
 /// much as waits: there may be a hundred thousand Slots.
@@ -25,7 +36,7 @@ impl Publisher {
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>) {
         for document in documents {
             if !self.waiting.contains_key(&document) {
-                let at = self.last.get(&document).map_or(Time::default(), |last| *last + PACE);
+                let at = self.last.get(&document).map_or(Time::default(), |last| *last + pace(&document));
                 self.waiting.insert(document.clone(), at);
                 self.order.insert((at, document));
             }
@@ -34,7 +45,8 @@ impl Publisher {
 
     /// The documents that may be written now, in their order. They count as written.
     pub fn due(&mut self, now: Time) -> Vec<Document> {
-        while let Some((at, document)) = self.written.pop_front_if(|(at, _)| now.since(*at) >= PACE) {
+        let over = |(at, _): &mut (Time, Document)| now.since(*at) >= PACE_OF_WHAT_IS_FREE;
+        while let Some((at, document)) = self.written.pop_front_if(over) {
             if self.last.get(&document) == Some(&at) {
                 self.last.remove(&document);
             }
@@ -75,5 +87,22 @@ mod tests {
         assert_eq!(publisher.due(at(999)), []);
         assert_eq!(publisher.due(at(1000)), [job]);
         assert_eq!(publisher.next(), None);
+    }
+
+    #[test]
+    fn what_is_free_is_written_at_once_and_then_every_five_seconds() {
+        let at = |millis| Time::from_millis(millis);
+        let pslot = Document::PartitionableSlot(model::pool::SlotName::parse("slot1@n1").unwrap());
+        let mut publisher = Publisher::default();
+        let mut written = Vec::new();
+        for second in 0..12 {
+            publisher.mark([pslot.clone()]);
+            written.extend(publisher.due(at(second * 1000)).iter().map(|_| second));
+        }
+        assert_eq!(written, [0, 5, 10]);
+        assert!(publisher.due(at(14_999)).is_empty());
+        assert_eq!((publisher.next(), publisher.due(at(15_000)).len()), (Some(at(15_000)), 1));
+        publisher.due(at(30_000));
+        assert!(publisher.last.is_empty() && publisher.written.is_empty(), "nothing is kept of what rests");
     }
 }

@@ -431,8 +431,8 @@ mod tests {
     async fn the_number_of_places_follows_the_server() {
         let places = Arc::new(Places::default());
         let mut quick = JoinSet::new();
-        calls(&mut quick, &places, &Lane::Cluster, 20_000, 10);
-        sleep(Duration::from_secs(1)).await;
+        calls(&mut quick, &places, &Lane::Cluster, 60_000, 10);
+        sleep(Duration::from_millis(305)).await;
         assert_eq!(places.state().places, MOST, "all are quick");
         assert_eq!(places.state().held, MOST);
         places.throttled();

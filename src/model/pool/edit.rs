@@ -90,7 +90,7 @@ impl Pool {
 
     /// A claimed slot has taken transitions and rests. Its status is written, unless its next state will come in a
     /// moment: writing that a slot is Idle whose pod is about to be created, or Cleaning with nothing left to clean, would cost
-    /// a write for each proc. If the slot's claim was used again, its status is written once the proc has lasted.
+    /// a write for each proc. If the slot's claim has just been activated, its status is written once the proc has lasted.
     pub fn slot_rests(&mut self, name: &SlotName) {
         let begins = self.lasts_yet(name);
         let Some(machine) = self.machines.get(&name.machine) else {

@@ -1,5 +1,5 @@
-//! Procs that followed on a claim a short while ago. The status of a Slot says which proc runs there only once that proc
-//! has lasted, so that procs of a few seconds cost no write of a status.
+//! Procs that began a short while ago. The status of a Slot says which proc runs there only once that proc has lasted, so
+//! that procs of a few seconds cost no write of a status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::marks::Change;
 use super::slot::Slot;
 use super::time::Time;
 
-/// For how long a proc that followed on a claim has run when the status of its Slot is written.
-pub const LASTING: Duration = Duration::from_secs(10);
+/// For how long a claim has been active when the status of its Slot says so.
+pub const LASTING: Duration = Duration::from_secs(5);
 
 /// The slots whose statuses are written if their procs last, and when.
 #[derive(Clone, Debug, Default)]
@@ -38,9 +38,9 @@ impl Lasting {
 }
 
 impl Pool {
-    /// Notes whether the slot's proc has followed on the claim just now. Returns whether it has: then the status waits.
+    /// Notes whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
     pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
-        let at = self.slots.get(name).filter(|slot| slot.has_begun_unnamed());
+        let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
         let at = at.map(|slot| slot.phase().entered_activity() + LASTING);
         self.lasting.set(name, at);
         at.is_some()

@@ -210,7 +210,7 @@ pub struct Pool {
     outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
-    /// The slots whose claims were used again a short while ago.
+    /// The slots whose claims were activated a short while ago.
     lasting: lasting::Lasting,
     /// When machines are looked at again, in the order of time, and by machine: one time for each.
     machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),

@@ -155,12 +155,10 @@ impl Slot {
             && (written || coming)
     }
 
-    /// Whether the slot's pod exists and the claim's object does not name the proc: the claim was used again, and nothing
-    /// has happened to the job since.
-    pub fn has_begun_unnamed(&self) -> bool {
-        let unnamed = self.named != Some(self.claim.last.proc) && self.active().is_some();
-        let begun = self.phase.last().is_some_and(|last| last.number == CLAIM_ACTIVATED);
-        unnamed && begun && self.state() == State::Claimed(Claimed::Busy)
+    /// Whether the slot's claim was activated, and nothing has happened to the job since.
+    pub fn has_just_begun(&self) -> bool {
+        let activated = self.phase.last().is_some_and(|last| last.number == CLAIM_ACTIVATED);
+        activated && self.active().is_some() && self.state() == State::Claimed(Claimed::Busy)
     }
 
     /// How the object that is seen under the slot's name relates to the claim.
