@@ -156,7 +156,7 @@ pub struct SlotStatus {
 }
 
 /// Which proc runs in a slot, and what an operator that takes over has to know of the job: what was promised to the job,
-/// and for how long the job was suspended. This is written once the proc has run for five seconds.
+/// and for how long the job was suspended. This is written once the proc has run for five seconds, or has waited to start for ten.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotRunning {

@@ -227,6 +227,7 @@ impl Pool {
             Seen::Nothing => {}
             Seen::Pod => self.changed(Change::Slot(name)),
             Seen::Started => {
+                self.lasts_from(name, now);
                 self.changed(Change::Started(name));
                 if let Some(job) = self.jobs.get_mut(&uid) {
                     job.first_start.get_or_insert(now);

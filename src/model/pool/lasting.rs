@@ -10,8 +10,11 @@ use super::marks::Change;
 use super::slot::Slot;
 use super::time::Time;
 
-/// For how long a claim has been active when the status of its Slot says so.
+/// For how long a proc's containers have run when the status of the Slot says so.
 pub const LASTING: Duration = Duration::from_secs(5);
+/// For how long a claim has been active, without containers that run, when the status of its Slot says so. On a busy API
+/// server a pod may take some seconds to start.
+const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 
 /// The slots whose statuses are written if their procs last, and when.
 #[derive(Clone, Debug, Default)]
@@ -41,9 +44,19 @@ impl Pool {
     /// Notes whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
     pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
         let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
-        let at = at.map(|slot| slot.phase().entered_activity() + LASTING);
+        let at = at.map(|slot| {
+            let runs = slot.active().is_some_and(|running| running.runs);
+            slot.phase().entered_activity() + if runs { LASTING } else { LASTING_UNSTARTED }
+        });
         self.lasting.set(name, at);
         at.is_some()
+    }
+
+    /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
+    pub(super) fn lasts_from(&mut self, name: &SlotName, now: Time) {
+        if self.lasting.by_name.contains_key(name) {
+            self.lasting.set(name, Some(now + LASTING));
+        }
     }
 
     /// Forgets a slot that is gone.

@@ -157,7 +157,7 @@ fn a_status_tells_of_a_proc_once_the_proc_lasts() {
         let recorded = world.recorded.get(name).map(|recorded| recorded.pod.clone());
         let shown = world.pods.iter().find(|(_, pod)| Some(&pod.facts.pod.uid) == recorded.as_ref());
         if let Some((pod, _)) = shown.filter(|(pod, _)| !told.iter().any(|(name, _)| name == *pod)) {
-            told.push((pod.clone(), world.now.since(slot.phase().entered_activity())));
+            told.push((pod.clone(), world.now.since(slot.running().and_then(|pod| pod.started).unwrap())));
         }
     }
     assert_eq!(told, [("sweep-0".to_owned(), LASTING), ("sweep-2".to_owned(), LASTING)]);
