@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-WORKLOADS=(2000,100,2 4000,500,0 10000,2000,0)
+WORKLOADS=("2000,100,2" "4000,500,0" "10000,2000,0")
 OPTIONS=()
 while [ $# -gt 0 ]; do
   case $1 in

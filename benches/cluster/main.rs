@@ -5,6 +5,13 @@
 //! directory with the ids of the server's processes.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a benchmark's own figures"
+)]
 
 mod measured;
 mod processes;
