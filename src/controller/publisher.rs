@@ -1,9 +1,8 @@
 //! Decides when a status is written: each object's at most once in a while, however often it changes.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use model::pool::{Document, Time};
+use model::pool::{Document, Time, Timers};
 
 /// The least time between two writes of one object's status.
 const PACE: Duration = Duration::from_secs(1);
@@ -19,52 +18,41 @@ const fn pace(document: &Document) -> Duration {
     }
 }
 
-/// The statuses that wait to be written, and when each was last written. A look costs as much as there is to write, not as
-/// much as waits: there may be a hundred thousand Slots.
+/// The statuses that wait to be written. A look costs as much as there is to write, not as much as waits: there may be a
+/// hundred thousand Slots.
 #[derive(Debug, Default)]
 pub struct Publisher {
-    /// When each waiting status may be written, by document and in the order of time.
-    waiting: BTreeMap<Document, Time>,
-    order: BTreeSet<(Time, Document)>,
-    /// When each status was last written, by document and in the order of time, as far as that matters.
-    last: BTreeMap<Document, Time>,
-    written: VecDeque<(Time, Document)>,
+    /// When each status that waits may be written.
+    waiting: Timers<Document>,
+    /// Until when the next write waits of a status that was written a short while ago.
+    rests: Timers<Document>,
 }
 
 impl Publisher {
     /// Notes that these documents no longer say what the pool says.
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>) {
         for document in documents {
-            if !self.waiting.contains_key(&document) {
-                let at = self.last.get(&document).map_or(Time::default(), |last| *last + pace(&document));
-                self.waiting.insert(document.clone(), at);
-                self.order.insert((at, document));
+            if self.waiting.get(&document).is_none() {
+                self.waiting.set(&document, Some(self.rests.get(&document).unwrap_or_default()));
             }
         }
     }
 
     /// The documents that may be written now, in their order. They count as written.
     pub fn due(&mut self, now: Time) -> Vec<Document> {
-        let over = |(at, _): &mut (Time, Document)| now.since(*at) >= PACE_OF_WHAT_IS_FREE;
-        while let Some((at, document)) = self.written.pop_front_if(over) {
-            if self.last.get(&document) == Some(&at) {
-                self.last.remove(&document);
-            }
+        while self.rests.pop_due(now).is_some() {}
+        let mut due = Vec::new();
+        while let Some(document) = self.waiting.pop_due(now) {
+            self.rests.set(&document, Some(now + pace(&document)));
+            due.push(document);
         }
-        let mut due = BTreeSet::new();
-        while let Some((_, document)) = self.order.first().filter(|(at, _)| *at <= now).cloned() {
-            self.order.pop_first();
-            self.waiting.remove(&document);
-            self.last.insert(document.clone(), now);
-            self.written.push_back((now, document.clone()));
-            due.insert(document);
-        }
-        due.into_iter().collect()
+        due.sort_unstable();
+        due
     }
 
     /// The time at which [`Publisher::due`] next has a document; `None` if no document waits.
     pub fn next(&self) -> Option<Time> {
-        self.order.first().map(|(at, _)| *at)
+        self.waiting.next()
     }
 }
 
@@ -103,6 +91,9 @@ mod tests {
         assert!(publisher.due(at(14_999)).is_empty());
         assert_eq!((publisher.next(), publisher.due(at(15_000)).len()), (Some(at(15_000)), 1));
         publisher.due(at(30_000));
-        assert!(publisher.last.is_empty() && publisher.written.is_empty(), "nothing is kept of what rests");
+        assert!(
+            publisher.rests.is_empty() && publisher.waiting.is_empty(),
+            "nothing is kept of what is not about to be written"
+        );
     }
 }

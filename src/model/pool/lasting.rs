@@ -1,7 +1,6 @@
 //! Procs that began a short while ago. The status of a Slot says which proc runs there only once that proc has lasted, so
 //! that procs of a few seconds cost no write of a status.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Pool;
@@ -15,30 +14,6 @@ pub const LASTING: Duration = Duration::from_secs(5);
 /// For how long a claim has been active, without containers that run, when the status of its Slot says so. On a busy API
 /// server a pod may take some seconds to start.
 const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
-
-/// The slots whose statuses are written if their procs last, and when.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lasting {
-    order: BTreeSet<(Time, SlotName)>,
-    by_name: BTreeMap<SlotName, Time>,
-}
-
-impl Lasting {
-    /// When the first of the statuses is written.
-    pub fn next(&self) -> Option<Time> {
-        self.order.first().map(|(at, _)| *at)
-    }
-
-    fn set(&mut self, name: &SlotName, at: Option<Time>) {
-        if let Some(before) = self.by_name.remove(name) {
-            self.order.remove(&(before, name.clone()));
-        }
-        if let Some(at) = at {
-            self.by_name.insert(name.clone(), at);
-            self.order.insert((at, name.clone()));
-        }
-    }
-}
 
 impl Pool {
     /// Notes whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
@@ -54,7 +29,7 @@ impl Pool {
 
     /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
     pub(super) fn lasts_from(&mut self, name: &SlotName, now: Time) {
-        if self.lasting.by_name.contains_key(name) {
+        if self.lasting.get(name).is_some() {
             self.lasting.set(name, Some(now + LASTING));
         }
     }
@@ -66,8 +41,7 @@ impl Pool {
 
     /// Marks the statuses of the slots whose procs have lasted by now.
     pub(super) fn show_what_lasted(&mut self, now: Time) {
-        while let Some((_, name)) = self.lasting.order.first().filter(|(at, _)| *at <= now).cloned() {
-            self.lasting.set(&name, None);
+        while let Some(name) = self.lasting.pop_due(now) {
             self.changed(Change::SlotObject(&name));
         }
     }

@@ -60,6 +60,7 @@ mod stuck;
 mod submit_rules;
 mod submitter;
 mod time;
+mod timers;
 mod trace;
 pub mod units;
 mod unseen;
@@ -130,6 +131,7 @@ pub use stuck::{
 pub use submit_rules::{SubmitRules, Transformed};
 pub use submitter::{Accounts, Submitter};
 pub use time::Time;
+pub use timers::Timers;
 pub use trace::Noted;
 pub use unseen::Unseen;
 pub use untracking::Untracking;
@@ -210,10 +212,10 @@ pub struct Pool {
     outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
-    /// The slots whose claims were activated a short while ago.
-    lasting: lasting::Lasting,
-    /// When machines are looked at again, in the order of time, and by machine: one time for each.
-    machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),
+    /// When the statuses are written of the slots whose claims were activated a short while ago, if their procs last.
+    lasting: Timers<SlotName>,
+    /// When machines are looked at again.
+    machine_alarms: Timers<MachineName>,
     retries: BTreeSet<(Time, Retry)>,
     last_cluster_id: i64,
     last_claim: u64,
@@ -306,20 +308,13 @@ impl Pool {
 
     /// Asks the deciders to look at a machine at this time, and no longer at the time set before.
     pub fn wake_machine_at(&mut self, name: &MachineName, at: Option<Time>) {
-        let (order, by_name) = &mut self.machine_alarms;
-        if let Some(before) = by_name.remove(name) {
-            order.remove(&(before, name.clone()));
-        }
-        if let Some(at) = at {
-            by_name.insert(name.clone(), at);
-            order.insert((at, name.clone()));
-        }
+        self.machine_alarms.set(name, at);
     }
 
     /// When the deciders must next look, if nothing happens before.
     pub fn next_look(&self) -> Option<Time> {
         let alarm = self.alarms.first().map(|(at, _)| *at);
-        let machine = self.machine_alarms.0.first().map(|(at, _)| *at);
+        let machine = self.machine_alarms.next();
         let silence = [self.heartbeats.next(), self.agents.next(), self.unseen.next()];
         let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, self.lasting.next()];
         silence.into_iter().chain(own).flatten().min()
@@ -336,8 +331,7 @@ impl Pool {
             self.changed(Change::Slot(&name));
         }
         self.show_what_lasted(now);
-        while let Some((_, name)) = self.machine_alarms.0.first().filter(|(at, _)| *at <= now).cloned() {
-            self.wake_machine_at(&name, None);
+        while let Some(name) = self.machine_alarms.pop_due(now) {
             self.changed(Change::Machine(&name));
         }
         while let Some((_, retry)) = self.retries.first().filter(|(at, _)| *at <= now).cloned() {
