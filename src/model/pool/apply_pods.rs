@@ -79,16 +79,20 @@ impl Pool {
             return;
         }
         let name = slot.name().clone();
-        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
-        let Some(other) = job.active.get(&facts.proc).cloned() else { return };
-        if self.slots.get_mut(&other).and_then(Slot::withdraw).is_none() {
+        if self.taken_from_other(facts) != Some(true) {
             return;
         }
-        job.active.insert(facts.proc, name.clone());
-        if let Some(slot) = self.slots.get_mut(&name) {
-            slot.assign_again();
+        if let Some(job) = self.jobs.get_mut(&facts.job) {
+            job.active.insert(facts.proc, name.clone());
         }
-        self.slots_changed(&[name, other]);
+        self.edit_slot(&name, Slot::assign_again);
+    }
+
+    /// Takes the pod's proc from the claim that has the proc, unless a pod of that claim is known. Returns whether that
+    /// was done; `None` if no claim has the proc.
+    fn taken_from_other(&mut self, facts: &PodFacts) -> Option<bool> {
+        let other = self.jobs.get(&facts.job)?.active.get(&facts.proc).cloned()?;
+        Some(self.edit_slot(&other, Slot::withdraw).flatten().is_some())
     }
 
     /// Follows an earlier leader that gave a claim to another proc of the job that the claim's object names. The leader
@@ -99,12 +103,9 @@ impl Pool {
         if self.jobs.get(&facts.job).is_some_and(over) {
             return;
         }
-        if let Some(other) = self.jobs.get(&facts.job).and_then(|job| job.active.get(&facts.proc)).cloned() {
-            // Another claim's object names the proc, too. The proc belongs to the claim whose pod this is.
-            if self.slots.get_mut(&other).and_then(Slot::withdraw).is_none() {
-                return;
-            }
-            self.slots_changed(&[other]);
+        // If another claim's object names the proc, too, the proc belongs to the claim whose pod this is.
+        if self.taken_from_other(facts) == Some(false) {
+            return;
         }
         self.withdraw(&name);
         if let Some(job) = self.jobs.get_mut(&facts.job) {

@@ -109,10 +109,9 @@ impl Slot {
     /// job, and neither proc takes concurrency limits, the pod itself tells a new leader which proc the claim serves
     /// ([`Slot::serve`]).
     pub fn assign(&mut self, proc: Assignment, limits: &Wants) {
-        let none = Wants::default();
         let is_told_by_pod = self.record == Record::Written
             && self.claim.last.job.uid == proc.job.uid
-            && [&self.claim.limits, &self.carried_limits, limits].iter().all(|taken| **taken == none);
+            && [&self.claim.limits, &self.carried_limits, limits].iter().all(|taken| taken.is_empty());
         if !is_told_by_pod {
             self.record = Record::Due;
         }
