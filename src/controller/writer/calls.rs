@@ -96,7 +96,7 @@ where
                 409 if through_conflicts => last.clone_from(&status.message),
                 409 => return Err(Failure::Conflict(status.message.clone())),
                 429 => {
-                    context.places.throttled();
+                    context.places.throttled(&context.lane);
                     asked = pause_asked_for(&status);
                     last.clone_from(&status.message);
                 }
