@@ -10,7 +10,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use super::decode::{Decode, Item, Parts};
-use crate::render;
+use crate::render::Kept;
 use model::pool::{JobUid, PodPlan};
 
 /// The names of a kind.
@@ -106,8 +106,8 @@ pub struct Cache {
     /// The uids of objects that were deleted while a write to them was under way. If the answer to the write comes after
     /// the watch has told of the deletion, the answer shows an object that is gone.
     gone: BTreeMap<ObjectKey, String>,
-    /// The templates of jobs' pods with their items as texts, which are a fraction of what their types take.
-    templates: BTreeMap<JobUid, Arc<str>>,
+    /// The templates of jobs' pods, with their items.
+    templates: BTreeMap<JobUid, Box<Kept>>,
 }
 
 impl Cache {
@@ -118,11 +118,11 @@ impl Cache {
 
     /// The template of a proc's pod, with the proc's own values in it.
     pub fn template(&self, plan: &PodPlan) -> Option<Arc<PodTemplateSpec>> {
-        render::of_proc(self.templates.get(&plan.job.uid)?, plan).map(Arc::new)
+        self.templates.get(&plan.job.uid)?.of_proc(plan).map(Arc::new)
     }
 
     /// Keeps the template of a job's pods; none where the job is gone.
-    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<str>>) {
+    pub fn keep_template(&mut self, job: JobUid, template: Option<Box<Kept>>) {
         match template {
             Some(template) => self.templates.insert(job, template),
             None => self.templates.remove(&job),

@@ -3,12 +3,20 @@
 //! References are replaced in the texts of a template, never in names of fields. In `command`, `args` and `env` of containers,
 //! Kubernetes replaces what is left: `$(NAME)` by a variable of the container's, `$$` by `$`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 /// The names that each proc has.
-const NUMBERS: [&str; 7] = ["process", "procid", "cluster", "clusterid", "row", "itemindex", "step"];
+const NUMBERS: [&str; 7] = ["Process", "ProcId", "Cluster", "ClusterId", "Row", "ItemIndex", "Step"];
+
+/// The most bytes that a job's items may add to the pod of a proc. The API server takes no pod of more than about 1.5 MiB.
+const MAX_ADDED: usize = 1 << 20;
+
+/// Whether each proc has this name.
+pub(crate) fn is_number(name: &str) -> bool {
+    NUMBERS.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
 
 /// Variables and their values for the procs of a job.
 #[derive(Clone, Copy, Debug)]
@@ -21,29 +29,24 @@ pub struct Items<'i> {
     pub repeat: usize,
 }
 
+/// The row of a proc, if each row has so many procs.
+pub const fn row_of(proc: usize, repeat: usize) -> usize {
+    if repeat > 1 { proc / repeat } else { proc }
+}
+
 /// What the references in a proc's template stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<(String, String)>);
 
 impl Names {
-    /// The names of a proc.
-    pub fn of(cluster: &str, proc: usize, items: Items<'_>) -> Self {
-        let repeat = items.repeat.max(1);
-        let (row, step) = (proc / repeat, proc % repeat);
+    /// The names of a proc. `values` are those of the proc's row, in the order of the variables.
+    pub fn of(cluster: &str, proc: usize, repeat: usize, variables: &[String], values: &[String]) -> Self {
+        let (row, step) = (row_of(proc, repeat), proc % repeat.max(1));
         let numbers = [proc.to_string(), cluster.to_owned(), row.to_string(), step.to_string()];
         let [process, cluster, row, step] = &numbers;
-        let values = [process, process, cluster, cluster, row, row, step];
-        let mut names: Vec<(String, String)> =
-            NUMBERS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        let of_row = items.rows.get(proc / repeat).map(Vec::as_slice).unwrap_or_default();
-        names.extend(
-            items
-                .variables
-                .iter()
-                .zip(of_row)
-                .map(|(name, value)| (name.to_ascii_lowercase(), value.clone())),
-        );
-        Self(names)
+        let numbers = NUMBERS.into_iter().zip([process, process, cluster, cluster, row, row, step]);
+        let own = variables.iter().map(String::as_str).zip(values);
+        Self(numbers.chain(own).map(|(name, value)| (name.to_owned(), value.clone())).collect())
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -179,7 +182,7 @@ pub fn faults(items: Items<'_>, count: i64, template: &Value) -> Vec<Fault> {
                 field,
                 format!("'{name}' is no name: use letters, digits, _ and ., and begin with a letter or _"),
             );
-        } else if NUMBERS.contains(&name.to_ascii_lowercase().as_str()) {
+        } else if is_number(name) {
             fault(field, format!("{name} is what each proc has anyway: choose another name"));
         } else if !known.insert(name.to_ascii_lowercase()) {
             fault(field, format!("{name} stands there twice: choose another name"));
@@ -204,8 +207,11 @@ pub fn faults(items: Items<'_>, count: i64, template: &Value) -> Vec<Fault> {
     if items.rows.is_empty() && !items.variables.is_empty() {
         fault("items.rows".to_owned(), "is empty, so that the variables have no values: add rows".to_owned());
     }
+    let longest = longest(items);
+    let mut added = 0_usize;
     references(items, template, &mut |path, name, is_known| {
         let field = field(path);
+        added = added.saturating_add(longest.get(&name.to_ascii_lowercase()).copied().unwrap_or_default());
         if is_known && is_fixed(path) {
             fault(
                 field,
@@ -221,7 +227,26 @@ pub fn faults(items: Items<'_>, count: i64, template: &Value) -> Vec<Fault> {
             fault(field, message);
         }
     });
+    if added > MAX_ADDED {
+        let message = format!(
+            "the references in the template may add {added} bytes to a pod, and {MAX_ADDED} are allowed: refer to long values \
+             less often, or put them into a file of the image"
+        );
+        faults.push(Fault { field: "items.rows".to_owned(), message });
+    }
     faults
+}
+
+/// How many bytes the longest value of each variable may add to a pod, by the variable's name in lower case. A dollar may have
+/// to be doubled.
+fn longest(items: Items<'_>) -> BTreeMap<String, usize> {
+    let mut longest = BTreeMap::new();
+    for (at, name) in items.variables.iter().enumerate() {
+        let bytes = |value: &String| value.len() + value.matches('$').count();
+        let most = items.rows.iter().filter_map(|row| row.get(at)).map(bytes).max().unwrap_or_default();
+        longest.insert(name.to_ascii_lowercase(), most);
+    }
+    longest
 }
 
 /// References that nothing is known of, and that are almost the name of a variable, where Kubernetes may know them.
@@ -243,10 +268,8 @@ pub fn doubts(items: Items<'_>, template: &Value) -> Vec<Fault> {
 
 /// Calls a function for each reference of a template: the path, the name, and whether the name is known.
 fn references(items: Items<'_>, template: &Value, each: &mut dyn FnMut(&[String], &str, bool)) {
-    let is_known = |name: &str| {
-        NUMBERS.iter().any(|known| known.eq_ignore_ascii_case(name))
-            || items.variables.iter().any(|known| known.eq_ignore_ascii_case(name))
-    };
+    let is_known =
+        |name: &str| is_number(name) || items.variables.iter().any(|known| known.eq_ignore_ascii_case(name));
     walk(&mut template.clone(), &mut Vec::new(), &mut |path, text| {
         let mut rest = text.as_str();
         while let Some(found) = reference(rest) {
@@ -259,8 +282,7 @@ fn references(items: Items<'_>, template: &Value, each: &mut dyn FnMut(&[String]
 /// The variable that a name is almost.
 fn near(items: Items<'_>, name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
-    let names = ["Process", "ProcId", "Cluster", "ClusterId", "Row", "Step", "ItemIndex"];
-    let names = names.into_iter().chain(items.variables.iter().map(String::as_str));
+    let names = NUMBERS.into_iter().chain(items.variables.iter().map(String::as_str));
     let distance = |known: &str| strsim::damerau_levenshtein(&known.to_ascii_lowercase(), &lower);
     let best = names.min_by_key(|known| distance(known))?;
     // HOME is not meant to be name.
@@ -299,8 +321,7 @@ mod tests {
     #[test]
     fn references_are_replaced_and_others_stay() {
         let (variables, rows) = (variables(), rows());
-        let items = Items { variables: &variables, rows: &rows, repeat: 2 };
-        let names = Names::of("12", 3, items);
+        let names = Names::of("12", 3, 2, &variables, &rows[row_of(3, 2)]);
         for (text, in_container, elsewhere) in [
             ("run $(Process) of $(cluster)", "run 3 of 12", "run 3 of 12"),
             ("$(ROW).$(Step) $(ItemIndex) $(ProcId)", "1.1 1 3", "1.1 1 3"),
@@ -324,13 +345,31 @@ mod tests {
                      "subdomain": "s$(Step)", "activeDeadlineSeconds": 5},
         });
         let (variables, rows) = (variables(), rows());
-        Names::of("1", 1, Items { variables: &variables, rows: &rows, repeat: 1 }).replace_in(&mut template);
+        Names::of("1", 1, 1, &variables, &rows[1]).replace_in(&mut template);
         let expected = json!({
             "metadata": {"labels": {"run": "r1", "$(Process)": "x"}},
             "spec": {"containers": [{"name": "main", "args": ["b$$(X)"], "env": [{"name": "A", "value": "2"}]}],
                      "subdomain": "s0", "activeDeadlineSeconds": 5},
         });
         assert_eq!(template, expected);
+    }
+
+    /// A long value that is referred to a thousand times would fill the operator's memory at each pod.
+    #[test]
+    fn what_items_add_to_a_pod_is_bounded() {
+        let variables = ["a".to_owned()];
+        let rows = [vec!["x".to_owned()], vec!["$".repeat(1 << 16)]];
+        let items = Items { variables: &variables, rows: &rows, repeat: 1 };
+        for (references, expected) in
+            [(8, None), (9, Some("items.rows: the references in the template may add 1179648 bytes"))]
+        {
+            let template = json!({"spec": {"containers": [{"args": ["$(A)".repeat(references)]}]}});
+            let found = faults(items, 2, &template)
+                .first()
+                .map(|fault| format!("{}: {}", fault.field, fault.message));
+            assert_eq!(found.is_some(), expected.is_some(), "{found:?}");
+            assert!(found.unwrap_or_default().starts_with(expected.unwrap_or_default()));
+        }
     }
 
     #[test]

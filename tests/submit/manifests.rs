@@ -6,7 +6,7 @@ use std::fmt::Write;
 use api::HTCJob;
 use serde_json::Value;
 use submit::commands::Support;
-use submit::each::{Items, Names};
+use submit::each::{Items, Names, row_of};
 use submit::manifest::{self, Manifests, Settings};
 use submit::{Cluster, Options, Submission};
 
@@ -46,7 +46,8 @@ fn run(job: &Value) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
     let one = |proc| {
         let mut template = job["spec"]["template"].clone();
         if replaces {
-            Names::of(&cluster, proc, items).replace_in(&mut template);
+            let row = items.rows.get(row_of(proc, items.repeat)).map(Vec::as_slice).unwrap_or_default();
+            Names::of(&cluster, proc, items.repeat, items.variables, row).replace_in(&mut template);
         }
         let container = &template["spec"]["containers"][0];
         let texts = |list: &Value| -> Vec<String> {

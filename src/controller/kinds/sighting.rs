@@ -1,11 +1,10 @@
 //! What a watch tells the engine.
 
-use std::sync::Arc;
-
 use super::{Stage, Watched};
 use crate::cache::{Kind, Known, ObjectKey};
 use crate::creators::Marks;
 use crate::decode::Undecodable;
+use crate::render::Kept;
 use model::pool::{ClaimId, Document, Event, JobFacts, JobUid, PodRef};
 
 /// What a watch saw.
@@ -69,7 +68,7 @@ pub enum News {
     /// A claim's pod exists: the writer may still wait for the answer to its creation.
     PodSeen(PodRef, ClaimId),
     /// The template of a job's pods; `None` if the job is gone.
-    Template(JobUid, Option<Arc<str>>),
+    Template(JobUid, Option<Box<Kept>>),
     /// A document has to be written anew if it does not say what the pool says.
     Stale(Document),
 }

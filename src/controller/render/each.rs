@@ -2,37 +2,57 @@
 
 use api::{HTCJob, Items};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use submit::each::{self, Fault, Names};
 
 use model::pool::PodPlan;
 
-/// A template and its items, as the cache keeps them.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    items: Option<Items>,
-    template: Box<RawValue>,
+/// A job's template and items, as the cache keeps them: as texts, which are a fraction of what their types take. The pod of a
+/// proc needs one of the rows, which there may be a hundred thousand of.
+#[derive(Debug)]
+pub struct Kept {
+    template: Box<str>,
+    items: Option<KeptItems>,
 }
 
-/// The text that is kept of a job, of which [`of_proc`] makes the templates of its procs. `template` is the job's, as it is
-/// understood. `None`: there is no such text.
-pub fn kept(job: &HTCJob, template: &PodTemplateSpec) -> Option<String> {
-    let template = serde_json::value::to_raw_value(template).ok()?;
-    serde_json::to_string(&Kept { items: job.spec.items.clone(), template }).ok()
+#[derive(Debug)]
+struct KeptItems {
+    variables: Vec<String>,
+    rows: Vec<Box<str>>,
+    repeat: usize,
 }
 
-/// The template of a proc's pod.
-pub fn of_proc(kept: &str, plan: &PodPlan) -> Option<PodTemplateSpec> {
-    let Kept { items, template } = serde_json::from_str(kept).ok()?;
-    let Some(items) = items else { return serde_json::from_str(template.get()).ok() };
-    let id = plan.claim.last.job_id();
-    let cluster = id.split_once('.').map_or(id.as_str(), |(cluster, _)| cluster);
-    let names = Names::of(cluster, usize::try_from(plan.proc.proc).ok()?, borrowed(&items));
-    let mut template = serde_json::from_str(template.get()).ok()?;
-    names.replace_in(&mut template);
-    serde_json::from_value(template).ok()
+impl Kept {
+    /// What is kept of a job. `template` is the job's, as it is understood. `None`: they make no text.
+    pub fn of(job: &HTCJob, template: &PodTemplateSpec) -> Option<Self> {
+        let items = match &job.spec.items {
+            None => None,
+            Some(items) => {
+                let rows: Result<_, _> = items
+                    .rows
+                    .iter()
+                    .map(|row| serde_json::to_string(row).map(String::into_boxed_str))
+                    .collect();
+                Some(KeptItems {
+                    variables: items.variables.clone(),
+                    rows: rows.ok()?,
+                    repeat: repeat(items),
+                })
+            }
+        };
+        Some(Self { template: serde_json::to_string(template).ok()?.into(), items })
+    }
+
+    /// The template of a proc's pod, with the proc's own values in it.
+    pub fn of_proc(&self, plan: &PodPlan) -> Option<PodTemplateSpec> {
+        let Some(items) = &self.items else { return serde_json::from_str(&self.template).ok() };
+        let proc = usize::try_from(plan.proc.proc).ok()?;
+        let row = items.rows.get(each::row_of(proc, items.repeat));
+        let values: Vec<String> = row.map_or(Ok(Vec::new()), |row| serde_json::from_str(row)).ok()?;
+        let cluster = plan.claim.last.cluster_id.to_string();
+        let mut template = serde_json::from_str(&self.template).ok()?;
+        Names::of(&cluster, proc, items.repeat, &items.variables, &values).replace_in(&mut template);
+        serde_json::from_value(template).ok()
+    }
 }
 
 /// What is wrong with a job's items and the references in its template.
@@ -55,6 +75,10 @@ fn told(
 }
 
 fn borrowed(items: &Items) -> each::Items<'_> {
-    let repeat = usize::try_from(items.repeat).unwrap_or(1);
-    each::Items { variables: &items.variables, rows: &items.rows, repeat }
+    each::Items { variables: &items.variables, rows: &items.rows, repeat: repeat(items) }
+}
+
+/// How many procs each row has.
+fn repeat(items: &Items) -> usize {
+    usize::try_from(items.repeat).unwrap_or(1)
 }

@@ -382,8 +382,8 @@ mod tests {
             let job = json!({"metadata": {"name": "sweep", "namespace": "alice"}, "spec": spec});
             let job: api::HTCJob = serde_json::from_value(job).unwrap();
             let template = crate::kinds::job::template_of(&job).unwrap();
-            let kept = super::super::kept(&job, &template).unwrap();
-            let made = pod(&super::super::of_proc(&kept, &plan()).unwrap(), &plan()).unwrap();
+            let kept = crate::render::Kept::of(&job, &template).unwrap();
+            let made = pod(&kept.of_proc(&plan()).unwrap(), &plan()).unwrap();
             let label = made.metadata.labels.unwrap().remove("run").unwrap();
             (label, made.spec.unwrap().containers.remove(0).args.unwrap().join(" "))
         };

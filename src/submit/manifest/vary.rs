@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::CLUSTER;
+use crate::each::is_number;
 use crate::job::Program;
 
 /// The texts of a pod template, and the items that their references stand for.
@@ -138,7 +139,7 @@ impl References<'_> {
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
         let mut name = clean.clone();
         let mut number = 1;
-        while taken(&name) || self.columns.0.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+        while is_number(&name) || self.columns.0.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
             number += 1;
             name = format!("{clean}_{number}");
         }
@@ -170,12 +171,6 @@ impl References<'_> {
         }
         Some(items.into())
     }
-}
-
-/// Whether a name is one that each proc has anyway.
-fn taken(name: &str) -> bool {
-    ["process", "procid", "cluster", "clusterid", "row", "step", "itemindex"]
-        .contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// A text without references of its own. Kubernetes replaces `$(NAME)`, and `$$` by `$`: a text that has one of them gets its

@@ -15,7 +15,7 @@ use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use crate::creators::Marks;
-use crate::render;
+use crate::render::Kept;
 use api::{HTCJob, HTCJobStatus, JobPolicy, ProcUsage, condition as types};
 use model::pool::units::counted;
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed, Usage};
@@ -38,8 +38,8 @@ impl Custom for HTCJob {
     fn there(job: Self) -> Vec<News> {
         let Some(facts) = facts(&job) else { return Vec::new() };
         // As it is understood, and not as it was written: fields that pods do not have are not kept.
-        let template = template_of(&job).ok().and_then(|template| render::kept(&job, &template));
-        let template = template.map(|text| News::Template(facts.key.uid.clone(), Some(text.into())));
+        let template = template_of(&job).ok().and_then(|template| Kept::of(&job, &template));
+        let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Box::new(kept))));
         let marks = Marks::of(&job);
         template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()
     }
