@@ -91,7 +91,7 @@ pub use env::{Bound, Env, Limits};
 pub use error::ParseError;
 pub use eval::Evaluation;
 pub use expr::{Expr, References};
-pub use functions::Pattern;
+pub use functions::{Pattern, join_arguments, split_arguments};
 pub use matching::{
     Clause, MatchReport, SideReport, explain_match, rank, symmetric_match, symmetric_match_within,
 };

@@ -86,6 +86,7 @@ mod expand;
 mod format;
 mod functions;
 mod host;
+mod iteration;
 pub mod knobs;
 mod lines;
 mod names;
@@ -105,6 +106,7 @@ mod value;
 
 pub use error::{ExpandError, ExpandFault, ReadError, ValueError};
 pub use host::{FileError, Host};
+pub use iteration::iteration_keyword;
 pub use read::{Reader, Reading};
 pub use scope::Scope;
 pub use script::Script;

@@ -1,5 +1,7 @@
 //! The arguments of `queue`: a count, variables, and where their items come from.
 
+use condor_config::iteration_keyword;
+
 /// What a queue statement says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Queue {
@@ -117,7 +119,7 @@ pub(crate) fn arguments(line: &str) -> Option<usize> {
 /// Reads the arguments of a queue statement. `integer` evaluates the count. The error says what is wrong.
 pub(crate) fn read(text: &str, integer: &dyn Fn(&str) -> Option<i64>) -> Result<Queue, String> {
     let text = text.trim();
-    let Some((at, keyword, rest)) = keyword(text) else {
+    let Some((at, keyword, rest)) = iteration_keyword(text) else {
         return Ok(Queue {
             count: count(text, integer)?,
             variables: Vec::new(),
@@ -174,28 +176,6 @@ pub(crate) fn is_open(text: &str) -> bool {
         Items::None => false,
         Items::In(list) | Items::From(list) | Items::Matching(_, list) => open(&list),
     })
-}
-
-/// The first keyword: where it starts, the keyword, and what follows it.
-fn keyword(text: &str) -> Option<(usize, &'static str, &str)> {
-    let mut start = None;
-    for (at, c) in text.char_indices() {
-        let ends = c.is_ascii_whitespace() || c == '(';
-        match (ends, start) {
-            (false, None) => start = Some(at),
-            (true, Some(word)) => {
-                let found = text.get(word..at)?;
-                let known =
-                    ["in", "from", "matching"].into_iter().find(|known| known.eq_ignore_ascii_case(found));
-                if let Some(keyword) = known {
-                    return Some((word, keyword, text.get(at..)?));
-                }
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 fn list(text: &str, from: bool) -> List {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use classad::{join_arguments, split_arguments};
+
 /// The words of an argument list, and in which syntax they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
@@ -72,69 +74,9 @@ fn without_backslashes(text: &str) -> Result<String, (usize, String)> {
     Ok(plain)
 }
 
-/// Splits a raw text of the new syntax: blanks separate, single quotes group, a doubled single quote stands for one.
+/// Splits a raw text of the new syntax.
 fn split(text: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word, mut begun) = (Vec::new(), String::new(), false);
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\'' => {
-                begun = true;
-                loop {
-                    match rest.next() {
-                        None => return Err("a single quote is not closed".to_owned()),
-                        Some('\'') if rest.next_if_eq(&'\'').is_some() => word.push('\''),
-                        Some('\'') => break,
-                        Some(c) => word.push(c),
-                    }
-                }
-            }
-            ' ' | '\t' | '\n' | '\r' => {
-                if std::mem::take(&mut begun) {
-                    words.push(std::mem::take(&mut word));
-                }
-            }
-            c => {
-                begun = true;
-                word.push(c);
-            }
-        }
-    }
-    if begun {
-        words.push(word);
-    }
-    Ok(words)
-}
-
-/// Writes words as the raw text of the new syntax, as HTCondor quotes them in an ad.
-pub(crate) fn joined(words: &[String]) -> String {
-    let mut text = String::new();
-    for word in words {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        if word.is_empty() {
-            text.push_str("''");
-        }
-        for c in word.chars() {
-            if !matches!(c, ' ' | '\t' | '\n' | '\r' | '\'') {
-                text.push(c);
-                continue;
-            }
-            // A quoted part that follows another one continues it.
-            if text.ends_with('\'') {
-                text.pop();
-            } else {
-                text.push('\'');
-            }
-            if c == '\'' {
-                text.push('\'');
-            }
-            text.push(c);
-            text.push('\'');
-        }
-    }
-    text
+    split_arguments(text).ok_or_else(|| "a single quote is not closed".to_owned())
 }
 
 /// An environment: variables in the order of their names. An entry without a value is an unexpanded `$$()`.
@@ -187,7 +129,7 @@ impl Environment {
 
     /// The raw text of the new syntax.
     pub(crate) fn to_v2(&self) -> String {
-        joined(&self.entries().collect::<Vec<_>>())
+        join_arguments(self.entries())
     }
 
     /// The raw text of the old syntax. `None`: an entry has a delimiter or a newline in it.
@@ -267,8 +209,8 @@ mod tests {
     #[test]
     fn words_are_quoted_as_in_ads() {
         let words = ["a", "", "b  c", "it's", "'"].map(str::to_owned);
-        assert_eq!(joined(&words), "a '' b'  'c it''''s ''''");
-        assert_eq!(split(&joined(&words)), Ok(words.to_vec()));
+        assert_eq!(join_arguments(&words), "a '' b'  'c it''''s ''''");
+        assert_eq!(split(&join_arguments(&words)), Ok(words.to_vec()));
     }
 
     #[test]

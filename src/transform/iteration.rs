@@ -1,7 +1,7 @@
 //! The passes that TRANSFORM asks for: `TRANSFORM [COUNT] [VARIABLES] [in (ITEMS) | from (LINES)]`.
 
 use classad::{Ad, Env};
-use condor_config::{Config, Diagnostic, FileError, Scope, Severity, Text};
+use condor_config::{Config, Diagnostic, FileError, Scope, Severity, Text, iteration_keyword};
 
 use crate::file::Files;
 use crate::transforms::{PREFIX, WORK};
@@ -136,10 +136,11 @@ fn passes(
     files: Option<Files<'_>>,
 ) -> Result<Passes, String> {
     let passes = |steps, variables, items| Passes { arguments: arguments.clone(), steps, variables, items };
-    let Some((before, keyword, list)) = split(text) else {
+    let Some((at, keyword, list)) = iteration_keyword(text) else {
         return Ok(passes(count(scope, text)?, Vec::new(), None));
     };
-    let (number, mut variables) = variables(before);
+    let list = list.trim();
+    let (number, mut variables) = variables(text.get(..at).unwrap_or_default().trim());
     if variables.is_empty() {
         variables.push("Item".to_owned());
     }
@@ -151,27 +152,6 @@ fn passes(
         _ => items_of(list, behind)?,
     };
     Ok(passes(count(scope, number)?, variables, Some(items)))
-}
-
-/// Splits the arguments at the first keyword: what stands before it, the keyword, and the list.
-fn split(text: &str) -> Option<(&str, &'static str, &str)> {
-    let mut start = None;
-    for (at, c) in text.char_indices() {
-        let ends = c.is_ascii_whitespace() || c == '(';
-        match (ends, start) {
-            (false, None) => start = Some(at),
-            (true, Some(word)) => {
-                let known = ["in", "from", "matching"];
-                let word_text = text.get(word..at)?;
-                if let Some(keyword) = known.into_iter().find(|known| known.eq_ignore_ascii_case(word_text)) {
-                    return Some((text.get(..word)?.trim(), keyword, text.get(at..)?.trim()));
-                }
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Splits what stands before the keyword into the count and the names of variables.

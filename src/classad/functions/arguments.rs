@@ -57,6 +57,11 @@ fn ends_word(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
+/// Writes words as an argument list in HTCondor's second notation: `a 'b  c' ''`.
+pub fn join_arguments(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().map(|word| quote(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
 /// Writes a word in the second notation: runs of white space and quotes stand in quotes.
 fn quote(word: &str) -> String {
     if word.is_empty() {
@@ -79,8 +84,9 @@ fn quote(word: &str) -> String {
     out
 }
 
-/// The words of a text in the second notation. `None`: a quote is not closed.
-fn unquote(text: &str) -> Option<Vec<String>> {
+/// The words of an argument list in HTCondor's second notation: white space separates, single quotes group, and a doubled
+/// single quote within quotes stands for one. `None`: a quote is not closed.
+pub fn split_arguments(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut in_word) = (Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -155,7 +161,7 @@ fn merge_environment<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         if !ctx.pay(text.len()) {
             return Val::Error;
         }
-        let words = unquote(&text).unwrap_or_else(|| vec![String::new()]);
+        let words = split_arguments(&text).unwrap_or_else(|| vec![String::new()]);
         if words.iter().any(|word| !pay_for_word(ctx, word) || put(&mut environment, word).is_none()) {
             return Val::Error;
         }
@@ -202,7 +208,7 @@ fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         return Val::Error;
     }
     let words = match version {
-        2 => unquote(text),
+        2 => split_arguments(text),
         _ => Some(text.split(ends_word).filter(|word| !word.is_empty()).map(str::to_owned).collect()),
     };
     match words {

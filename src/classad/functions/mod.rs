@@ -20,6 +20,7 @@ mod versions;
 use std::fmt;
 use std::sync::OnceLock;
 
+pub use arguments::{join_arguments, split_arguments};
 pub(crate) use convert::{leading_number, to_c_int, to_integer, to_real, wrap_c_int};
 pub use patterns::Pattern;
 pub(crate) use patterns::price_on_short_texts;

@@ -148,7 +148,7 @@ impl Job<'_, '_> {
         let both = self.boolean("allow_arguments_v1", None)?.unwrap_or(false);
         if let Some(shell) = shell {
             let words = vec!["-c".to_owned(), shell.as_str().to_owned()];
-            self.set("Arguments", words::joined(&words));
+            self.set("Arguments", classad::join_arguments(&words));
             self.program.arguments = words;
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Job<'_, '_> {
         if read.is_v1 {
             self.set("Args", read.words.join(" "));
         } else {
-            self.set("Arguments", words::joined(&read.words));
+            self.set("Arguments", classad::join_arguments(&read.words));
         }
         self.program.arguments = read.words;
         Ok(())
