@@ -7,7 +7,7 @@ use super::regressions::{goes_well, job, story};
 use super::run::run;
 
 /// The number of the handler that ignores SIGTERM.
-const IGNORES: usize = 8;
+pub const IGNORES: usize = 8;
 
 /// A job of one proc that runs without end.
 fn forever() -> Order {

@@ -1,7 +1,9 @@
 //! Stories of bugs that chaos runs found, each as short as possible, and of situations that random runs reach too
 //! seldom.
 
+use super::letting_go::IGNORES;
 use super::plan::{Class, How, Item, Order, Plan, Presence, What, When};
+use super::processes::Fated;
 use super::run::run;
 
 /// A run on one node that is there from the start, with a job and what else happens.
@@ -373,17 +375,18 @@ fn a_claim_waits_for_the_end_of_backfill_work() {
     }
 }
 
-/// Found by seeds 107212 and 841: an admin lowers a ceiling or limit while claims wait for backfill work to end.
+/// Found by seeds 107212 and 841: an admin lowers a ceiling or limit while claims wait for backfill work to end. The work ignores
+/// SIGTERM, so that the claims wait until it is killed.
 #[test]
 fn a_claim_that_waits_keeps_to_what_is_lowered_meanwhile() {
-    let lowered = [What::Ceiling(0, Some(1)), What::Limit(0, 3)];
-    for what in lowered {
-        for seed in [3, 107_212, 841] {
+    for what in [What::Ceiling(0, Some(1)), What::Limit(0, 3)] {
+        for (seconds, seed) in [(2, 3), (3, 3), (5, 3), (8, 3), (8, 107_212), (8, 841)] {
             let order = Order { job: 2, ..job(4) };
             let items = vec![
+                (When::At(0), What::Fated(Some(Fated::Handler(IGNORES)))),
                 (When::At(0), What::NodeBack(1, 2)),
                 (When::At(0), What::Policy(1, 11, 0)),
-                (When::At(8000), what.clone()),
+                (When::At(seconds * 1000), what.clone()),
             ];
             goes_well(Plan { seed, ..story(5, order, items) });
         }
@@ -461,6 +464,16 @@ fn a_pod_that_is_deleted_before_its_creation_is_heard_of_is_its_claims() {
             (When::After(Class::CreatePod, 0), What::DeletePod(0, false)),
         ];
         goes_well(story(1, Order { job: job_again, ..job(1) }, items));
+    }
+    // The program ignores SIGTERM, so that the pod runs when the operator repeats a call that has had no answer.
+    for seconds in [4, 10] {
+        let items = vec![
+            (When::At(0), What::Fated(Some(Fated::Handler(IGNORES)))),
+            (When::At(1000), What::Lag(PODS, 25_000, 20)),
+            (When::Before(Class::CreatePod, 0), What::Call(How::SilenceAfter, 0)),
+            (When::At(seconds * 1000), What::DeletePod(0, false)),
+        ];
+        goes_well(story(1, Order { job: 4, ..job(1) }, items));
     }
 }
 
