@@ -108,7 +108,7 @@ pub use error::{ExpandError, ExpandFault, ReadError, ValueError};
 pub use host::{FileError, Host};
 pub use iteration::iteration_keyword;
 pub use read::{Reader, Reading};
-pub use scope::Scope;
+pub use scope::{Scope, Variable};
 pub use script::Script;
 pub use source::{Diagnostic, Position, Severity, Source};
 pub use table::{Config, Definition, Origin};

@@ -9,7 +9,7 @@ use super::condition;
 use super::error::ExpandError;
 use super::expand::Expander;
 use super::names::Names;
-use super::source::{Diagnostic, Severity};
+use super::source::{Diagnostic, Position, Severity};
 use super::table::Config;
 use super::text::{Place, Text};
 use super::value;
@@ -43,10 +43,22 @@ pub struct Scope<'c> {
 
 /// One of a script's own variables.
 #[derive(Clone, Debug)]
-struct Variable {
-    /// The name as the first assignment wrote it.
+pub struct Variable {
     name: String,
     value: Text,
+    place: Place,
+}
+
+impl Variable {
+    /// The name as the first assignment wrote it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The value before expansion.
+    pub const fn value(&self) -> &Text {
+        &self.value
+    }
 }
 
 impl<'c> Scope<'c> {
@@ -150,27 +162,34 @@ impl<'c> Scope<'c> {
         self.predefined.insert(name.to_ascii_lowercase(), value.into());
     }
 
-    /// Sets one of the script's own variables. References of the value to the variable itself are replaced at once.
-    pub fn define(&mut self, name: &str, value: &Text) -> Result<(), ExpandError> {
+    /// Sets one of the script's own variables, as `line` says. References of the value to the variable itself are replaced
+    /// at once.
+    pub fn define(&mut self, name: &str, value: &Text, line: &Text) -> Result<(), ExpandError> {
         let value = Expander::new(self).expand_own(name, value)?;
-        self.keep_variable(name, value);
+        self.keep_variable(name, value, line.place(0).unwrap_or_default());
         Ok(())
     }
 
-    fn keep_variable(&mut self, name: &str, value: Text) {
-        let variable = Variable { name: name.to_owned(), value };
+    fn keep_variable(&mut self, name: &str, value: Text, place: Place) {
         match self.own.entry(name.to_ascii_lowercase()) {
-            Entry::Occupied(mut known) => known.get_mut().value = variable.value,
-            Entry::Vacant(place) => {
-                place.insert(variable);
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                (known.value, known.place) = (value, place);
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(Variable { name: name.to_owned(), value, place });
             }
         }
     }
 
-    /// The script's own variables in the order of their names in lower case: the name as it was first written, and the value
-    /// before expansion.
-    pub fn variables(&self) -> impl Iterator<Item = (&str, &Text)> {
-        self.own.values().map(|variable| (variable.name.as_str(), &variable.value))
+    /// The script's own variables in the order of their names in lower case.
+    pub fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.own.values()
+    }
+
+    /// Where a variable was set: the place of its value, or of its line if the value is empty.
+    pub fn position_of(&self, variable: &Variable) -> Position {
+        self.config.position_of(variable.value.place(0).unwrap_or(variable.place))
     }
 
     /// The value of a variable before expansion, as `$(NAME)` finds the variable. It then counts as used.
@@ -192,9 +211,9 @@ impl<'c> Scope<'c> {
     pub fn define_as(&mut self, name: &str, value: &str, origin: &Text) -> Result<(), ExpandError> {
         let place = origin.place(0).unwrap_or_default();
         if self.own.contains_key(&name.to_ascii_lowercase()) {
-            return self.define(name, &Text::at(value, place));
+            return self.define(name, &Text::at(value, place), origin);
         }
-        self.keep_variable(name, Text::at(value, place));
+        self.keep_variable(name, Text::at(value, place), place);
         Ok(())
     }
 
@@ -300,12 +319,12 @@ mod tests {
             [("Greeting", "hello $(Name)"), ("NAME", "you"), ("submit.name", "Ada"), ("Spare", "1")]
         {
             let value = Text::at(value, Place::DEFAULT);
-            assert!(scope.define(name, &value).is_ok(), "{name}");
+            assert!(scope.define(name, &value, &value).is_ok(), "{name}");
         }
         let greeting = scope.variable("greeting").and_then(|text| scope.expand(&text).ok());
         assert_eq!(greeting.map(|text| text.as_str().into_owned()).as_deref(), Some("hello Ada"));
         let used: Vec<&str> =
-            scope.variables().map(|(name, _)| name).filter(|name| scope.is_used(name)).collect();
+            scope.variables().map(Variable::name).filter(|name| scope.is_used(name)).collect();
         assert_eq!(used, ["Greeting", "submit.name"]);
         // UID_DOMAIN is a knob of the configuration.
         assert_eq!(scope.variable("UID_DOMAIN"), None);

@@ -182,7 +182,7 @@ fn assign(
         .map(|separator| names::appended(scope, &name, separator, value, line.place(0).unwrap_or_default()));
     let value = joined.unwrap_or_else(|| if raw { value.clone() } else { Text::default() });
     scope.pay(value.len(), line)?;
-    scope.define(&name, &value).map_err(told)
+    scope.define(&name, &value, line).map_err(told)
 }
 
 fn told(ExpandError { position, fault }: ExpandError) -> Diagnostic {

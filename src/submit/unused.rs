@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use condor_config::{Diagnostic, Scope, Severity};
+use condor_config::{Diagnostic, Scope, Severity, Variable};
 
 use crate::commands;
 use crate::file::Written;
@@ -22,10 +22,12 @@ const SILENT: &[&str] = &[
 
 /// Warnings of variables that nothing used: typos, and commands for other universes.
 pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
-    let unused = scope.variables().filter(|(name, _)| {
+    let unused = scope.variables().filter(|variable| {
+        let name = variable.name();
         !name.contains('.') && !SILENT.contains(&name.to_ascii_lowercase().as_str()) && !scope.is_used(name)
     });
-    let warning = |(name, value): (&str, &condor_config::Text)| {
+    let warning = |variable: &Variable| {
+        let name = variable.name();
         let message = if let Some(family) = commands::family(name) {
             format!("{name} is for {family}, which Slotwright does not have")
         } else if commands::find(name).is_some() {
@@ -36,16 +38,16 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
                 None => format!("{name} is no command, and nothing refers to it: is it a typo?"),
             }
         };
-        Diagnostic { severity: Severity::Warning, position: scope.config().position_at(value, 0), message }
+        Diagnostic { severity: Severity::Warning, position: scope.position_of(variable), message }
     };
     unused.map(warning).collect()
 }
 
 /// What a file gives.
 pub(crate) fn written(scope: &Scope<'_>) -> Vec<Written> {
-    let written = |(name, value): (&str, &condor_config::Text)| Written {
-        name: name.to_owned(),
-        position: scope.config().position_at(value, 0),
+    let written = |variable: &Variable| Written {
+        name: variable.name().to_owned(),
+        position: scope.position_of(variable),
     };
     scope.variables().map(written).collect()
 }
@@ -65,8 +67,8 @@ pub(crate) fn vary(scope: &Scope<'_>, items: &[String]) -> bool {
     if items.iter().any(is_command) {
         return true;
     }
-    scope.variables().any(|(_, value)| {
-        let text = value.as_str().to_ascii_lowercase();
+    scope.variables().any(|variable| {
+        let text = variable.value().as_str().to_ascii_lowercase();
         text.contains('$') && varying.iter().any(|name| text.contains(name.as_str()))
     })
 }

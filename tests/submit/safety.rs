@@ -29,6 +29,14 @@ fn twice(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+#[test]
+fn a_name_without_a_value_is_told_of_with_its_line() {
+    let text = "executable = sim.sh\nargumnets =\nhelper = $(helper)\nqueue\n";
+    let found = manifests::place().submit("any", text, &Options::default()).findings;
+    let lines: Vec<u32> = found.iter().map(|finding| finding.position.line).collect();
+    assert_eq!(lines, [2, 3], "{found:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -1,6 +1,7 @@
 //! What each ad starts with, and what is set last.
 
 use classad::{Expr, Value};
+use condor_config::Variable;
 
 use super::{Job, Outcome};
 use crate::world::World;
@@ -139,8 +140,9 @@ impl Job<'_, '_> {
         let forced: Vec<String> = self
             .scope
             .variables()
-            .filter(|(name, _)| name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("MY.")))
-            .map(|(name, _)| name.to_owned())
+            .map(Variable::name)
+            .filter(|name| name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("MY.")))
+            .map(str::to_owned)
             .collect();
         for name in forced {
             let attribute = name.get(3..).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What a job requests: request_cpus and the others, and what each GPU must be.
 
 use classad::Expr;
+use condor_config::Variable;
 
 use super::policy::operand;
 use super::{Given, Job, Outcome};
@@ -14,8 +15,9 @@ impl Job<'_, '_> {
         let names: Vec<String> = self
             .scope
             .variables()
-            .filter(|(name, _)| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("request_")))
-            .map(|(name, _)| name.to_owned())
+            .map(Variable::name)
+            .filter(|name| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("request_")))
+            .map(str::to_owned)
             .collect();
         for name in names {
             let resource = name.get(8..).unwrap_or_default();
