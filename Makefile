@@ -22,7 +22,7 @@ endif
 
 chaos: ## Run the operator under faults in virtual time: make chaos SEEDS=2000, or SEED=7 for the story of one
 	CHAOS_SEEDS=$(or $(SEEDS),2000) $(if $(FIRST),CHAOS_FIRST=$(FIRST)) $(if $(SEED),CHAOS_SEED=$(SEED)) \
-		$(CARGO) test $(if $(PROFILE),--profile $(PROFILE)) -p slotwright-controller --test chaos -- --nocapture whatever
+		$(CARGO) test $(if $(PROFILE),--profile $(PROFILE)) --test chaos -- --nocapture whatever
 
 mutants: ## Break each guard of tests/mutations on purpose and demand that chaos notices
 	hack/mutants.py
