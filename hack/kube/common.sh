@@ -16,7 +16,16 @@ spawn() { # name program argument...
   local name=$1 program; program=$(readlink -f "$2"); shift 2
   alive "$name" && return
   setsid "$program" "$@" >>"$STATE/log/$name.log" 2>&1 </dev/null &
-  echo "$! $program" >"$STATE/pid/$name"
+  started "$name" "$!" "$program"
+}
+
+# Notes a process that was just started, and waits until it runs its program: on a busy computer that may take a while, and until
+# then the process seems to have ended.
+started() { # name id program
+  echo "$2 $3" >"$STATE/pid/$1"
+  for _ in $(seq 50); do ! alive "$1" || return 0; sleep .1; done
+  tail -5 "$STATE/log/$1.log" >&2
+  die "$1 did not start: see $STATE/log/$1.log"
 }
 
 # Stops a process with SIGTERM, and after 10 s with SIGKILL. With the signal KILL, waits until the process has ended.

@@ -58,10 +58,7 @@ spawn_inside() { # name program argument...
   alive "$name" && return
   read -r id _ <"$STATE/pid/$NODE-mounts"
   setsid nsenter --mount="/proc/$id/ns/mnt" "$program" "$@" >>"$STATE/log/$name.log" 2>&1 </dev/null &
-  echo "$! $program" >"$STATE/pid/$name"
-  for _ in $(seq 50); do ! alive "$name" || return 0; sleep .1; done
-  tail -5 "$STATE/log/$name.log" >&2
-  die "$name did not start: see $STATE/log/$name.log"
+  started "$name" "$!" "$program"
 }
 
 containers() { ctr -a "$SOCKET" -n k8s.io "$@"; }
