@@ -7,6 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use api::labels;
 
+/// The most bytes of a slot's name that the agent keeps.
+const MAX_SLOT_NAME: usize = 300;
+
 /// A pod's uid.
 pub type Uid = Arc<str>;
 
@@ -25,6 +28,8 @@ pub struct Pod {
     deleting: bool,
     /// The lease of the pod's claim in seconds, if the pod states one.
     lease: Option<u64>,
+    /// The slot in which the pod runs, by HTCondor's name.
+    slot: Option<Box<str>>,
 }
 
 /// What a pod's processes are to do.
@@ -57,12 +62,18 @@ impl Pod {
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
             lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
+            slot: annotation(labels::SLOT).filter(|name| name.len() <= MAX_SLOT_NAME).map(|name| name.as_str().into()),
         })
     }
 
     /// The lease of the pod's claim in seconds, if the pod states one.
     pub fn lease(&self) -> Option<u64> {
         self.lease
+    }
+
+    /// The slot in which the pod runs, by HTCondor's name: `slot1_3@node7`. Whoever may edit the pod may have written another.
+    pub fn slot(&self) -> Option<&str> {
+        self.slot.as_deref()
     }
 
     /// What the pod's processes are to do. A pod that is being deleted runs even if it is to be suspended: a process that

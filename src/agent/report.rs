@@ -27,6 +27,8 @@ const LOAD_STEP: f64 = 0.1;
 /// The least growth of what a pod has read or written that is worth a write, in KiB. What has been read only grows, by a tenth
 /// ever more seldom: a terabyte is told of in a hundred and twenty steps.
 const BLOCK_STEP: f64 = 10.0 * 1024.0;
+/// The least change of what a monitor measured that is worth a write.
+const METRIC_STEP: f64 = 0.01;
 /// The most characters of a condition's message.
 const MAX_MESSAGE: usize = 1024;
 /// Input that was seen within this time is still going on. The kernel notes the time of input on a terminal with a
@@ -372,8 +374,15 @@ fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
             // How many operations that took is written with the amounts, and never for itself.
             || has_moved(now.block_read_kib.map(float), before.block_read_kib.map(float), BLOCK_STEP)
             || has_moved(now.block_write_kib.map(float), before.block_write_kib.map(float), BLOCK_STEP)
+            || measures_other(&now.metrics, &before.metrics)
     };
     now.len() != before.len() || now.iter().zip(before).any(moved)
+}
+
+/// Whether a monitor measured something else than before, or something has moved.
+fn measures_other(now: &BTreeMap<String, f64>, before: &BTreeMap<String, f64>) -> bool {
+    let moved = |(name, value): (&String, &f64)| has_moved(Some(*value), before.get(name).copied(), METRIC_STEP);
+    now.len() != before.len() || now.iter().any(moved)
 }
 
 /// Whether a measure has moved by a tenth of what it was, and by `step` at least.

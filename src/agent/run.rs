@@ -289,6 +289,8 @@ impl Agent {
         self.list_if_wanted();
         self.ask_kubelet_if_due();
         self.devices.ask_about(&running);
+        let of_pods = self.devices.of_pods();
+        self.cron.follow(self.pods.iter().filter(|pod| running.contains(&pod.uid)), &of_pods);
         self.observe(None);
         self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
         let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
@@ -303,6 +305,7 @@ impl Agent {
         senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
         for usage in &mut senses.usage {
             usage.disk_kib = self.disk.get(usage.uid.as_str()).copied();
+            usage.metrics = self.cron.metrics_of(&usage.uid);
         }
         senses.pod_devices = self.devices.of_pods();
         senses.problem = problem.or(senses.problem);

@@ -315,6 +315,10 @@ pub struct ProcUsage {
     /// How many operations wrote to disks: BlockWrites.
     #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
     pub block_writes: Option<i64>,
+    /// What the nodes' monitors measured, by the name of the attribute: GPUsAverageUsage, GPUsMemoryUsage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 64))]
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// What the SubmitPolicy's transforms made of a job.

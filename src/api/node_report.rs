@@ -94,6 +94,11 @@ pub struct NodeCron {
     /// STARTD_CRON_LOG_NON_ZERO_EXIT: whether the agent logs the exit code and the output of a run that fails.
     #[serde(default)]
     pub log_non_zero_exit: bool,
+    /// The names in ads of the node's extended resources, such as GPUs for nvidia.com/gpu. Jobs with metrics know the devices of a
+    /// slot by Assigned and this name. Empty if no job has metrics.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub resource_names: BTreeMap<String, String>,
 }
 
 /// A cron job: STARTD_CRON_<JobName>_*.
@@ -143,6 +148,10 @@ pub struct NodeCronJob {
     pub slots: Vec<u32>,
     /// The load that the job is assumed to make.
     pub load: f64,
+    /// What the job measures of custom resources: SUM:GPUs or PEAK:GPUsMemory. Empty if the job is no monitor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 5, max = 80)))]
+    pub metrics: Vec<String>,
     /// True while the job's CONDITION is not true: no run starts, and what earlier runs have said stays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
@@ -377,4 +386,8 @@ pub struct PodUsage {
     /// How many operations wrote to disks: BlockWrites.
     #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
     pub block_writes: Option<i64>,
+    /// What cron jobs with METRICS measured, by the name of the attribute: GPUsAverageUsage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 64))]
+    pub metrics: BTreeMap<String, f64>,
 }

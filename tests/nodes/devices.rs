@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::agents::Desk;
 use crate::cluster::{Cluster, only_on, state};
+use crate::cron::program;
 use crate::program::{proof_dir, shell};
 
 const NODE: u32 = 3;
@@ -147,12 +148,24 @@ fn allocated(asked: &[u8]) -> Vec<u8> {
     fields(asked, 1).iter().map(ids).flat_map(env).collect()
 }
 
-/// The policy holds whoever has the second GPU. Which proc has it, only the kubelet knows: the operator knows no ids.
+/// The policy holds whoever has the second GPU and leaves it idle. Which proc has it, only the kubelet knows: the operator knows no
+/// ids. How busy it is, only the monitor knows.
 const POLICY: &str = "
-PREEMPT = stringListMember(\"GPU-b\", AssignedGPUs)
-WANT_HOLD = stringListMember(\"GPU-b\", AssignedGPUs)
+PREEMPT = stringListMember(\"GPU-b\", AssignedGPUs) && GPUsAverageUsage < 0.3
+WANT_HOLD = $(PREEMPT)
 MachineMaxVacateTime = 2
+STARTD_CRON_JOBLIST = gpus
+STARTD_CRON_gpus_EXECUTABLE = gpus
+STARTD_CRON_gpus_PERIOD = 1
+STARTD_CRON_gpus_METRICS = SUM:GPUs, PEAK:GPUsMemory
 ";
+
+/// Says that the first GPU is busy nearly all the time, and the second a tenth of it.
+const MONITOR: &str = r#"#!/bin/sh
+of() { printf 'SlotMergeConstraint = StringListMember("%s", AssignedGPUs)\nUptimeGPUsSeconds = %s\nUptimeGPUsMemoryPeakUsage = %s\n- %s\n' "$@" "$1"; }
+of GPU-a 0.9 700
+of GPU-b 0.1 70
+"#;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
@@ -166,7 +179,7 @@ async fn a_policy_sees_the_device_that_the_kubelet_has_given_to_the_pod() {
             capacity.is_some_and(|all| all.get("nvidia.com/gpu").is_some_and(|amount| amount.0 == "2"))
         })
         .await;
-    let desk = Desk::new(&cluster, NODE);
+    let desk = Desk::with_programs(&cluster, NODE, |directory| program(directory, "gpus", MONITOR));
     desk.reports(&cluster).await;
     let script = "mkdir -p /proof/train; echo \"$DEVICE\" >/proof/train/$_CONDOR_PROC.device; sleep 600";
     let mut job = shell("devices", "train", 2, script);
@@ -186,7 +199,7 @@ async fn a_policy_sees_the_device_that_the_kubelet_has_given_to_the_pod() {
         let held = cluster.jobs().get("train").await.unwrap().status.unwrap_or_default().held_procs;
         held.iter().map(|one| one.procs.clone()).collect::<Vec<_>>()
     };
-    cluster.until("a proc is held", 120, || async { !held().await.is_empty() }).await;
+    cluster.until("a proc is held", 240, || async { !held().await.is_empty() }).await;
     assert_eq!(held().await, [second.to_string()], "the one whose program says {}", GPUS[1]);
     cluster.throughout("the other runs on", 5, || async { held().await.len() == 1 }).await;
     let report = Api::<NodeReport>::all(cluster.client.clone()).get(&node).await.unwrap();
@@ -195,4 +208,15 @@ async fn a_policy_sees_the_device_that_the_kubelet_has_given_to_the_pod() {
         reported.iter().all(|one| one.resource == "nvidia.com/gpu" && one.ids.len() == 1),
         "{reported:?}"
     );
+    cluster
+        .until("what the first GPU does is told", 120, || async {
+            let report = Api::<NodeReport>::all(cluster.client.clone()).get(&node).await.unwrap();
+            let usage = report.status.unwrap_or_default().usage;
+            let busy = |metrics: &std::collections::BTreeMap<String, f64>| {
+                let average = metrics.get("GPUsAverageUsage").is_some_and(|average| (0.4..2.0).contains(average));
+                average && metrics.get("GPUsMemoryUsage") == Some(&700.0)
+            };
+            usage.iter().any(|usage| busy(&usage.metrics))
+        })
+        .await;
 }

@@ -9,4 +9,5 @@ mod deps;
 mod examples;
 mod links;
 mod mutations;
+mod programs;
 mod purity;

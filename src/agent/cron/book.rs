@@ -24,6 +24,11 @@ const ADDRESS: [&str; 5] = ["SlotMergeConstraint", "SlotName", "Name", "SlotType
 /// A change of these is told at once: a slot that is broken is to take no jobs.
 const URGENT: [&str; 2] = ["SlotBrokenReason", "SlotBrokenCode"];
 
+/// Whether an attribute says into which slots' ads the others go.
+pub(super) fn is_address(name: &str) -> bool {
+    ADDRESS.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// What cron jobs say, as the report has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Published {

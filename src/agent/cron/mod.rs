@@ -5,6 +5,7 @@
 //! | `schedule` | when a job runs, is killed, or gets SIGHUP: pure |
 //! | `output` | what a program writes, read line by line: pure |
 //! | `book` | the ads that jobs have told, and what the report says of them: pure |
+//! | `monitors` | what jobs with metrics measured, for each pod: pure |
 //! | `programs` | which file is a job's program |
 //! | `runner` | the processes |
 //!
@@ -13,6 +14,7 @@
 //! agent listens to it.
 
 mod book;
+mod monitors;
 mod output;
 mod programs;
 mod runner;
@@ -30,9 +32,11 @@ pub(crate) use self::book::Published;
 pub(crate) use self::runner::Event;
 
 use self::book::Book;
+use self::monitors::Monitors;
 use self::runner::{Ending, Order, Runner};
 use self::schedule::{Act, Schedule};
-use api::{NodeCron, NodeCronJob};
+use crate::pods::Pod;
+use api::{NodeCron, NodeCronJob, PodDevices};
 
 /// An agent that starts keeps what its forerunner's jobs have said until its own have spoken, or for this long.
 const FORERUNNER: Duration = Duration::from_mins(1);
@@ -60,6 +64,7 @@ pub(crate) struct Cron {
     known: bool,
     schedule: Schedule,
     book: Book,
+    monitors: Monitors,
     runner: Runner,
     /// What is wrong with a job, by its name.
     problems: BTreeMap<String, String>,
@@ -77,6 +82,7 @@ impl Cron {
             known: false,
             schedule: Schedule::default(),
             book: Book::default(),
+            monitors: Monitors::default(),
             runner: Runner::new(),
             problems: BTreeMap::new(),
             heard: BTreeSet::new(),
@@ -94,6 +100,7 @@ impl Cron {
         let names: Vec<&str> = asked.jobs.iter().map(|job| job.name.as_str()).collect();
         tracing::info!(jobs = names.join(", "), "the cron jobs of the node are others than before");
         self.book.keep(&asked.jobs);
+        self.monitors.keep(&asked.jobs);
         let there = |name: &String| names.contains(&name.as_str());
         self.problems.retain(|name, _| there(name));
         self.heard.retain(there);
@@ -123,9 +130,16 @@ impl Cron {
     /// Takes note of an event. Returns whether the report is to tell of it at once.
     pub(crate) fn heard(&mut self, event: Event, now: Timestamp) -> bool {
         match event {
-            Event::Told(name, told) => {
+            Event::Told(name, mut told) => {
+                let heard_at = self.now();
                 let Some(job) = self.asked.jobs.iter().find(|job| job.name == name) else { return false };
                 self.heard.insert(name);
+                if !job.metrics.is_empty() {
+                    self.monitors.told(job, told.tag.as_ref(), &mut told.attributes, heard_at);
+                    if told.attributes.keys().all(|name| book::is_address(name)) {
+                        return false;
+                    }
+                }
                 self.book.told(job, told, self.asked.autopublish, now)
             }
             Event::Ended(name, ending) => {
@@ -160,6 +174,16 @@ impl Cron {
             tracing::warn!(job = name, problem, "something is wrong with a cron job");
             self.problems.insert(name.to_owned(), problem);
         }
+    }
+
+    /// Takes note of which pods run, and of their devices.
+    pub(crate) fn follow<'a>(&mut self, running: impl Iterator<Item = &'a Pod>, devices: &[PodDevices]) {
+        self.monitors.follow(running, devices, &self.asked.resource_names);
+    }
+
+    /// What monitors have measured of a pod, by the name of the attribute.
+    pub(crate) fn metrics_of(&self, uid: &str) -> BTreeMap<String, f64> {
+        self.monitors.of_pod(uid)
     }
 
     /// What the jobs add to the report.

@@ -148,7 +148,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "STARTD_CRON_<JobName>_METRICS",
         Kind::List,
         STARTD,
-        Planned,
-        "Which attributes are summed, or the greatest kept, while a job runs in a slot. A cron job with metrics does not run.",
+        Honored,
+        "What the program measures of custom resources: SUM:GPUs adds up the samples UptimeGPUsSeconds, PEAK:GPUsMemory keeps the greatest UptimeGPUsMemoryPeakUsage; told for each job.",
     ),
 ];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::{NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode};
-use model::pool::{Autopublish, CronJob, CronMode, Crontab};
+use model::pool::{Autopublish, CronJob, CronMode, Crontab, Metric, MetricKind};
 
 /// The spec by which an agent is asked to run these jobs.
 pub fn to_spec(tab: &Crontab) -> NodeCron {
@@ -16,6 +16,11 @@ pub fn to_spec(tab: &Crontab) -> NodeCron {
             Autopublish::Always => NodeCronAutopublish::Always,
         },
         log_non_zero_exit: tab.log_failures,
+        resource_names: tab
+            .resource_names
+            .iter()
+            .map(|(resource, name)| (resource.to_string(), name.clone()))
+            .collect(),
     }
 }
 
@@ -30,6 +35,11 @@ pub fn of_spec(spec: &NodeCron) -> Crontab {
             NodeCronAutopublish::Always => Autopublish::Always,
         },
         log_failures: spec.log_non_zero_exit,
+        resource_names: spec
+            .resource_names
+            .iter()
+            .map(|(resource, name)| (resource.as_str().into(), name.clone()))
+            .collect(),
     }
 }
 
@@ -52,8 +62,28 @@ fn job_to_spec(job: &CronJob) -> NodeCronJob {
         reconfig_rerun: job.rerun,
         slots: job.slots.clone(),
         load: job.load,
+        metrics: job.metrics.iter().map(metric_to_spec).collect(),
         waits: !job.may_start,
     }
+}
+
+fn metric_to_spec(metric: &Metric) -> String {
+    let kind = match metric.kind {
+        MetricKind::Sum => "SUM",
+        MetricKind::Peak => "PEAK",
+    };
+    format!("{kind}:{}", metric.resource)
+}
+
+/// A metric of a kind that the operator does not know is none: the operator then asks the agent again.
+fn metric_of_spec(text: &String) -> Option<Metric> {
+    let (kind, resource) = text.split_once(':')?;
+    let kind = match kind {
+        "SUM" => MetricKind::Sum,
+        "PEAK" => MetricKind::Peak,
+        _ => return None,
+    };
+    Some(Metric { kind, resource: resource.to_owned() })
 }
 
 fn job_of_spec(job: &NodeCronJob) -> CronJob {
@@ -75,6 +105,7 @@ fn job_of_spec(job: &NodeCronJob) -> CronJob {
         rerun: job.reconfig_rerun,
         slots: job.slots.clone(),
         load: job.load,
+        metrics: job.metrics.iter().filter_map(metric_of_spec).collect(),
         may_start: !job.waits,
     }
 }
@@ -102,10 +133,20 @@ mod tests {
                     rerun: true,
                     slots: vec![2, 1],
                     load: 0.017,
+                    metrics: vec![
+                        Metric { kind: MetricKind::Sum, resource: "GPUs".to_owned() },
+                        Metric { kind: MetricKind::Peak, resource: "GPUsMemory".to_owned() },
+                    ],
                     may_start: false,
                 };
                 let plain = CronJob { mode, may_start: true, ..CronJob::default() };
-                let tab = Crontab { jobs: vec![job, plain], max_load: 0.3, publish, log_failures: true };
+                let tab = Crontab {
+                    jobs: vec![job, plain],
+                    max_load: 0.3,
+                    publish,
+                    log_failures: true,
+                    resource_names: [("nvidia.com/gpu".into(), "GPUs".to_owned())].into(),
+                };
                 let json = serde_json::to_string(&to_spec(&tab)).unwrap();
                 assert_eq!(of_spec(&serde_json::from_str(&json).unwrap()), tab, "{json}");
             }

@@ -92,6 +92,16 @@ fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchm
     Some(if run.answers(asked) { so_far.with(run) } else { so_far })
 }
 
+/// What monitors measured, without what cannot be an attribute.
+pub fn metrics(reported: &BTreeMap<String, f64>) -> BTreeMap<Arc<str>, f64> {
+    let is_name = |name: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        name.bytes().all(plain) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+    };
+    let sound = reported.iter().filter(|(name, value)| is_name(name) && value.is_finite() && **value >= 0.0);
+    sound.map(|(name, value)| (name.as_str().into(), *value)).collect()
+}
+
 fn used(usage: &api::PodUsage) -> Usage {
     let amount = |amount: Option<i64>| amount.filter(|amount| *amount >= 0);
     Usage {
@@ -103,6 +113,7 @@ fn used(usage: &api::PodUsage) -> Usage {
         block_writes: amount(usage.block_writes),
         block_read_kib: amount(usage.block_read_kib),
         block_write_kib: amount(usage.block_write_kib),
+        metrics: metrics(&usage.metrics),
     }
 }
 

@@ -91,7 +91,7 @@ impl ReportFacts {
 }
 
 /// What a pod uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// `MemoryUsage`: memory in MiB, rounded up, without file pages that the kernel may drop at once.
     pub memory_mib: Option<i64>,
@@ -109,14 +109,22 @@ pub struct Usage {
     pub block_read_kib: Option<i64>,
     /// `BlockWriteKbytes`: KiB written to disks.
     pub block_write_kib: Option<i64>,
+    /// What monitors measured, by the name of the attribute: `GPUsAverageUsage`.
+    pub metrics: BTreeMap<Arc<str>, f64>,
 }
 
 impl Usage {
     /// The larger of each amount. An amount that one of the two lacks is the other's.
     #[must_use]
-    pub fn most(self, other: Self) -> Self {
+    pub fn most(self, other: &Self) -> Self {
         let cpus = [self.cpus, other.cpus].into_iter().flatten().max_by(f64::total_cmp);
+        let mut metrics = self.metrics;
+        for (name, value) in &other.metrics {
+            let known = metrics.entry(name.clone()).or_insert(*value);
+            *known = known.max(*value);
+        }
         Self {
+            metrics,
             memory_mib: self.memory_mib.max(other.memory_mib),
             resident_kib: self.resident_kib.max(other.resident_kib),
             disk_kib: self.disk_kib.max(other.disk_kib),
@@ -199,11 +207,11 @@ impl Pool {
     fn note_usage(&mut self, facts: &ReportFacts) {
         let used = self.slots_on(&facts.machine).filter_map(|slot| {
             let usage = facts.usage.get(&slot.active()?.pod.uid)?;
-            Some((slot.assignment()?.job.uid.clone(), *usage))
+            Some((slot.assignment()?.job.uid.clone(), usage))
         });
         for (job, usage) in used.collect::<Vec<_>>() {
             if let Some(job) = self.jobs.get_mut(&job) {
-                job.used = job.used.most(usage);
+                job.used = std::mem::take(&mut job.used).most(usage);
             }
         }
     }

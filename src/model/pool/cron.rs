@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::resources::ResourceName;
 use classad::Expr;
 
 /// The cron jobs of a machine, as its agent is asked to run them: `STARTD_CRON_*`.
@@ -17,11 +18,20 @@ pub struct Crontab {
     pub publish: Autopublish,
     /// `STARTD_CRON_LOG_NON_ZERO_EXIT`.
     pub log_failures: bool,
+    /// The names in ads of the machine's extended resources, by which jobs with metrics know the devices of a slot: `GPUs` in
+    /// `AssignedGPUs`. Empty if no job has metrics.
+    pub resource_names: BTreeMap<ResourceName, String>,
 }
 
 impl Default for Crontab {
     fn default() -> Self {
-        Self { jobs: Vec::new(), max_load: 0.1, publish: Autopublish::default(), log_failures: false }
+        Self {
+            jobs: Vec::new(),
+            max_load: 0.1,
+            publish: Autopublish::default(),
+            log_failures: false,
+            resource_names: BTreeMap::new(),
+        }
     }
 }
 
@@ -56,8 +66,28 @@ pub struct CronJob {
     pub slots: Vec<u32>,
     /// The assumed load.
     pub load: f64,
+    /// What the job measures of custom resources. If there is any, the job is a monitor.
+    pub metrics: Vec<Metric>,
     /// False if the job's condition is not true: no run starts, and what earlier runs have said stays.
     pub may_start: bool,
+}
+
+/// What a monitor measures of a custom resource: an item of `STARTD_CRON_<JobName>_METRICS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// What becomes of one sample after the other.
+    pub kind: MetricKind,
+    /// The resource, such as `GPUs` or `GPUsMemory`.
+    pub resource: String,
+}
+
+/// What becomes of the samples of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// `SUM`: the samples are seconds of use, `Uptime<Resource>Seconds`, which are added up.
+    Sum,
+    /// `PEAK`: the samples are amounts, `Uptime<Resource>PeakUsage`, of which the greatest is kept.
+    Peak,
 }
 
 /// When the program of a cron job runs.

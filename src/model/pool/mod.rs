@@ -75,7 +75,7 @@ use marks::{Change, Marks};
 
 pub use agent::{Benchmarks, Device, ReportFacts, Usage};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
-pub use cron::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, SlotOutput};
+pub use cron::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, Metric, MetricKind, SlotOutput};
 pub use devices::Inventory;
 pub use drain::{
     Cost as DrainCost, Drain, DrainFacts, DrainSpec, DrainedFor, Draining, History as DrainHistory,

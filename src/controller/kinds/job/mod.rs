@@ -106,14 +106,14 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         held_procs: held_procs(&job.on_hold),
         start_time: job.first_start.map(kube_time),
         completion_time: job.completed_at.filter(|_| complete).map(kube_time),
-        usage: usage(job.used),
+        usage: usage(&job.used),
         conditions,
     }
 }
 
 /// The most that one proc used; none if no agent has told of a proc.
-fn usage(used: Usage) -> Option<ProcUsage> {
-    (used != Usage::default()).then_some(ProcUsage {
+fn usage(used: &Usage) -> Option<ProcUsage> {
+    (*used != Usage::default()).then(|| ProcUsage {
         memory_mib: used.memory_mib,
         resident_kib: used.resident_kib,
         disk_kib: used.disk_kib,
@@ -122,6 +122,7 @@ fn usage(used: Usage) -> Option<ProcUsage> {
         block_writes: used.block_writes,
         block_read_kib: used.block_read_kib,
         block_write_kib: used.block_write_kib,
+        metrics: used.metrics.iter().map(|(name, value)| (name.to_string(), *value)).collect(),
     })
 }
 

@@ -65,6 +65,7 @@ fn used(usage: &ProcUsage) -> Usage {
         block_writes: usage.block_writes,
         block_read_kib: usage.block_read_kib,
         block_write_kib: usage.block_write_kib,
+        metrics: crate::kinds::node_report::metrics(&usage.metrics),
     }
 }
 

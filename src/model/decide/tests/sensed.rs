@@ -52,9 +52,17 @@ fn a_job_keeps_the_most_that_one_of_its_procs_used() {
         world.pool.slots().values().filter_map(|slot| Some(slot.active()?.pod.uid.clone())).collect();
     let [one, other] = &pods[..] else { panic!("two run: {pods:?}") };
     let used = |memory_mib, cpus| Usage { memory_mib, cpus, ..Usage::default() };
-    for (pod, usage) in
-        [(one, used(Some(300), None)), (other, used(Some(200), Some(1.5))), (other, used(None, Some(0.5)))]
-    {
+    let measured = |values: &[(&str, f64)]| Usage {
+        metrics: values.iter().map(|(name, value)| ((*name).into(), *value)).collect(),
+        ..Usage::default()
+    };
+    for (pod, usage) in [
+        (one, used(Some(300), None)),
+        (other, used(Some(200), Some(1.5))),
+        (other, used(None, Some(0.5))),
+        (one, measured(&[("GPUsAverageUsage", 0.5), ("GPUsMemoryUsage", 900.0)])),
+        (other, measured(&[("GPUsAverageUsage", 0.75), ("GPUsMemoryUsage", 70.0)])),
+    ] {
         report(&mut world, |facts| facts.usage.extend([(pod.clone(), usage)]));
     }
     report(&mut world, |facts| {
@@ -63,7 +71,8 @@ fn a_job_keeps_the_most_that_one_of_its_procs_used() {
     world.pass(3600);
     let job = world.pool.jobs().values().next().unwrap();
     assert!(job.is_complete());
-    assert_eq!(job.used, used(Some(300), Some(1.5)));
+    let most = measured(&[("GPUsAverageUsage", 0.75), ("GPUsMemoryUsage", 900.0)]);
+    assert_eq!(job.used, Usage { memory_mib: Some(300), cpus: Some(1.5), ..most });
 }
 
 #[test]

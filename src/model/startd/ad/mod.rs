@@ -276,6 +276,10 @@ fn set_usage(ad: &mut Ad, machine: &Machine, slot: &Slot) {
     if let Some(cpus) = usage.cpus {
         ad.set("CpusUsage", cpus);
     }
+    // A resource may have a name of which the attribute is one that slots have by themselves.
+    for (name, value) in usage.metrics.iter().filter(|(name, _)| !cron::is_own(name)) {
+        ad.set(&**name, *value);
+    }
 }
 
 /// Sets which submitter claimed the slot, and for which job.

@@ -210,6 +210,7 @@ fn a_claimed_slot_says_whose_it_is() {
         block_writes: Some(9),
         block_read_kib: Some(80),
         block_write_kib: Some(90),
+        metrics: [("GPUsAverageUsage".into(), 0.75), ("StateUsage".into(), 2.0), ("CpusUsage".into(), 9.0)].into(),
         ..Usage::default()
     };
     let report = ReportFacts { usage: [("p".into(), usage)].into(), ..ReportFacts::of("node1".into()) };
@@ -223,6 +224,8 @@ fn a_claimed_slot_says_whose_it_is() {
         "BlockWrites = 9",
         "BlockReadKbytes = 80",
         "BlockWriteKbytes = 90",
+        "GPUsAverageUsage = 0.75",
+        "StateUsage = 2.0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::remarks::{Remark, Severity};
 use super::{ok, words};
-use crate::pool::{Autopublish, CronJob, CronMode, CronPolicy, Crontab};
+use crate::pool::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, Metric, MetricKind};
 use classad::Expr;
 use condor_config::{Config, Definition, Origin, knobs};
 
@@ -21,6 +21,8 @@ const MAX_JOBS: usize = 64;
 const MAX_NAME: usize = 64;
 /// The most bytes of a job's value.
 const MAX_VALUE: usize = 4096;
+/// The most metrics of a job.
+const MAX_METRICS: usize = 16;
 /// The longest period.
 const MAX_PERIOD: Duration = Duration::from_hours(24 * 366);
 /// A job of mode `WaitForExit` may have the period 0, as HTCondor's own template has. The job then runs again after this pause.
@@ -31,9 +33,6 @@ pub(super) fn read(config: &Config, faults: &mut Vec<Remark>) -> CronPolicy {
     let mut policy = CronPolicy { tab: general(config, faults), conditions: BTreeMap::new() };
     for name in names(config, faults) {
         let mut text = Text { config, job: &name, faults };
-        if text.has_metrics() {
-            continue;
-        }
         let Some(job) = text.job() else { continue };
         if let Some(condition) = text.condition() {
             policy.conditions.insert(name.clone(), condition);
@@ -127,19 +126,6 @@ impl Text<'_> {
         format!("STARTD_CRON_{}_{item}", self.job)
     }
 
-    /// Whether the job is a monitor of a custom resource. Its output is to be added up, or its greatest value kept, while a job runs.
-    /// Nothing does that here, and as plain attributes the values would say something else.
-    fn has_metrics(&mut self) -> bool {
-        let knob = self.knob("METRICS");
-        let set = ok(self.config.value(&knob), self.faults).flatten().is_some();
-        if set {
-            let message =
-                format!("the cron job {} does not run, because nothing acts on {knob} yet", self.job);
-            self.remark("METRICS", Severity::Warning, message);
-        }
-        set
-    }
-
     /// Reads the job; none if something is wrong with it.
     fn job(&mut self) -> Option<CronJob> {
         let before = self.faults.len();
@@ -159,6 +145,7 @@ impl Text<'_> {
             rerun: self.truth("RECONFIG_RERUN"),
             slots: self.slots(),
             load: self.load(),
+            metrics: self.metrics(),
             may_start: true,
         };
         (self.faults.len() == before).then_some(job)
@@ -255,6 +242,29 @@ impl Text<'_> {
         })
     }
 
+    /// Reads what the job measures: `SUM:GPUs, PEAK:GPUsMemory`.
+    fn metrics(&mut self) -> Vec<Metric> {
+        let knob = self.knob("METRICS");
+        let list = ok(self.config.list(&knob), self.faults).unwrap_or_default();
+        let mut metrics = Vec::new();
+        for item in list {
+            match metric(&item) {
+                Some(metric) if metrics.contains(&metric) => {}
+                Some(metric) => metrics.push(metric),
+                None => {
+                    let message = format!(
+                        "{knob} has {item}; say SUM:RESOURCE or PEAK:RESOURCE, such as SUM:GPUs, PEAK:GPUsMemory"
+                    );
+                    self.error("METRICS", message);
+                }
+            }
+        }
+        if metrics.len() > MAX_METRICS {
+            self.error("METRICS", format!("{knob} has more than {MAX_METRICS} metrics; leave some out"));
+        }
+        metrics
+    }
+
     fn load(&mut self) -> f64 {
         let knob = self.knob("JOB_LOAD");
         let said = ok(self.config.real(&knob), self.faults).flatten();
@@ -297,6 +307,20 @@ impl Text<'_> {
         let set = definition(self.config, &self.knob(item)).or_else(|| listed(self.config));
         self.faults.extend(set.map(|set| Remark::of_knob(self.config, set, severity, message)));
     }
+}
+
+/// Reads a metric: its kind, in upper or lower case, a colon, and the name of a resource.
+fn metric(item: &str) -> Option<Metric> {
+    let (kind, resource) = item.split_once(':')?;
+    let kind = match kind.trim_ascii().to_ascii_uppercase().as_str() {
+        "SUM" => MetricKind::Sum,
+        "PEAK" => MetricKind::Peak,
+        _ => return None,
+    };
+    let resource = resource.trim_ascii();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name = !resource.is_empty() && resource.len() <= MAX_NAME && resource.bytes().all(plain);
+    is_name.then(|| Metric { kind, resource: resource.to_owned() })
 }
 
 /// Reads a period: a whole number, with `s`, `m` or `h` behind it or nothing.

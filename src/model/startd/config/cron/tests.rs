@@ -199,12 +199,30 @@ fn what_does_nothing_is_told() {
         ]
     );
     let monitor = "use FEATURE : Monitor(SQUIDs, Periodic, 10, /opt/cron/squids, SUM:SQUIDs)";
-    assert_eq!(read(monitor).tab.jobs, []);
-    let told = remarks(monitor).join("\n");
-    assert!(
-        told.contains(
-            "the cron job SQUIDs_MONITOR does not run, because nothing acts on STARTD_CRON_SQUIDs_MONITOR_METRICS yet"
-        ),
-        "{told}"
-    );
+    assert_eq!(remarks(monitor), [] as [String; 0]);
+    let metrics: Vec<Metric> = read(monitor).tab.jobs.into_iter().flat_map(|job| job.metrics).collect();
+    assert_eq!(metrics, [Metric { kind: MetricKind::Sum, resource: "SQUIDs".to_owned() }]);
+}
+
+#[test]
+fn the_metrics_of_a_monitor_are_read() {
+    let job = "STARTD_CRON_JOBLIST = a\nSTARTD_CRON_a_EXECUTABLE = a\nSTARTD_CRON_a_PERIOD = 5\nSTARTD_CRON_a_METRICS = ";
+    let metrics = |list: &str| -> Vec<String> {
+        let jobs = read(&format!("{job}{list}")).tab.jobs;
+        jobs.iter().flat_map(|job| &job.metrics).map(|metric| format!("{metric:?}")).collect()
+    };
+    let sum = r#"Metric { kind: Sum, resource: "GPUs" }"#;
+    let peak = r#"Metric { kind: Peak, resource: "GPUsMemory" }"#;
+    for (list, expected) in [
+        ("", vec![]),
+        ("SUM:GPUs, PEAK:GPUsMemory", vec![sum, peak]),
+        ("peak : GPUsMemory sum:GPUs", vec![]),
+        ("peak:GPUsMemory sum:GPUs SUM:GPUs", vec![peak, sum]),
+    ] {
+        assert_eq!(metrics(list), expected, "{list}");
+    }
+    for wrong in ["GPUs", "MEAN:GPUs", "SUM:", "SUM:G PU", "SUM:G-PU"] {
+        let told = remarks(&format!("{job}{wrong}")).join("\n");
+        assert!(told.contains("say SUM:RESOURCE or PEAK:RESOURCE"), "{wrong}: {told}");
+    }
 }

@@ -1,0 +1,44 @@
+//! The programs in `examples/programs` write what their users are told.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// What dcgm-exporter tells of two GPUs, and of a GPU's instance without a uuid.
+const METRICS: &str = r#"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).
+# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-6a96bd13-70bc",device="nvidia0",modelName="A100",Hostname="n1"} 37
+DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-77777777-0000",device="nvidia1",modelName="A100",Hostname="n1"} 0
+DCGM_FI_DEV_GPU_UTIL{gpu="2"} 99
+# TYPE DCGM_FI_DEV_FB_USED gauge
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-6a96bd13-70bc",device="nvidia0",modelName="A100",Hostname="n1"} 20480
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-6a96bd13-70bc"} 55.123
+"#;
+
+#[test]
+fn dcgm_monitor_makes_samples_of_what_the_exporter_tells() {
+    let directory = tempfile::tempdir().unwrap();
+    let busybox = directory.path().join("busybox");
+    let script = "#!/bin/sh\ncase $1 in\nwget) [ \"$7\" = http://exporter/metrics ] && cat \"$METRICS\" ;;\n*) exec \"$@\" ;;\nesac\n";
+    std::fs::write(&busybox, script).unwrap();
+    std::fs::set_permissions(&busybox, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let metrics = directory.path().join("metrics");
+    std::fs::write(&metrics, METRICS).unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/programs/dcgm-monitor");
+    let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
+    let output = Command::new("sh")
+        .arg(program)
+        .args(["gpus", "http://exporter/metrics", "10"])
+        .envs([("PATH", path.as_str()), ("METRICS", &metrics.to_string_lossy())])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for expected in [
+        "SlotMergeConstraint = StringListMember(\"GPU-6a96bd13-70bc\", AssignedGPUs)\nUptimeGPUsSeconds = 3.700\nUptimeGPUsMemoryPeakUsage = 20480\n- GPU-6a96bd13-70bc\n",
+        "SlotMergeConstraint = StringListMember(\"GPU-77777777-0000\", AssignedGPUs)\nUptimeGPUsSeconds = 0.000\n- GPU-77777777-0000\n",
+    ] {
+        assert!(text.contains(expected), "{expected}is not in\n{text}");
+    }
+    assert_eq!(text.matches("SlotMergeConstraint").count(), 2, "{text}");
+}
