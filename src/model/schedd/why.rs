@@ -3,7 +3,8 @@
 
 use crate::pool::units::{counted, plain};
 use crate::pool::{
-    Amount, Bar, JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, VacateReason, Waits,
+    Amount, Bar, JOB_OUT_OF_RESOURCES, JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason,
+    VacateReason, Waits,
 };
 
 /// The status, reason and message of one condition of a job.
@@ -82,6 +83,7 @@ pub fn held(job: &Job) -> Option<Said> {
     let text = format!("{which}: {hold}{more}; edit the job's spec to release {all}");
     let reason = match hold.code {
         JOB_POLICY_UNDEFINED => "TooExpensive",
+        JOB_OUT_OF_RESOURCES => "JobOutOfResources",
         code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
     };
     Some(Said { status: Some(true), reason, text })

@@ -2,6 +2,7 @@
 
 use super::world::World;
 use crate::pool::{End, Event, Forced, HoldReason, PodFacts, PodRef, Remains, StartdConfig};
+use crate::schedd::why;
 use crate::startd::config::understand;
 
 /// A node of one core under a policy. The only proc of a job runs there.
@@ -302,6 +303,8 @@ fn a_new_leader_finds_what_is_left_of_the_pod_of_a_proc_that_is_held() {
     world.pass(1);
     let held = |world: &World| world.pool.jobs().values().next().unwrap().on_hold.len();
     assert_eq!((held(&world), world.pool.slots().len()), (1, 1));
+    let said = why::held(world.pool.jobs().values().next().unwrap()).map(|said| said.reason);
+    assert_eq!(said, Some("JobOutOfResources"), "HTCondor's name of the code 34");
     world.restart();
     world.pass(60);
     assert_eq!((held(&world), world.pool.slots().len()), (1, 1));
