@@ -26,11 +26,17 @@ pub(super) const KNOBS: &[Knob] = &[
         "Which machines that left stay listed as absent.",
     )
     .section("Central Managers: Absent ClassAds"),
-    Knob::new("ABSENT_EXPIRE_ADS_AFTER", Kind::Integer, COLLECTOR, Planned, "For how long; 0 for ever.")
-        .unit("seconds")
-        .at_least(0.0)
-        .fallback("2592000")
-        .section("Central Managers: Absent ClassAds"),
+    Knob::new(
+        "ABSENT_EXPIRE_ADS_AFTER",
+        Kind::Integer,
+        COLLECTOR,
+        Planned,
+        "For how long an absent machine stays listed; 0 for ever.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .fallback("2592000")
+    .section("Central Managers: Absent ClassAds"),
     Knob::new(
         "EXPIRE_INVALIDATED_ADS",
         Kind::Boolean,
@@ -65,12 +71,18 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .fallback("False")
     .section("Central Managers: Configuring a Machine to be a HTCondorView Server"),
-    Knob::new("POOL_HISTORY_DIR", Kind::Text, COLLECTOR, METRICS, "Where.")
+    Knob::new("POOL_HISTORY_DIR", Kind::Text, COLLECTOR, METRICS, "Where the history of the pool is kept.")
         .section("Central Managers: Configuring a Machine to be a HTCondorView Server"),
-    Knob::new("POOL_HISTORY_MAX_STORAGE", Kind::Integer, COLLECTOR, METRICS, "How large it may grow.")
-        .unit("bytes")
-        .at_least(0.0)
-        .section("Central Managers: Configuring a Machine to be a HTCondorView Server"),
+    Knob::new(
+        "POOL_HISTORY_MAX_STORAGE",
+        Kind::Integer,
+        COLLECTOR,
+        METRICS,
+        "How large the history of the pool may grow.",
+    )
+    .unit("bytes")
+    .at_least(0.0)
+    .section("Central Managers: Configuring a Machine to be a HTCondorView Server"),
     Knob::new(
         "POOL_HISTORY_SAMPLING_INTERVAL",
         Kind::Integer,

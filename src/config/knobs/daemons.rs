@@ -11,8 +11,14 @@ const RECORDS: Support = Support::Meaningless("the accountant's records are obje
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new("DAEMON_LIST", Kind::List, MASTER, NO_DAEMONS, "Which daemons a host runs.")
         .section("Policy Configuration: Defragmenting Dynamic Slots"),
-    Knob::new("DC_DAEMON_LIST", Kind::List, MASTER, NO_DAEMONS, "Which of them are HTCondor's own.")
-        .section("Central Managers: Configuration"),
+    Knob::new(
+        "DC_DAEMON_LIST",
+        Kind::List,
+        MASTER,
+        NO_DAEMONS,
+        "Which daemons of DAEMON_LIST are HTCondor's own.",
+    )
+    .section("Central Managers: Configuration"),
     Knob::new("<name>_ARGS", Kind::Text, MASTER, NO_DAEMONS, "The arguments of a daemon."),
     Knob::new("<name>_ENVIRONMENT", Kind::Text, MASTER, NO_DAEMONS, "The environment of a daemon."),
     Knob::new("COLLECTOR", Kind::Text, MASTER, NO_DAEMONS, "The collector's program.")
@@ -25,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
         .section("Central Managers: Configuration"),
     Knob::new("REPLICATION", Kind::Text, MASTER, RECORDS, "The replication daemon's program.")
         .section("Central Managers: Configuration"),
-    Knob::new("TRANSFERER", Kind::Text, MASTER, RECORDS, "The program that replication copies files with.")
+    Knob::new("TRANSFERER", Kind::Text, MASTER, RECORDS, "The program with which replication copies files.")
         .section("Central Managers: Introduction to High availability"),
     Knob::new(
         "CONDOR_HOST",
@@ -65,23 +71,53 @@ pub(super) const KNOBS: &[Knob] = &[
     .section("Central Managers: Sample Configuration"),
     Knob::new("HAD_LIST", Kind::List, MASTER, LEADER, "Where high availability daemons run.")
         .section("Central Managers: Sample Configuration"),
-    Knob::new("HAD_USE_PRIMARY", Kind::Boolean, MASTER, LEADER, "Whether the first of them is preferred.")
+    Knob::new(
+        "HAD_USE_PRIMARY",
+        Kind::Boolean,
+        MASTER,
+        LEADER,
+        "Whether the first of the high availability daemons is preferred.",
+    )
+    .section("Central Managers: Sample Configuration"),
+    Knob::new(
+        "HAD_CONTROLLEE",
+        Kind::Text,
+        MASTER,
+        LEADER,
+        "Which daemon the high availability daemons start.",
+    )
+    .fallback("NEGOTIATOR")
+    .section("Central Managers: Sample Configuration"),
+    Knob::new(
+        "HAD_CONNECTION_TIMEOUT",
+        Kind::Integer,
+        MASTER,
+        LEADER,
+        "How long high availability daemons wait for each other.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Central Managers: Configuration"),
+    Knob::new(
+        "HAD_UPDATE_INTERVAL",
+        Kind::Integer,
+        MASTER,
+        LEADER,
+        "How often high availability daemons publish their ads.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Central Managers: Sample Configuration"),
+    Knob::new("HAD_ARGS", Kind::Text, MASTER, LEADER, "The arguments of the high availability daemons.")
         .section("Central Managers: Sample Configuration"),
-    Knob::new("HAD_CONTROLLEE", Kind::Text, MASTER, LEADER, "Which daemon they start.")
-        .fallback("NEGOTIATOR")
-        .section("Central Managers: Sample Configuration"),
-    Knob::new("HAD_CONNECTION_TIMEOUT", Kind::Integer, MASTER, LEADER, "How long they wait for each other.")
-        .unit("seconds")
-        .at_least(0.0)
-        .section("Central Managers: Configuration"),
-    Knob::new("HAD_UPDATE_INTERVAL", Kind::Integer, MASTER, LEADER, "How often they publish their ads.")
-        .unit("seconds")
-        .at_least(0.0)
-        .section("Central Managers: Sample Configuration"),
-    Knob::new("HAD_ARGS", Kind::Text, MASTER, LEADER, "Their arguments.")
-        .section("Central Managers: Sample Configuration"),
-    Knob::new("HAD_USE_SHARED_PORT", Kind::Boolean, MASTER, LEADER, "Whether they use the shared port.")
-        .section("Central Managers: Sample Configuration"),
+    Knob::new(
+        "HAD_USE_SHARED_PORT",
+        Kind::Boolean,
+        MASTER,
+        LEADER,
+        "Whether high availability daemons use the shared port.",
+    )
+    .section("Central Managers: Sample Configuration"),
     Knob::new(
         "HAD_USE_REPLICATION",
         Kind::Boolean,
@@ -103,18 +139,36 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         MASTER,
         RECORDS,
-        "Whether it uses the shared port.",
+        "Whether the replication daemon uses the shared port.",
     )
     .section("Central Managers: Sample Configuration"),
-    Knob::new("REPLICATION_SOCKET_NAME", Kind::Text, MASTER, RECORDS, "Its name at the shared port.")
-        .section("Central Managers: Configuration"),
-    Knob::new("MAX_TRANSFER_LIFETIME", Kind::Integer, MASTER, RECORDS, "How long a copy may take.")
-        .unit("seconds")
-        .at_least(0.0)
-        .section("Central Managers: Sample Configuration"),
-    Knob::new("STATE_FILE", Kind::Text, MASTER, RECORDS, "Which file is replicated.")
-        .fallback("$(SPOOL)/Accountantnew.log")
-        .section("Central Managers: Sample Configuration"),
+    Knob::new(
+        "REPLICATION_SOCKET_NAME",
+        Kind::Text,
+        MASTER,
+        RECORDS,
+        "The replication daemon's name at the shared port.",
+    )
+    .section("Central Managers: Configuration"),
+    Knob::new(
+        "MAX_TRANSFER_LIFETIME",
+        Kind::Integer,
+        MASTER,
+        RECORDS,
+        "How long a copy of the accountant's records may take.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Central Managers: Sample Configuration"),
+    Knob::new(
+        "STATE_FILE",
+        Kind::Text,
+        MASTER,
+        RECORDS,
+        "The file of the accountant's records that replication copies.",
+    )
+    .fallback("$(SPOOL)/Accountantnew.log")
+    .section("Central Managers: Sample Configuration"),
     Knob::new(
         "MASTER_NEGOTIATOR_CONTROLLER",
         Kind::Text,

@@ -6,16 +6,22 @@ use super::knob::{Kind, Knob, Reader};
 const DEFRAG: &[Reader] = &[Reader::Defrag];
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob::new("DEFRAG_INTERVAL", Kind::Integer, DEFRAG, Planned, "How often it looks at the pool.")
-        .unit("seconds")
-        .at_least(0.0)
-        .section("Policy Configuration: Defragmenting Dynamic Slots"),
+    Knob::new(
+        "DEFRAG_INTERVAL",
+        Kind::Integer,
+        DEFRAG,
+        Planned,
+        "How often condor_defrag looks at the pool.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Policy Configuration: Defragmenting Dynamic Slots"),
     Knob::new(
         "DEFRAG_DRAINING_MACHINES_PER_HOUR",
         Kind::Real,
         DEFRAG,
         Planned,
-        "How many machines it begins to drain in an hour.",
+        "How many machines condor_defrag begins to drain in an hour.",
     )
     .unit("machines an hour")
     .at_least(0.0)
@@ -25,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         DEFRAG,
         Planned,
-        "How many machines drain at once at the most; -1 for no bound.",
+        "How many machines condor_defrag drains at once at most; -1 for no bound.",
     )
     .unit("machines")
     .at_least(-1.0)
@@ -35,13 +41,25 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         DEFRAG,
         Planned,
-        "How many whole machines are enough; -1 for no bound.",
+        "With how many whole machines condor_defrag drains no more; -1 for no bound.",
     )
     .unit("machines")
     .at_least(-1.0)
     .section("Policy Configuration: Defragmenting Dynamic Slots"),
-    Knob::new("DEFRAG_REQUIREMENTS", Kind::Expression, DEFRAG, Planned, "Which machines it may drain."),
-    Knob::new("DEFRAG_RANK", Kind::Expression, DEFRAG, Planned, "Which of them first: the greatest."),
+    Knob::new(
+        "DEFRAG_REQUIREMENTS",
+        Kind::Expression,
+        DEFRAG,
+        Planned,
+        "Which machines condor_defrag may drain.",
+    ),
+    Knob::new(
+        "DEFRAG_RANK",
+        Kind::Expression,
+        DEFRAG,
+        Planned,
+        "Which machines condor_defrag drains first: those of the greatest value.",
+    ),
     Knob::new(
         "DEFRAG_WHOLE_MACHINE_EXPR",
         Kind::Expression,
@@ -54,21 +72,21 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         DEFRAG,
         Planned,
-        "Which draining machines it lets go again.",
+        "Which draining machines condor_defrag lets go again.",
     ),
     Knob::new(
         "DEFRAG_DRAINING_SCHEDULE",
         Kind::Text,
         DEFRAG,
         Planned,
-        "How jobs leave: graceful, quick or fast.",
+        "How jobs leave a machine that condor_defrag drains: graceful, quick or fast.",
     ),
     Knob::new(
         "DEFRAG_DRAINING_START_EXPR",
         Kind::Expression,
         DEFRAG,
         Planned,
-        "START of the machine while it drains.",
+        "START of a machine while condor_defrag drains it.",
     )
     .section("Policy Configuration: Defragmenting Dynamic Slots"),
     Knob::new(
@@ -76,10 +94,16 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         DEFRAG,
         Meaningless("statistics are written when they change"),
-        "How often it publishes its statistics.",
+        "How often condor_defrag publishes its statistics.",
     )
     .unit("seconds")
     .at_least(0.0),
-    Knob::new("DEFRAG_NAME", Kind::Text, DEFRAG, Planned, "Its name, which marks the drains that it began."),
-    Knob::new("DEFRAG_LOG", Kind::Text, DEFRAG, MappedTo("the operator's log"), "Its log."),
+    Knob::new(
+        "DEFRAG_NAME",
+        Kind::Text,
+        DEFRAG,
+        Planned,
+        "The name of condor_defrag, which marks the drains that it began.",
+    ),
+    Knob::new("DEFRAG_LOG", Kind::Text, DEFRAG, MappedTo("the operator's log"), "The log of condor_defrag."),
 ];

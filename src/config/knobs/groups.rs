@@ -88,7 +88,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         ACCOUNTANT,
         Honored,
-        "Whether quotas of groups hold that add up to more than their parent's.",
+        "Whether static quotas stay as they are if they add up to more than their parent's, instead of being scaled down. Here the default is false.",
     )
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
     Knob::new(
@@ -96,7 +96,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         ACCOUNTANT,
         Honored,
-        "Whether a group is also bound by what its parents have left.",
+        "Whether a group is also bound by what the groups around it have left.",
     )
     .fallback("True"),
     Knob::new(
@@ -148,7 +148,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         ACCOUNTANT,
         MappedTo("spec.acceptSurplus of the GroupQuota"),
-        "The same for one group.",
+        "Whether this group may use what others leave.",
     )
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
     Knob::new(
@@ -163,7 +163,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         ACCOUNTANT,
         MappedTo("spec.autoregroup of the GroupQuota"),
-        "The same for one group.",
+        "Whether this group's jobs compete for what is left in the end, as those of no group.",
     ),
     Knob::new(
         "GROUP_SORT_EXPR",
@@ -213,7 +213,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Real,
         ACCOUNTANT,
         Honored,
-        "How many units there are of limits without a number.",
+        "How many units there are of a limit that nothing else gives a number.",
     )
     .unit("units")
     .at_least(0.0)
@@ -223,7 +223,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Real,
         ACCOUNTANT,
         MappedTo("spec.limitOfEach of a ConcurrencyLimit"),
-        "The same for the limits of a set, written SET.NAME.",
+        "How many units there are of each limit of a set, SET.NAME, that nothing else gives a number.",
     )
     .unit("units")
     .at_least(0.0)

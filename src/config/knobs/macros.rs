@@ -117,7 +117,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         MACROS,
         Honored,
-        "Whether it is not; defined by use FEATURE : Policy_Expr_Fragments.",
+        "Whether the keyboard is not used; defined by use FEATURE : Policy_Expr_Fragments.",
     )
     .section("Policy Configuration: Examples of Policy Configuration"),
     Knob::new(
@@ -133,7 +133,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         MACROS,
         Honored,
-        "Whether CPU or keyboard are; defined by use FEATURE : Policy_Expr_Fragments.",
+        "Whether the CPU is busy or the keyboard is used; defined by use FEATURE : Policy_Expr_Fragments.",
     )
     .section("Policy Configuration: Examples of Policy Configuration"),
     Knob::new(
@@ -141,7 +141,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         MACROS,
         Honored,
-        "Whether only the CPU is; defined by use FEATURE : Policy_Expr_Fragments.",
+        "Whether only the CPU is busy; defined by use FEATURE : Policy_Expr_Fragments.",
     )
     .section("Policy Configuration: Examples of Policy Configuration"),
     Knob::new("IsVanilla", Kind::Expression, MACROS, Honored, "Whether the job is of the vanilla universe.")

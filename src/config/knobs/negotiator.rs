@@ -240,7 +240,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         NEGOTIATOR,
         WHOLE_QUEUE,
-        "How long that may take.",
+        "How long the fetching of requests may take.",
     )
     .unit("seconds")
     .at_least(0.0),
@@ -279,7 +279,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         NEGOTIATOR,
         MappedTo("status.lastCycle of the Negotiator, which tells of one cycle"),
-        "Of how many cycles statistics are published.",
+        "For how many cycles statistics are published.",
     )
     .unit("cycles")
     .at_least(0.0),
@@ -304,7 +304,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         NEGOTIATOR,
         FOUND_OUT,
-        "Which attributes of jobs tell them apart in matching, instead of those found out.",
+        "Which attributes of jobs tell jobs apart in matching, instead of those that the negotiator finds.",
     )
     .section("Central Managers: The Negotiation Cycle"),
     Knob::new(
@@ -312,21 +312,21 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         NEGOTIATOR,
         FOUND_OUT,
-        "Which attributes of jobs tell them apart, too.",
+        "Which more attributes of jobs tell jobs apart in matching.",
     ),
     Knob::new(
         "REMOVE_SIGNIFICANT_ATTRIBUTES",
         Kind::List,
         NEGOTIATOR,
         FOUND_OUT,
-        "Which attributes of jobs do not tell them apart.",
+        "Which attributes of jobs do not tell jobs apart.",
     ),
     Knob::new(
         "REMOVE_SIGNIFICANT_ATTRIBUTES_REGEX",
         Kind::Text,
         NEGOTIATOR,
         FOUND_OUT,
-        "The same, by a regular expression.",
+        "Which attributes of jobs do not tell jobs apart, by a regular expression.",
     ),
     Knob::new(
         "USE_GLOBAL_JOB_PRIOS",

@@ -17,8 +17,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "Which transforms jobs go through, in this order.",
     )
     .section("Policy Configuration: Job Transforms"),
-    Knob::new("JOB_TRANSFORM_<name>", Kind::Transform, SCHEDD, Honored, "A transform.")
-        .section("Policy Configuration: Job Transforms"),
+    Knob::new(
+        "JOB_TRANSFORM_<name>",
+        Kind::Transform,
+        SCHEDD,
+        Honored,
+        "The rules of the transform of this name.",
+    )
+    .section("Policy Configuration: Job Transforms"),
     Knob::new(
         "SUBMIT_REQUIREMENT_NAMES",
         Kind::List,
@@ -40,7 +46,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         SCHEDD,
         Honored,
-        "What the user is told if not: a string.",
+        "What the user is told if the job does not meet the requirement: a string.",
     )
     .section("Policy Configuration: Submit Requirements"),
     Knob::new(
@@ -48,7 +54,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         SCHEDD,
         Honored,
-        "Whether the job is accepted with a warning.",
+        "Whether a job that does not meet the requirement is accepted with a warning.",
     )
     .fallback("False")
     .section("Policy Configuration: Submit Warnings"),
@@ -95,15 +101,21 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Text,
         SCHEDD,
         MappedTo("the lines of the file in CLASSAD_USER_MAPDATA_<name>"),
-        "The file of such a map.",
+        "The file that has the lines of the user map of this name.",
     ),
-    Knob::new("CLASSAD_USER_MAPDATA_<name>", Kind::Text, SCHEDD, Honored, "The lines of such a map."),
+    Knob::new(
+        "CLASSAD_USER_MAPDATA_<name>",
+        Kind::Text,
+        SCHEDD,
+        Honored,
+        "The lines of the user map of this name.",
+    ),
     Knob::new(
         "CLASSAD_USER_MAP_PREFIX_<name>",
         Kind::Boolean,
         SCHEDD,
         Honored,
-        "Whether such a map compares beginnings.",
+        "Whether the user map of this name compares the beginnings of names.",
     ),
     Knob::new(
         "JOB_DEFAULT_REQUESTCPUS",
@@ -157,21 +169,33 @@ pub(super) const KNOBS: &[Knob] = &[
         "Names whose values become attributes of every job.",
     ),
     Knob::new("SYSTEM_PERIODIC_HOLD", Kind::Expression, SCHEDD, Planned, "Which jobs are held."),
-    Knob::new("SYSTEM_PERIODIC_HOLD_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
-    Knob::new("SYSTEM_PERIODIC_HOLD_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new(
+        "SYSTEM_PERIODIC_HOLD_NAMES",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "Names of more expressions with the meaning of SYSTEM_PERIODIC_HOLD.",
+    ),
+    Knob::new(
+        "SYSTEM_PERIODIC_HOLD_<name>",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "An expression that SYSTEM_PERIODIC_HOLD_NAMES names, with the meaning of SYSTEM_PERIODIC_HOLD.",
+    ),
     Knob::new(
         "SYSTEM_PERIODIC_HOLD_REASON",
         Kind::Expression,
         SCHEDD,
         Planned,
-        "The reason of such a hold: a string.",
+        "The reason of a hold by SYSTEM_PERIODIC_HOLD: a string.",
     ),
     Knob::new(
         "SYSTEM_PERIODIC_HOLD_SUBCODE",
         Kind::Expression,
         SCHEDD,
         Planned,
-        "The subcode of such a hold: an integer.",
+        "The subcode of a hold by SYSTEM_PERIODIC_HOLD: an integer.",
     ),
     Knob::new("SYSTEM_PERIODIC_RELEASE", Kind::Expression, SCHEDD, Planned, "Which held jobs are released."),
     Knob::new(
@@ -179,15 +203,45 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         SCHEDD,
         Planned,
-        "Names of more such expressions.",
+        "Names of more expressions with the meaning of SYSTEM_PERIODIC_RELEASE.",
     ),
-    Knob::new("SYSTEM_PERIODIC_RELEASE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new(
+        "SYSTEM_PERIODIC_RELEASE_<name>",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "An expression that SYSTEM_PERIODIC_RELEASE_NAMES names, with the meaning of SYSTEM_PERIODIC_RELEASE.",
+    ),
     Knob::new("SYSTEM_PERIODIC_REMOVE", Kind::Expression, SCHEDD, Planned, "Which jobs are removed."),
-    Knob::new("SYSTEM_PERIODIC_REMOVE_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
-    Knob::new("SYSTEM_PERIODIC_REMOVE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new(
+        "SYSTEM_PERIODIC_REMOVE_NAMES",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "Names of more expressions with the meaning of SYSTEM_PERIODIC_REMOVE.",
+    ),
+    Knob::new(
+        "SYSTEM_PERIODIC_REMOVE_<name>",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "An expression that SYSTEM_PERIODIC_REMOVE_NAMES names, with the meaning of SYSTEM_PERIODIC_REMOVE.",
+    ),
     Knob::new("SYSTEM_PERIODIC_VACATE", Kind::Expression, SCHEDD, Planned, "Which jobs are vacated."),
-    Knob::new("SYSTEM_PERIODIC_VACATE_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
-    Knob::new("SYSTEM_PERIODIC_VACATE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new(
+        "SYSTEM_PERIODIC_VACATE_NAMES",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "Names of more expressions with the meaning of SYSTEM_PERIODIC_VACATE.",
+    ),
+    Knob::new(
+        "SYSTEM_PERIODIC_VACATE_<name>",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "An expression that SYSTEM_PERIODIC_VACATE_NAMES names, with the meaning of SYSTEM_PERIODIC_VACATE.",
+    ),
     Knob::new(
         "SYSTEM_ON_VACATE_COOL_DOWN",
         Kind::Expression,
@@ -209,7 +263,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         SCHEDD,
         Planned,
-        "How often these expressions are looked at.",
+        "How often periodic expressions, such as SYSTEM_PERIODIC_HOLD, are evaluated.",
     )
     .unit("seconds")
     .at_least(0.0),
@@ -218,7 +272,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         SCHEDD,
         Planned,
-        "How rarely they may be, where they take long.",
+        "The longest time between two evaluations of periodic expressions that take long.",
     )
     .unit("seconds")
     .at_least(0.0),
@@ -227,7 +281,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Real,
         SCHEDD,
         Planned,
-        "How much of the schedd's time they may take.",
+        "How much of the schedd's time periodic expressions may take.",
     )
     .unit("share of the time")
     .between(0.0, 1.0),

@@ -123,7 +123,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "How many CPUs a job consumes under that policy.",
+        "How many CPUs a job takes from a slot with CONSUMPTION_POLICY.",
     )
     .unit("CPUs")
     .per_slot_type()
@@ -133,7 +133,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "How much memory a job consumes under that policy.",
+        "How much memory a job takes from a slot with CONSUMPTION_POLICY.",
     )
     .unit("MiB")
     .per_slot_type()
@@ -143,7 +143,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "How much disk a job consumes under that policy.",
+        "How much disk a job takes from a slot with CONSUMPTION_POLICY.",
     )
     .unit("KiB")
     .per_slot_type()
@@ -153,7 +153,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "How much of a custom resource a job consumes under that policy.",
+        "How much of a custom resource a job takes from a slot with CONSUMPTION_POLICY.",
     )
     .fallback(CONSUMED)
     .per_slot_type()
@@ -163,7 +163,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How many matches a partitionable slot under that policy gets in one cycle; one for each of its CPUs where unset.",
+        "How many matches a partitionable slot with CONSUMPTION_POLICY gets in one cycle at most; if unset, one for each of its CPUs.",
     )
     .unit("claims")
     .per_slot_type(),
@@ -210,7 +210,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         STARTD,
         Honored,
-        "Whether a job for which the rounded amounts do not fit is refused.",
+        "Whether a slot refuses a job if the amounts that MODIFY_REQUEST_EXPR_* make do not fit.",
     )
     .per_slot_type(),
     Knob::new(
@@ -283,7 +283,7 @@ pub(super) const KNOBS: &[Knob] = &[
     ),
     Knob::new("EXECUTE", Kind::Text, STARTD, SCRATCH, "Where jobs have their scratch directories.")
         .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-    Knob::new("SLOT<N>_EXECUTE", Kind::Text, STARTD, SCRATCH, "The same for one slot.")
+    Knob::new("SLOT<N>_EXECUTE", Kind::Text, STARTD, SCRATCH, "Where the jobs of one slot have their scratch directories.")
         .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
     Knob::new(
         "STARTD_ENFORCE_DISK_LIMITS",
@@ -293,14 +293,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "Whether a job gets a file system of its own, as large as its disk.",
     )
     .section(SCRATCH_DISK),
-    Knob::new("THINPOOL_NAME", Kind::Text, STARTD, DISK_LIMITS, "The logical volume for such file systems.")
+    Knob::new("THINPOOL_NAME", Kind::Text, STARTD, DISK_LIMITS, "The logical volume for the file systems that STARTD_ENFORCE_DISK_LIMITS gives to jobs.")
         .section(SCRATCH_DISK),
     Knob::new(
         "THINPOOL_VOLUME_GROUP_NAME",
         Kind::Text,
         STARTD,
         DISK_LIMITS,
-        "The volume group for such file systems.",
+        "The volume group for the file systems that STARTD_ENFORCE_DISK_LIMITS gives to jobs.",
     )
     .section(SCRATCH_DISK),
 ];

@@ -20,7 +20,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "How much the slot likes a job; one it likes better may take it from the job that runs.",
+        "How much the slot prefers a job. A job that the slot prefers to the one that runs may take its place.",
     )
     .per_slot_type()
     .section("Policy Configuration: The RANK Expression"),
@@ -29,7 +29,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "Whether the machine's owner has the slot for themselves: state Owner. What is not true is no.",
+        "Whether the machine's owner has the slot for themselves: state Owner. A value that is not true counts as false.",
     )
     .per_slot_type()
     .section("Policy Configuration: The START Expression"),
@@ -167,14 +167,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "Whether a proc that PREEMPT sends away is held, until its job is edited, instead of queued again.",
     )
     .per_slot_type(),
-    Knob::new("WANT_HOLD_REASON", Kind::Expression, STARTD, Honored, "The reason of that hold: a string.")
+    Knob::new("WANT_HOLD_REASON", Kind::Expression, STARTD, Honored, "The reason of a hold by WANT_HOLD: a string.")
         .per_slot_type(),
     Knob::new(
         "WANT_HOLD_SUBCODE",
         Kind::Expression,
         STARTD,
         Honored,
-        "The subcode of that hold: an integer.",
+        "The subcode of a hold by WANT_HOLD: an integer.",
     )
     .per_slot_type(),
     Knob::new(
@@ -233,7 +233,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How often a claimed slot's policy is looked at, where it can change by itself.",
+        "How often a claimed slot's policy is evaluated, if it can change by itself.",
     )
     .unit("seconds")
     .at_least(1.0)
@@ -243,7 +243,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How often IS_OWNER of a slot that is not claimed is looked at; its ad is written when it changes.",
+        "How often IS_OWNER of a slot that is not claimed is evaluated. The slot's object is written when it changes, and not by this interval.",
     )
     .unit("seconds")
     .at_least(1.0)
@@ -271,7 +271,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Text,
         STARTD,
         Honored,
-        "Which system does backfill work: BOINC, or left out. Either way it is what spec.backfill says.",
+        "Which system does backfill work: BOINC or unset. In both cases the work is the pod template of spec.backfill.",
     ),
     Knob::new(
         "START_BACKFILL",
@@ -348,10 +348,10 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         STARTD,
         Honored,
-        "More such names for one slot; a machine has one, slot 1, for now.",
+        "Names whose values become attributes of the ad of the slot with this number.",
     )
     .section("Policy Configuration: Configuring STARTD_ATTRS on a per-slot basis"),
-    Knob::new("SYSTEM_STARTD_ATTRS", Kind::List, STARTD, Honored, "Such names that HTCondor itself needs."),
+    Knob::new("SYSTEM_STARTD_ATTRS", Kind::List, STARTD, Honored, "Names that HTCondor itself adds to STARTD_ATTRS."),
     Knob::new(
         "STARTD_SLOT_ATTRS",
         Kind::List,
@@ -365,7 +365,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         STARTD,
         Honored,
-        "Such attributes that HTCondor itself needs.",
+        "Attributes that HTCondor itself adds to STARTD_SLOT_ATTRS.",
     ),
     Knob::new(
         "STARTD_JOB_ATTRS",
@@ -379,7 +379,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         STARTD,
         Planned,
-        "Such attributes that HTCondor itself needs.",
+        "Attributes of the job that HTCondor itself adds to STARTD_JOB_ATTRS.",
     ),
     Knob::new(
         "STARTD_PARTITIONABLE_SLOT_ATTRS",
@@ -414,7 +414,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         STARTD,
         Planned,
-        "Such names that HTCondor itself needs.",
+        "Names that HTCondor itself adds to STARTD_LATCH_EXPRS.",
     ),
     Knob::new(
         "CpuBusy",
