@@ -7,22 +7,22 @@ use super::pods::Wanted;
 pub enum Seen {
     /// The pod has no cgroup with processes: its containers have not started yet, or have ended.
     Nothing,
-    /// They run.
+    /// The processes run.
     Running,
-    /// Some of them may still run.
+    /// Some of the processes may still run.
     Freezing,
-    /// All of them stand still.
+    /// All processes stand still.
     Frozen,
 }
 
 /// What the agent does to the processes of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Make them stand still.
+    /// Makes the processes stand still.
     Freeze,
-    /// Let them run again.
+    /// Lets the processes run again.
     Thaw,
-    /// Kill them.
+    /// Kills the processes.
     Kill,
 }
 

@@ -35,11 +35,11 @@ pub struct Pod {
 /// What a pod's processes are to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// They run.
+    /// The processes run.
     Run,
-    /// They stand still.
+    /// The processes stand still.
     Suspend,
-    /// They end.
+    /// The processes end.
     Kill,
 }
 

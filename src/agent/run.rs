@@ -93,7 +93,7 @@ type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
 /// # Errors
 /// When no client can be made. A failed call is tried again.
 pub async fn run(mut config: kube::Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
-    // A renewal that kube tries again by itself would be one of a time that has passed.
+    // If kube repeated a renewal by itself, the renewal would have a time that has passed.
     config.default_retry = false;
     let kubelet = options.kubelet.as_deref().map(|url| Kubelet::at(url, &config)).transpose()?;
     let client = Client::try_from(config)?;

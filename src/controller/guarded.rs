@@ -1,6 +1,6 @@
 //! A client that keeps answers from doing harm. kube decodes what it gets, and logs the whole text of what it cannot decode:
-//! an answer that is no JSON is an error here, before kube sees it, and the error quotes nothing. (What is JSON, an
-//! [`Item`](super::decode::Item) takes.) kube bounds how long a watch may be silent, but not how long a list or the
+//! an answer that is no JSON is an error here, before kube sees it, and the error quotes nothing. (An
+//! [`Item`](super::decode::Item) decodes whatever is JSON.) kube bounds how long a watch may be silent, but not how long a list or the
 //! beginning of a watch may take: if one answer never came, the operator would see nothing of that kind until the next start.
 
 use std::future::Future;

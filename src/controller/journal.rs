@@ -116,7 +116,7 @@ impl Journal {
         }
     }
 
-    /// Holds are told by notices; what releases a proc tells nobody.
+    /// Logs a release. Notices tell of holds, and nothing tells of a release: it shows in how many procs are held.
     fn job(&mut self, pool: &Pool, uid: &JobUid) {
         let job = pool.jobs().get(uid);
         let now = job.map_or(0, |job| job.on_hold.len());

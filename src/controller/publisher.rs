@@ -24,7 +24,7 @@ const fn pace(document: &Document) -> Duration {
 pub struct Publisher {
     /// When each status that waits may be written.
     waiting: Timers<Document>,
-    /// Until when the next write waits of a status that was written a short while ago.
+    /// For each status that was written a short while ago: until when its next write waits.
     rests: Timers<Document>,
 }
 

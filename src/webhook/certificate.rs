@@ -38,7 +38,8 @@ pub struct Certificate {
     pub certificate: String,
     /// The key.
     pub key: String,
-    /// The authority of the certificate, and before a renewal's clients know it, that of the certificate before.
+    /// The authority of the certificate, and after a renewal also that of the certificate before: a replica that still serves the
+    /// earlier certificate is believed.
     pub authorities: String,
 }
 

@@ -16,7 +16,8 @@ use tokio::time::{sleep, timeout};
 use super::output::{Output, Told};
 use api::NodeCronJob;
 
-/// Where programs find others, after the directory of programs. The agent's image has nothing there, a site's own may have.
+/// The rest of a program's PATH, after the directory of programs. The agent's image has nothing in these directories; a site's own
+/// image may.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How many bytes are read at once.
 const CHUNK: usize = 4096;

@@ -115,7 +115,7 @@ impl Schedule {
 }
 
 impl Entry {
-    /// The job has another definition, or another job has. A run that goes on ends as the old definition began it.
+    /// Takes the job's definition anew: this job's or another's has changed. A run that goes on ends by the definition with which it began.
     fn changed(mut self, job: &NodeCronJob, now: Duration, acts: &mut Vec<Act>) -> Self {
         let (mode, period) = (self.job.mode, self.job.period_seconds);
         self.job = job.clone();

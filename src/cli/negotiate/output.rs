@@ -13,10 +13,10 @@ use model::pool::Bar;
 use model::pool::units::counted;
 use model::schedd::{lacks, why};
 
-/// Of how many requests it is told why jobs of theirs are left.
+/// For how many requests the output says why some of their jobs are left.
 const TOLD: usize = 10;
 
-/// At how many slots it is looked for that.
+/// How many slots are compared with a job to find the nearest one.
 const LOOKED_AT: usize = 1000;
 
 /// A match, as a line of `--matches`.

@@ -95,13 +95,13 @@ pub struct Names {
     pub uid: String,
 }
 
-/// That an object was made or has changed.
+/// What is seen when an object was made or has changed.
 pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> Seen {
     let trace = W::known(&object).map(|(key, known)| Trace::There(key, known));
     Seen::Object(Box::new(Sighting { stage: W::STAGE, trace, news: W::there(object, kept) }))
 }
 
-/// That an object is gone.
+/// What is seen when an object is gone.
 pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> Seen {
     let news = W::gone(&names, kept);
     let Names { namespace, name, uid } = names;

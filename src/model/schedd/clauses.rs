@@ -22,7 +22,7 @@ pub(super) struct Tally(Vec<FailedClause>);
 pub(super) enum Look {
     /// The slot and the job match.
     Match,
-    /// They do not, and the clauses that fail are counted.
+    /// The slot and the job do not match, and the clauses that fail are counted.
     Counted {
         /// How far the slot is from a match: the more clauses fail, the farther.
         failed: usize,

@@ -1,6 +1,6 @@
 //! Which NodePolicy governs a machine, and how policies get into each other's way.
 //!
-//! Of the policies that select a machine, the one with the greatest precedence counts; among equals, the first by name.
+//! If several policies select a machine, the policy with the greatest precedence counts; among equals, the first by name.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub fn foremost(
 }
 
 /// The problem that a policy never counts, whatever labels nodes have: another policy selects every node that this one selects, and goes
-/// before it. Policies that only together leave a policy no node are not found.
+/// before it. If several policies only together select every node that this one selects, this is not found.
 pub fn shadowed(policies: &BTreeMap<PolicyName, NodePolicy>, name: &PolicyName) -> Option<Problem> {
     let own = policies.get(name)?;
     let goes_before = |other: &NodePolicy, named: &PolicyName| {
@@ -37,8 +37,8 @@ pub fn shadowed(policies: &BTreeMap<PolicyName, NodePolicy>, name: &PolicyName) 
     })
 }
 
-/// The problem that a policy gets into another's way: the policy never counts, or nothing but their names says which of several policies
-/// counts on some machine. `None` if there is neither.
+/// The problem that policies get into each other's way: this policy never counts, or on some machine only the names of this policy and
+/// of others decide which one counts. `None` if neither is so.
 pub fn overlap(pool: &Pool, name: &PolicyName) -> Option<Problem> {
     shadowed(pool.policies(), name).or_else(|| tied(pool, name))
 }

@@ -1,13 +1,13 @@
 //! A machine's load, divided among its slots.
 //!
 //! Source: the manual's "Load Average for Multi-core Machines". First each slot gets the load that its job causes. The
-//! rest is the owner's load. Slots in Owner get of it first, then unclaimed slots, then all others, each at most as
-//! much as it has CPUs. If load remains when all slots have that much, the first slot gets the remainder, so that no
-//! load is lost.
+//! rest is the owner's load. Slots in Owner get their parts of the owner's load first, then unclaimed slots, then all
+//! others, each at most as much as it has CPUs. If load remains when all slots have that much, the first slot gets the
+//! remainder, so that no load is lost.
 
 use crate::pool::Load;
 
-/// The order in which slots get of the owner's load.
+/// The order in which slots get their parts of the owner's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
     /// The slot is in Owner.
@@ -21,7 +21,7 @@ pub(super) enum Turn {
 /// A slot, as far as the division of load is concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bearer {
-    /// When the slot gets of the owner's load.
+    /// When the slot gets its part of the owner's load.
     pub(super) turn: Turn,
     /// The slot's CPUs: the most of the owner's load that it gets before all others have theirs.
     pub(super) cpus: f64,

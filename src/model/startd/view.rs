@@ -85,7 +85,7 @@ pub struct View<'a> {
 pub enum Step {
     /// Nothing, until something happens.
     Rest,
-    /// It takes a transition, with the reason and the change in the slot.
+    /// The slot takes a transition, with the reason and the change in the slot.
     Take(&'static Transition, &'static str, Change),
     /// Something must be done that is no transition.
     Do(Chore),

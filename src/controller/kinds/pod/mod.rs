@@ -70,7 +70,7 @@ struct SlimContainerStatus {
 }
 
 impl SlimPodStatus {
-    /// The status of a pod of which nobody can say that no container runs.
+    /// The status of a pod in which a container may run.
     fn running() -> Self {
         let state =
             SlimContainerState { running: Some(SlimRunning::default()), ..SlimContainerState::default() };
@@ -133,7 +133,7 @@ impl SlimPod {
 
 impl Watched for SlimPod {
     type Object = Self;
-    /// None of a pod without uid.
+    /// `None` for a pod without uid.
     type Kept = Option<Kept>;
     const KIND: Kind = Kind { name: "Pod", plural: "pods" };
     const STAGE: Stage = Stage::Pods;
@@ -170,7 +170,7 @@ impl Watched for SlimPod {
             Some(Kept::Other(uid)) => told(match of_others(&pod, uid) {
                 PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
                 PodView::Neither(uid) => Event::ForeignPodGone(uid),
-                // No such pod is another's.
+                // A pod that was kept as another's is not the pool's.
                 PodView::Ours(_) | PodView::Backfill(_) => return Vec::new(),
             }),
             None => Vec::new(),
