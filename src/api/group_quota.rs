@@ -67,9 +67,9 @@ pub struct GroupQuotaSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"))]
     pub group: Option<String>,
-    /// Who may charge jobs to the group: owners, one of which may have a * for any characters, as in team-*; a * alone means
-    /// everybody. Unset means those of the group around this one; if no group around it names any, nobody. Owners whom the
-    /// SubmitPolicy's map gives the group need not be named.
+    /// Who may charge jobs to the group: owners of jobs. An entry may have one * for any characters, as in team-*; a * alone
+    /// means everybody. Unset means those who may charge the group around this one; if no group around it names any, nobody.
+    /// Owners whom the SubmitPolicy's map gives the group need not be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 253)))]
     pub owners: Option<Vec<String>>,

@@ -48,9 +48,10 @@ pub struct NodePolicySpec {
     #[serde(default)]
     pub precedence: i32,
     /// The startd's configuration in HTCondor's own configuration language, as in a condor_config file: START,
-    /// SLOT_WEIGHT, CLAIM_WORKLIFE, STARTD_ATTRS with the attributes that it names, macros, if and use. What else it says
-    /// is checked, and the condition FullyApplied names what nothing acts on yet. What is wrong is told with line and
-    /// column, and the last accepted spec stays in force. A knob may be said here or by a field below, not both.
+    /// SLOT_WEIGHT, CLAIM_WORKLIFE, STARTD_ATTRS with the attributes that it names, macros, if and use. Other knobs are
+    /// checked, and the condition FullyApplied names those that nothing acts on yet. If the text has errors, the condition
+    /// Accepted gives line and column of each, and the last accepted spec stays in force. Give a knob here or by a field
+    /// below, not both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub config: Option<String>,

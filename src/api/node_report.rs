@@ -46,7 +46,7 @@ use super::schema;
         name = "Pool",
         type_ = "string",
         json_path = ".status.poolLoad",
-        description = "Of that, the pool's pods."
+        description = "The part of that load that the pool's pods cause."
     ),
     printcolumn(name = "Mips", type_ = "integer", json_path = ".status.mips"),
     printcolumn(name = "KFlops", type_ = "integer", json_path = ".status.kflops", priority = 1),

@@ -149,7 +149,8 @@ pub struct SlotStatus {
     /// The job that runs in the slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<SlotRunning>,
-    /// Claimed; and EndConfirmed, while nobody knows whether a pod that was killed has ended.
+    /// Claimed, or Offered of a static slot that nobody has claimed; and EndConfirmed, while nobody knows whether a pod that
+    /// was killed has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

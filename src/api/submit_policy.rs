@@ -38,7 +38,7 @@ use super::schema;
         type_ = "string",
         json_path = ".status.conditions[?(@.status==\"False\")].message",
         priority = 1,
-        description = "What is wrong with it, or what of it nothing acts on."
+        description = "What is wrong with the policy, or which knobs nothing acts on."
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -58,9 +58,9 @@ pub struct SubmitPolicySpec {
     pub owner: Option<JobOwner>,
 }
 
-/// How the owner of a job is found. User and Group need the admission webhook, which seals into each new job who created it. A
-/// job whose owner cannot be found is charged to its namespace, by the owner namespace:NAME, and its condition FullyApplied
-/// says why.
+/// How the owner of a job is found. User and Group need the admission webhook, which seals into each new job who created it, or
+/// the chart's admission policies, by which the API server stamps that. A job whose owner cannot be found is charged to its
+/// namespace, by the owner namespace:NAME, and its condition FullyApplied says why.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobOwner {
