@@ -17,10 +17,10 @@ pub(super) fn tolerations(said: &[PolicyToleration], problems: &mut Vec<Problem>
         };
         let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
         if let Some(effect) = toleration.effect.as_deref().filter(|effect| !effects.contains(effect)) {
-            refuse(
-                field("effect"),
-                format!("{effect} is none; write {}, or leave it out for all of them", effects.join(", ")),
-            );
+            let known = effects.join(", ");
+            let message =
+                format!("{effect} is not the effect of a taint; write {known}, or leave it out for all effects");
+            refuse(field("effect"), message);
         }
         match &toleration.key {
             None if toleration.value.is_some() => {
@@ -29,14 +29,18 @@ pub(super) fn tolerations(said: &[PolicyToleration], problems: &mut Vec<Problem>
                     "means nothing without a key; say which taint's value it is".to_owned(),
                 );
             }
-            Some(key) if !is_label_key(key) => refuse(
-                field("key"),
-                format!("{key} is no taint's key: it is made as a label's, such as example.com/dedicated"),
-            ),
+            Some(key) if !is_label_key(key) => {
+                let message = format!(
+                    "{key} cannot be the key of a taint; write one such as example.com/dedicated, as for a label"
+                );
+                refuse(field("key"), message);
+            }
             _ => {}
         }
         if let Some(value) = toleration.value.as_deref().filter(|value| !is_label_name(value)) {
-            refuse(field("value"), format!("{value} is no taint's value: it is made as a label's"));
+            let message =
+                format!("{value} cannot be the value of a taint; write one such as batch, as for a label");
+            refuse(field("value"), message);
         }
         toleration
     });
@@ -60,7 +64,7 @@ mod tests {
             (
                 said("dedicated", "", "Noschedule"),
                 Some(
-                    "spec.tolerations[0].effect: Noschedule is none; write NoSchedule, PreferNoSchedule, NoExecute, or leave it out for all of them",
+                    "spec.tolerations[0].effect: Noschedule is not the effect of a taint; write NoSchedule, PreferNoSchedule, NoExecute, or leave it out for all effects",
                 ),
             ),
             (
@@ -70,24 +74,26 @@ mod tests {
             (
                 said("Example.com/x", "", ""),
                 Some(
-                    "spec.tolerations[0].key: Example.com/x is no taint's key: it is made as a label's, such as example.com/dedicated",
+                    "spec.tolerations[0].key: Example.com/x cannot be the key of a taint; write one such as example.com/dedicated, as for a label",
                 ),
             ),
             (
                 said("a..b/x", "", ""),
                 Some(
-                    "spec.tolerations[0].key: a..b/x is no taint's key: it is made as a label's, such as example.com/dedicated",
+                    "spec.tolerations[0].key: a..b/x cannot be the key of a taint; write one such as example.com/dedicated, as for a label",
                 ),
             ),
             (
                 said("-x", "", ""),
                 Some(
-                    "spec.tolerations[0].key: -x is no taint's key: it is made as a label's, such as example.com/dedicated",
+                    "spec.tolerations[0].key: -x cannot be the key of a taint; write one such as example.com/dedicated, as for a label",
                 ),
             ),
             (
                 said("x", "a b", ""),
-                Some("spec.tolerations[0].value: a b is no taint's value: it is made as a label's"),
+                Some(
+                    "spec.tolerations[0].value: a b cannot be the value of a taint; write one such as batch, as for a label",
+                ),
             ),
         ] {
             let mut problems = Vec::new();
