@@ -180,6 +180,7 @@ impl Node {
                 block_writes: amount(usage.writes),
                 block_read_kib: kib(usage.read_bytes),
                 block_write_kib: kib(usage.written_bytes),
+                metrics: BTreeMap::new(),
             }
         };
         all.into_iter().map(report).collect()

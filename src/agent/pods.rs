@@ -62,7 +62,9 @@ impl Pod {
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
             lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
-            slot: annotation(labels::SLOT).filter(|name| name.len() <= MAX_SLOT_NAME).map(|name| name.as_str().into()),
+            slot: annotation(labels::SLOT)
+                .filter(|name| name.len() <= MAX_SLOT_NAME)
+                .map(|name| name.as_str().into()),
         })
     }
 

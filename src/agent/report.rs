@@ -381,7 +381,8 @@ fn uses_other(now: &[PodUsage], before: &[PodUsage]) -> bool {
 
 /// Whether a monitor measured something else than before, or something has moved.
 fn measures_other(now: &BTreeMap<String, f64>, before: &BTreeMap<String, f64>) -> bool {
-    let moved = |(name, value): (&String, &f64)| has_moved(Some(*value), before.get(name).copied(), METRIC_STEP);
+    let moved =
+        |(name, value): (&String, &f64)| has_moved(Some(*value), before.get(name).copied(), METRIC_STEP);
     now.len() != before.len() || now.iter().any(moved)
 }
 

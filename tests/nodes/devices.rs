@@ -213,7 +213,8 @@ async fn a_policy_sees_the_device_that_the_kubelet_has_given_to_the_pod() {
             let report = Api::<NodeReport>::all(cluster.client.clone()).get(&node).await.unwrap();
             let usage = report.status.unwrap_or_default().usage;
             let busy = |metrics: &std::collections::BTreeMap<String, f64>| {
-                let average = metrics.get("GPUsAverageUsage").is_some_and(|average| (0.4..2.0).contains(average));
+                let average =
+                    metrics.get("GPUsAverageUsage").is_some_and(|average| (0.4..2.0).contains(average));
                 average && metrics.get("GPUsMemoryUsage") == Some(&700.0)
             };
             usage.iter().any(|usage| busy(&usage.metrics))

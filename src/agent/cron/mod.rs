@@ -178,7 +178,7 @@ impl Cron {
 
     /// Takes note of which pods run, and of their devices.
     pub(crate) fn follow<'a>(&mut self, running: impl Iterator<Item = &'a Pod>, devices: &[PodDevices]) {
-        self.monitors.follow(running, devices, &self.asked.resource_names);
+        self.monitors.follow(running, devices, &self.asked.resources);
     }
 
     /// What monitors have measured of a pod, by the name of the attribute.

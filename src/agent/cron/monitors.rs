@@ -12,7 +12,7 @@ use classad::{Ad, Env, Expr, Value};
 
 use super::book::is_address;
 use crate::pods::{Pod, Uid};
-use api::{NodeCronJob, PodDevices};
+use api::{NodeCronJob, NodeResource, PodDevices};
 
 /// The most ads with tags of a job.
 const MAX_ADS: usize = 64;
@@ -63,18 +63,18 @@ impl Monitors {
         }
     }
 
-    /// Takes note of which pods run, and of the devices that they have. `names` has the names of resources in ads.
+    /// Takes note of which pods run, and of the devices that they have.
     pub(super) fn follow<'a>(
         &mut self,
         running: impl Iterator<Item = &'a Pod>,
         devices: &[PodDevices],
-        names: &BTreeMap<String, String>,
+        resources: &[NodeResource],
     ) {
         let mut before = std::mem::take(&mut self.pods);
         for pod in running {
             let followed = before.remove(&pod.uid).unwrap_or_default();
             let own = devices.iter().filter(|found| *found.uid == *pod.uid);
-            let (slot, id) = slot_ad(pod, own, names);
+            let (slot, id) = slot_ad(pod, own, resources);
             self.pods.insert(pod.uid.clone(), Followed { slot, id, ..followed });
         }
     }
@@ -186,7 +186,7 @@ fn number(value: &Value) -> Option<f64> {
 fn slot_ad<'a>(
     pod: &Pod,
     devices: impl Iterator<Item = &'a PodDevices>,
-    names: &BTreeMap<String, String>,
+    resources: &[NodeResource],
 ) -> (Ad, Option<i64>) {
     let mut ad = Ad::new();
     let id = pod.slot().and_then(slot_id);
@@ -197,8 +197,8 @@ fn slot_ad<'a>(
         ad.set("SlotID", id);
     }
     for found in devices {
-        if let Some(name) = names.get(&found.resource) {
-            ad.set(format!("Assigned{name}"), found.ids.join(","));
+        if let Some(known) = resources.iter().find(|known| known.resource == found.resource) {
+            ad.set(format!("Assigned{}", known.name), found.ids.join(","));
         }
     }
     (ad, id)

@@ -2,7 +2,7 @@
 //!
 //! Source: the manual, "Startd Cron and Schedd Cron" and "Daemon Hook Configuration Options".
 
-use super::knob::Support::{Honored, Meaningless, Planned};
+use super::knob::Support::{Honored, Meaningless};
 use super::knob::{Kind, Knob, Reader};
 
 const STARTD: &[Reader] = &[Reader::Startd];

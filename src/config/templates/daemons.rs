@@ -23,7 +23,7 @@ const CONFIG: &str = "configuration is changed by writing NodePolicy, Negotiator
 const METRICS: &str = "the operator serves Prometheus metrics itself";
 
 pub(super) const TEMPLATES: &[Template] = &[
-    feature(
+    cron(
         "Monitor",
         "if ! $(5?)
   error : use FEATURE : Monitor needs a name, a mode, a period, a program, and at least one metric
@@ -34,7 +34,6 @@ STARTD_CRON_$(1)_MONITOR_PERIOD = $(3)
 STARTD_CRON_$(1)_MONITOR_EXECUTABLE = $(4)
 STARTD_CRON_$(1)_MONITOR_METRICS = $(5+)
 ",
-        "the operator runs no monitors on nodes: measure with a Prometheus exporter as a DaemonSet",
     ),
     cron(
         "ContinuousCronHook",

@@ -113,6 +113,5 @@ use FEATURE : GPUsMonitor
 STARTD_CRON_GPUs_MONITOR_CONDITION = TotalGPUs > 0 && OpSys =!= "WINDOWS"
 STARTD_JOB_ATTRS = $(STARTD_JOB_ATTRS) GPUsUsage GPUsMemoryUsage
 "#,
-    )
-    .instead("the GPU vendor's Prometheus exporter (such as NVIDIA's DCGM exporter) measures devices on a cluster"),
+    ),
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode};
+use api::{NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode, NodeResource};
 use model::pool::{Autopublish, CronJob, CronMode, Crontab, Metric, MetricKind};
 
 /// The spec by which an agent is asked to run these jobs.
@@ -16,10 +16,10 @@ pub fn to_spec(tab: &Crontab) -> NodeCron {
             Autopublish::Always => NodeCronAutopublish::Always,
         },
         log_non_zero_exit: tab.log_failures,
-        resource_names: tab
+        resources: tab
             .resource_names
             .iter()
-            .map(|(resource, name)| (resource.to_string(), name.clone()))
+            .map(|(resource, name)| NodeResource { resource: resource.to_string(), name: name.clone() })
             .collect(),
     }
 }
@@ -36,9 +36,9 @@ pub fn of_spec(spec: &NodeCron) -> Crontab {
         },
         log_failures: spec.log_non_zero_exit,
         resource_names: spec
-            .resource_names
+            .resources
             .iter()
-            .map(|(resource, name)| (resource.as_str().into(), name.clone()))
+            .map(|NodeResource { resource, name }| (resource.as_str().into(), name.clone()))
             .collect(),
     }
 }

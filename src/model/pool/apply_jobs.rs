@@ -74,7 +74,7 @@ impl Pool {
             earlier_pods: BTreeMap::new(),
             first_start: facts.first_start,
             completed_at: facts.completed_at,
-            used: *facts.used,
+            used: (*facts.used).clone(),
             matchable: Matchable::Unknown,
             explained: Time::default(),
             explained_by: 0,

@@ -20,8 +20,8 @@ fn job(metrics: &[&str]) -> NodeCronJob {
     NodeCronJob { name: "GPUs_MONITOR".to_owned(), metrics, ..NodeCronJob::default() }
 }
 
-fn names() -> BTreeMap<String, String> {
-    [("nvidia.com/gpu".to_owned(), "GPUs".to_owned())].into()
+fn resources() -> [NodeResource; 1] {
+    [NodeResource { resource: "nvidia.com/gpu".to_owned(), name: "GPUs".to_owned() }]
 }
 
 fn at(seconds: u64) -> Duration {
@@ -58,8 +58,12 @@ fn each_pod_is_told_what_its_devices_did_while_it_ran() {
     let (one, two) = (pod("one", "slot1_1@n"), pod("two", "slot1_2@n"));
     let devices = [gpu("one", &["GPU-a"]), gpu("two", &["GPU-b", "GPU-c"])];
     let rest = told(&mut monitors, "GPU-a", 10.0, 900, 10);
-    assert_eq!(rest.keys().collect::<Vec<_>>(), ["SlotMergeConstraint"], "samples are no attributes of slots");
-    monitors.follow([&one, &two].into_iter(), &devices, &names());
+    assert_eq!(
+        rest.keys().collect::<Vec<_>>(),
+        ["SlotMergeConstraint"],
+        "samples are no attributes of slots"
+    );
+    monitors.follow([&one, &two].into_iter(), &devices, &resources());
     assert_eq!(monitors.of_pod("one"), metrics([]), "its devices have told nothing since it began");
     for (id, seconds, memory) in [("GPU-a", 4.0, 100), ("GPU-b", 0.0, 10), ("GPU-c", 0.0, 20)] {
         told(&mut monitors, id, seconds, memory, 20);
@@ -98,7 +102,7 @@ fn each_pod_is_told_what_its_devices_did_while_it_ran() {
     );
     // The next pod on the GPU begins anew, and what the first used is forgotten with the first.
     let three = pod("three", "slot1_1@n");
-    monitors.follow([&three].into_iter(), &[gpu("three", &["GPU-a"])], &names());
+    monitors.follow([&three].into_iter(), &[gpu("three", &["GPU-a"])], &resources());
     told(&mut monitors, "GPU-a", 1.0, 50, 50);
     told(&mut monitors, "GPU-a", 1.0, 60, 60);
     assert_eq!(monitors.of_pod("one"), metrics([]));
@@ -123,7 +127,7 @@ fn an_ad_is_for_the_slots_that_it_names() {
     ];
     for (case, address, slots, expected) in cases {
         let mut monitors = Monitors::default();
-        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[], &names());
+        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[], &resources());
         let job = NodeCronJob { slots, ..job(&["PEAK:X"]) };
         let lines = address.lines().filter_map(|line| line.split_once(" = "));
         let mut attributes: BTreeMap<String, String> =
@@ -136,9 +140,11 @@ fn an_ad_is_for_the_slots_that_it_names() {
 
 #[test]
 fn a_sample_that_is_no_amount_is_none() {
-    for (text, expected) in [("1 + 1", true), ("\"7\"", false), ("-1", false), ("real(\"INF\")", false), ("(", false)] {
+    for (text, expected) in
+        [("1 + 1", true), ("\"7\"", false), ("-1", false), ("real(\"INF\")", false), ("(", false)]
+    {
         let mut monitors = Monitors::default();
-        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[], &names());
+        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[], &resources());
         let mut attributes = [("UptimeXPeakUsage".to_owned(), text.to_owned())].into();
         monitors.told(&job(&["PEAK:X"]), None, &mut attributes, at(5));
         assert_eq!(monitors.of_pod("one").contains_key("XUsage"), expected, "{text}");
@@ -149,7 +155,7 @@ fn a_sample_that_is_no_amount_is_none() {
 #[test]
 fn a_job_that_is_a_monitor_no_longer_is_forgotten() {
     let mut monitors = Monitors::default();
-    monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[gpu("one", &["GPU-a"])], &names());
+    monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[gpu("one", &["GPU-a"])], &resources());
     told(&mut monitors, "GPU-a", 1.0, 50, 10);
     monitors.keep(&[job(&["PEAK:GPUsMemory"])]);
     assert!(!monitors.of_pod("one").is_empty());

@@ -152,8 +152,7 @@ impl World {
         let on_it = |facts: &PodFacts| facts.machine.as_ref().is_some_and(|machine| machine.as_str() == node);
         let there =
             self.pods.values().map(|pod| &pod.facts).filter(|facts| on_it(facts) && facts.end.is_none());
-        let usage = Usage::default();
-        there.map(|facts| (facts.pod.uid.clone(), usage)).collect()
+        there.map(|facts| (facts.pod.uid.clone(), Usage::default())).collect()
     }
 
     /// A node is no longer cut off: its kubelet ends the pods that were deleted meanwhile.

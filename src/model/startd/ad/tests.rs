@@ -210,7 +210,8 @@ fn a_claimed_slot_says_whose_it_is() {
         block_writes: Some(9),
         block_read_kib: Some(80),
         block_write_kib: Some(90),
-        metrics: [("GPUsAverageUsage".into(), 0.75), ("StateUsage".into(), 2.0), ("CpusUsage".into(), 9.0)].into(),
+        metrics: [("GPUsAverageUsage".into(), 0.75), ("StateUsage".into(), 2.0), ("CpusUsage".into(), 9.0)]
+            .into(),
         ..Usage::default()
     };
     let report = ReportFacts { usage: [("p".into(), usage)].into(), ..ReportFacts::of("node1".into()) };

@@ -216,7 +216,6 @@ fn the_metrics_of_a_monitor_are_read() {
     for (list, expected) in [
         ("", vec![]),
         ("SUM:GPUs, PEAK:GPUsMemory", vec![sum, peak]),
-        ("peak : GPUsMemory sum:GPUs", vec![]),
         ("peak:GPUsMemory sum:GPUs SUM:GPUs", vec![peak, sum]),
     ] {
         assert_eq!(metrics(list), expected, "{list}");
