@@ -42,6 +42,7 @@ transforms() {
 # Submit files, which condor_submit reads too.
 submit_files() {
   CARGO=$CARGO hack/oracle-submit.sh
+  CARGO=$CARGO hack/oracle-queue.sh
 }
 
 # Slot types, which condor_startd lays out too.
