@@ -176,6 +176,38 @@ impl Cluster {
         Ok(found.into_iter().map(|item| item.metadata().clone()).collect())
     }
 
+    /// The API server's address.
+    pub fn server(&self) -> &str {
+        self.server.trim_end_matches('/')
+    }
+
+    /// The metadata of the objects of a kind that have a label, and fields as a field selector says, in one namespace or in the
+    /// whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn list_some_metadata<K>(
+        &self,
+        namespace: Option<&str>,
+        label: &str,
+        fields: &str,
+    ) -> Result<Vec<ObjectMeta>, Error>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+        K: Clone + DeserializeOwned + Debug,
+    {
+        let url = K::url_path(&(), namespace);
+        let found = self
+            .pages::<K, IgnoredAny>(async |params| {
+                let params = params.clone().labels(label).fields(fields);
+                let request =
+                    Request::new(url.as_str()).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
+                self.client.request(request).await
+            })
+            .await?;
+        Ok(found.into_iter().map(|item| item.metadata().clone()).collect())
+    }
+
     /// Lists page after page, so that no single answer is large.
     async fn pages<K, T>(
         &self,

@@ -32,7 +32,6 @@ pub(super) fn held_since(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> 
 
 /// The wall-clock time of a job: of the present run, and of `earlier` ones.
 fn wall_clock(ad: &Ad, earlier: f64, idle: Option<f64>, env: &Env) -> Option<String> {
-    real(ad, "RemoteUserCpu", env)?;
     let now = number(ad, "ServerTime", env).filter(|now| *now != 0);
     let Some(now) = now else { return Some(span(-1)) };
     let began = number(ad, "ShadowBday", env).filter(|began| *began != 0);

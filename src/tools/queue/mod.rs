@@ -112,6 +112,16 @@ impl Request {
         !(self.chosen.jobs.is_empty() && self.chosen.owners.is_empty() && self.chosen.submitters.is_empty())
     }
 
+    /// Whether the answer shows which jobs run, and not only how many.
+    pub fn needs_runs(&self) -> bool {
+        let counts = matches!(
+            self.form,
+            Shown::Default | Shown::Batch | Shown::Totals | Shown::Hold | Shown::HoldCodes
+        );
+        let held = matches!(self.states, Shown::Default | Shown::Hold | Shown::HoldCodes);
+        !counts || !held || self.analysis || self.is_partial() && self.states == Shown::Default
+    }
+
     /// The ClusterIds of the jobs that the command line names, with a ProcId if only one proc is meant.
     pub fn jobs(&self) -> &[(i64, Option<i64>)] {
         &self.chosen.jobs
@@ -222,6 +232,11 @@ impl Shown {
             _ => true,
         }
     }
+}
+
+/// An attribute's text. `None`: the ad has no such attribute, or it is no text.
+pub fn text_of(ad: &Ad, name: &str, env: &Env) -> Option<String> {
+    cells::text(ad, name, env)
 }
 
 /// `JobStatus`; 0 if the ad has none.

@@ -101,6 +101,18 @@ impl Request {
         &self.names
     }
 
+    /// A name that the command line gives, and that no slot or machine has. With `-claimed`, names are those of users, whom nobody
+    /// has to know.
+    pub fn unknown_name(&self, ads: &[Ad]) -> Option<&str> {
+        let env = Env::at(0);
+        let is = |ad: &Ad, attribute: &str, name: &str| {
+            cells::text(ad, attribute, &env).is_some_and(|value| value.eq_ignore_ascii_case(name))
+        };
+        let known = |name: &&String| ads.iter().any(|ad| is(ad, "Name", name) || is(ad, "Machine", name));
+        let names = self.names.iter().filter(|_| self.which != Which::Claimed);
+        names.filter(|name| !known(name)).map(String::as_str).next()
+    }
+
     fn shows(&self, ad: &Ad, env: &Env) -> bool {
         let is = |attribute: &str, name: &String| {
             cells::text(ad, attribute, env).is_some_and(|value| value.eq_ignore_ascii_case(name))

@@ -1,0 +1,130 @@
+//! HTCondor's tools by their own names.
+
+use std::os::unix::fs::symlink;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use super::Cluster;
+
+impl Cluster {
+    /// Runs a tool through a link of its name to the program. Times are UTC.
+    async fn tool(&self, words: &[&str]) -> Output {
+        let (tool, words) = words.split_first().unwrap();
+        let link = self.directory.path().join(tool);
+        if !link.exists() {
+            symlink(env!("CARGO_BIN_EXE_kubectl-slotwright"), &link).unwrap();
+        }
+        let mut command = Command::new(link);
+        command
+            .args(words)
+            .env_clear()
+            .env("TZ", "UTC")
+            .env("KUBECONFIG", self.directory.path().join("config"));
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    /// The standard output of a tool that must succeed without a note.
+    async fn tool_says(&self, words: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.tool(words).await;
+        assert_eq!((status.code(), String::from_utf8(stderr).unwrap().as_str()), (Some(0), ""), "{words:?}");
+        String::from_utf8(stdout).unwrap()
+    }
+
+    /// The standard error of a tool that must fail.
+    async fn tool_fails(&self, words: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.tool(words).await;
+        assert_eq!((status.code(), stdout.len()), (Some(1), 0), "{words:?}");
+        String::from_utf8(stderr).unwrap()
+    }
+}
+
+/// The answer without the server's address and the time.
+fn steady(text: &str, cluster: &Cluster) -> String {
+    let text = text.replace(cluster.server.url.trim_end_matches('/'), "SERVER");
+    let lines = text.lines().map(|line| match line.split_once(" @ ") {
+        Some((label, _)) if line.starts_with("-- ") => format!("{label} @ TIME\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn jobs() {
+    let cluster = Cluster::with_pool().await;
+    for (name, words) in [
+        ("condor_q", &["condor_q"][..]),
+        ("condor_q_everybody", &["condor_q", "-allusers"]),
+        ("condor_q_nobatch", &["condor_q", "-nobatch", "-allusers"]),
+        ("condor_q_run", &["condor_q", "-run"]),
+        ("condor_q_analyze", &["condor_q", "-better-analyze", "2"]),
+    ] {
+        insta::assert_snapshot!(name, steady(&cluster.tool_says(words).await, &cluster));
+    }
+    let through_kubectl =
+        cluster.shows(&["condor_q", "-af", "ClusterId", "ProcId", "JobStatus", "RemoteHost"]).await;
+    assert_eq!(through_kubectl, "1 1 2 slot1_1@node1\n");
+    let ads: Value = serde_json::from_str(&cluster.tool_says(&["condor_q", "-json", "2.1"]).await).unwrap();
+    for (attribute, value) in [
+        ("/0/Owner", json!("kube-public")),
+        ("/0/JobStatus", json!(1)),
+        ("/0/LastRejMatchReason", json!("no node offers 64 CPUs")),
+        ("/0/TotalSubmitProcs", json!(2)),
+    ] {
+        assert_eq!(ads.pointer(attribute), Some(&value), "{attribute}: {ads}");
+    }
+    assert_eq!(cluster.tool_says(&["condor_q", "-totals", "99"]).await.lines().count(), 7);
+    let error = cluster.tool_fails(&["condor_q", "-name", "x"]).await;
+    assert!(error.starts_with("Error: -name is not supported: there is one queue"), "{error}");
+}
+
+#[tokio::test]
+async fn slots() {
+    let cluster = Cluster::with_pool().await;
+    let shown = cluster
+        .tool_says(&["condor_status", "-af:h", "Name", "State", "Activity", "Cpus", "RemoteUser"])
+        .await;
+    assert_eq!(
+        shown,
+        "Name          State     Activity Cpus RemoteUser\n\
+         slot1@node1   Unclaimed Idle     0    undefined \n\
+         slot1_1@node1 Claimed   Busy     4    alice     \n"
+    );
+    let table = cluster.tool_says(&["condor_status"]).await;
+    assert!(
+        table.starts_with("Name                               OpSys      Arch     State     Activity"),
+        "{table}"
+    );
+    assert!(
+        table.ends_with(
+            "         Total     2     0       1         1       0          0      0        0      0\n"
+        ),
+        "{table}"
+    );
+    let claimed = cluster.tool_says(&["condor_status", "-claimed", "-af", "Name"]).await;
+    assert_eq!(claimed, "slot1_1@node1\n");
+    let submitters =
+        cluster.tool_says(&["condor_status", "-submitters", "-af", "Name", "RunningJobs", "IdleJobs"]).await;
+    assert_eq!(submitters, "alice 1 0\nbob 0 2\n");
+    assert_eq!(
+        cluster.tool_says(&["condor_status", "-schedd", "-af", "TotalRunningJobs", "TotalIdleJobs"]).await,
+        "1 2\n"
+    );
+    assert_eq!(
+        cluster.tool_fails(&["condor_status", "nosuch"]).await,
+        "condor_status: unknown host nosuch\n"
+    );
+    let error = cluster.tool_fails(&["condor_status", "-direct", "node1"]).await;
+    assert!(error.starts_with("Error: -direct is not supported: there is no daemon to ask"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_no_command_is_said() {
+    let cluster = Cluster::bare().await;
+    let error = cluster.fails(&["condor_nonsense"]).await;
+    assert_eq!(
+        error,
+        "kubectl slotwright: there is no command condor_nonsense; see all with: kubectl slotwright --help\n"
+    );
+    assert!(cluster.tool_says(&["condor_version"]).await.contains("$CondorVersion: 25.14.1"));
+}
