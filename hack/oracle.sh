@@ -42,6 +42,10 @@ transforms() {
 # Submit files, which condor_submit reads too.
 submit_files() {
   CARGO=$CARGO hack/oracle-submit.sh
+}
+
+# Ads, which condor_q and condor_status print too.
+tools() {
   CARGO=$CARGO hack/oracle-queue.sh
 }
 
@@ -60,6 +64,7 @@ printing || FAILED=1
 configuration || FAILED=1
 transforms || FAILED=1
 submit_files || FAILED=1
+tools || FAILED=1
 slots || FAILED=1
 cycles || FAILED=1
 exit $FAILED

@@ -3,7 +3,8 @@
 //! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
 //! and printing lines is pure.
 //!
-//! Invariant: the plugin writes nothing to the API server but the HTCJobs that `submit` creates, and never talks to the operator.
+//! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates, what
+//! condor_prio, condor_qedit and condor_drain edit), and never talks to the operator.
 //! What the objects do not say, the plugin does not know.
 //!
 //! | file | is |

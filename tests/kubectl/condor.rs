@@ -3,6 +3,10 @@
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
+use api::{DrainRequest, HTCJob, NodePolicy};
+use kube::Resource;
+use kube::api::{Api, DynamicObject};
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use super::Cluster;
@@ -127,4 +131,87 @@ async fn what_is_no_command_is_said() {
         "kubectl slotwright: there is no command condor_nonsense; see all with: kubectl slotwright --help\n"
     );
     assert!(cluster.tool_says(&["condor_version"]).await.contains("$CondorVersion: 25.14.1"));
+}
+
+impl Cluster {
+    /// A part of an object's spec.
+    async fn spec_of<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        at: &str,
+    ) -> Value {
+        let resource = ApiResource::erase::<K>(&());
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        api.get(name).await.unwrap().data.pointer(at).cloned().unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn edits_of_queued_jobs() {
+    let cluster = Cluster::with_pool().await;
+    assert_eq!(cluster.tool_says(&["condor_prio", "-p", "7", "2"]).await, "");
+    assert_eq!(cluster.tool_says(&["condor_prio", "+3", "kube-public"]).await, "");
+    let of = async |at: &str| cluster.spec_of::<HTCJob>(Some("kube-public"), "big", at).await;
+    assert_eq!(of("/spec/priority").await, json!(10));
+    let said =
+        cluster.tool_says(&["condor_qedit", "2", "ProjectName", "\"dune\"", "RequestMemory=2048"]).await;
+    assert_eq!(
+        said,
+        "Set attribute \"ProjectName\" for 2 matching jobs.\nSet attribute \"RequestMemory\" for 2 matching jobs.\n"
+    );
+    assert_eq!(of("/spec/attributes/ProjectName").await, json!("\"dune\""));
+    assert_eq!(of("/spec/requests/memory").await, json!("2048Mi"));
+    for (words, text) in [
+        (&["condor_prio", "-p", "7", "2.1"][..], "the procs of job 2 share their priority and attributes"),
+        (&["condor_prio", "-p", "7", "99"], "no job in the queue matches"),
+        (
+            &["condor_qedit", "2", "Owner", "\"eve\""],
+            "Update of protected attribute \"Owner\" is not allowed.",
+        ),
+        (&["condor_qedit", "-constraint", "false", "A", "1"], "no job in the queue matches"),
+    ] {
+        let error = cluster.tool_fails(words).await;
+        assert!(error.contains(text), "{words:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_machine_is_drained() {
+    let cluster = Cluster::with_pool().await;
+    let said =
+        cluster.tool_says(&["condor_drain", "-verbose", "-fast", "-reason", "kernel", "slot1@node1"]).await;
+    let name = said.trim_end().rsplit(' ').next().unwrap();
+    assert_eq!(said, format!("Sent request to drain node1.\n\tRequest id: {name}\n"));
+    let spec = cluster.spec_of::<DrainRequest>(None, name, "/spec").await;
+    assert_eq!(spec.pointer("/schedule"), Some(&json!("Fast")), "{spec}");
+    assert_eq!(spec.pointer("/node"), Some(&json!("node1")), "{spec}");
+    assert_eq!(
+        cluster.tool_says(&["condor_drain", "-cancel", "node1"]).await,
+        "Sent request to cancel draining on node1\n"
+    );
+    assert!(cluster.tool_fails(&["condor_drain", "-cancel", "node1"]).await.contains("is not draining"));
+}
+
+#[tokio::test]
+async fn waiting_logs_and_configuration() {
+    let cluster = Cluster::with_pool().await;
+    assert_eq!(cluster.tool_says(&["condor_wait", "99"]).await, "All jobs done.\n");
+    assert_eq!(cluster.tool_fails(&["condor_wait", "-wait", "0", "2"]).await, "Time expired.\n");
+    assert!(cluster.tool_fails(&["condor_wait", "job.log"]).await.contains("there are no job event logs"));
+    let error = cluster.tool_fails(&["condor_tail", "1.1"]).await;
+    assert!(error.contains("cannot read the log of pod default/pi-1"), "{error}");
+    assert!(
+        cluster
+            .tool_fails(&["condor_ssh_to_job", "1.9"])
+            .await
+            .contains("job 1 has no proc 9: its procs are 0 to 1")
+    );
+    let policy = json!({"nodeSelector": {}, "config": "RACK = b\nSTART = $(RACK) == \"b\"\n"});
+    cluster.put::<NodePolicy>(None, "all", policy, json!({})).await;
+    assert_eq!(cluster.tool_says(&["condor_config_val", "START", "RACK"]).await, "b == \"b\"\nb\n");
+    assert_eq!(cluster.tool_fails(&["condor_config_val", "-schedd", "RACK"]).await, "Not defined: RACK\n");
 }

@@ -9,10 +9,20 @@
 //! | `q` | `condor_q` |
 //! | `analysis` | `condor_q -better-analyze` |
 //! | `status` | `condor_status` |
+//! | `chosen` | which jobs a tool acts on |
+//! | `edit` | `condor_prio`, `condor_qedit` |
+//! | `pods` | `condor_tail`, `condor_ssh_to_job`, `condor_wait` |
+//! | `drain` | `condor_drain` |
+//! | `config_val` | `condor_config_val` |
 
 mod analysis;
+mod chosen;
+mod config_val;
+mod drain;
+mod edit;
 mod jobs;
 mod place;
+mod pods;
 mod q;
 mod status;
 
@@ -48,7 +58,18 @@ impl From<cluster::Error> for Failure {
 type Outcome = Result<Answer, Failure>;
 
 /// The tools that can be called by their name.
-pub const TOOLS: &[&str] = &["condor_q", "condor_status", "condor_version"];
+pub const TOOLS: &[&str] = &[
+    "condor_config_val",
+    "condor_drain",
+    "condor_prio",
+    "condor_q",
+    "condor_qedit",
+    "condor_ssh_to_job",
+    "condor_status",
+    "condor_tail",
+    "condor_version",
+    "condor_wait",
+];
 
 /// The tool that a word means, such as `condor_q` or `condor-q`. `None`: there is no such tool here.
 pub fn named(word: &str) -> Option<&'static str> {
@@ -71,6 +92,13 @@ pub async fn run(
     let outcome = match tool {
         "condor_q" => q::run(words, connection, width).await,
         "condor_status" => status::run(words, connection, width).await,
+        "condor_prio" => edit::prio(words, connection).await,
+        "condor_qedit" => edit::qedit(words, connection).await,
+        "condor_drain" => drain::run(words, connection).await,
+        "condor_tail" => pods::tail(words, connection).await,
+        "condor_ssh_to_job" => pods::ssh(words, connection).await,
+        "condor_wait" => pods::wait(words, connection).await,
+        "condor_config_val" => config_val::run(words, connection).await,
         "condor_version" => Ok(version()),
         other => Err(Failure(format!("{other} is no tool of this program; there are {}", TOOLS.join(", ")))),
     };

@@ -30,3 +30,8 @@ pub(super) fn namespace(cluster: &Cluster) -> String {
     let named = env::var("SLOTWRIGHT_NAMESPACE").ok().filter(|name| !name.is_empty());
     named.unwrap_or_else(|| cluster.namespace.clone())
 }
+
+/// The time, in seconds since 1970.
+pub(super) fn now() -> i64 {
+    Timestamp::now().as_second()
+}

@@ -385,11 +385,15 @@ fn error(message: String) -> String {
     format!("Error: {message}")
 }
 
+/// The most columns that `-wide:` takes.
+const WIDEST: usize = 100_000;
+
 /// The width of `-wide` and `-wide:80`.
 pub(crate) fn wide(more: Option<&str>) -> Result<Width, String> {
     let Some(more) = more else { return Ok(Width::Wide) };
-    let wrong = |_| format!("Error: -wide:{more}: '{more}' is no number of columns");
-    more.parse().map(Width::Columns).map_err(wrong)
+    let columns = more.parse().ok().filter(|columns| *columns <= WIDEST);
+    let wrong = || format!("Error: -wide:{more}: '{more}' is no number of columns");
+    columns.map(Width::Columns).ok_or_else(wrong)
 }
 
 /// The form of `-long` and `-long:json`.

@@ -127,8 +127,8 @@ impl<'a> Machine<'a> {
     /// Adds another slot of the machine.
     fn add(&mut self, ad: &'a Ad, env: &Env) {
         let other = Self::new(ad, false, env);
-        self.slots += other.slots;
-        self.free_cpus += other.free_cpus;
+        self.slots = self.slots.saturating_add(other.slots);
+        self.free_cpus = self.free_cpus.saturating_add(other.free_cpus);
         self.free_memory += other.free_memory;
         self.largest = match (self.largest, other.largest) {
             (Some(a), Some(b)) => Some(a.max(b)),
