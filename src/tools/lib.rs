@@ -1,4 +1,4 @@
-//! What HTCondor's tools print of ads: `condor_q` and `condor_status`.
+//! What HTCondor's tools print of ads: `condor_q`, `condor_status` and `condor_userprio`.
 //!
 //! Each tool is a function from ads, options and a [`Screen`] to text. The crate reads no ads, and knows neither the time nor
 //! the terminal: the caller tells. So the same text is printed of ads that were made from a cluster's objects, and of ads in a
@@ -15,6 +15,7 @@
 //! | `choice` | which ads are shown |
 //! | `queue` | `condor_q` |
 //! | `slots` | `condor_status` |
+//! | `users` | `condor_userprio` |
 
 mod autoformat;
 mod choice;
@@ -26,6 +27,7 @@ pub mod queue;
 mod screen;
 pub mod slots;
 mod table;
+pub mod users;
 mod xml;
 
 pub use autoformat::Formats;

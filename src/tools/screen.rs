@@ -45,6 +45,20 @@ impl Screen {
         }
     }
 
+    /// A date as `condor_userprio` has it, such as ` 1/31/2030 09:05`.
+    pub(crate) fn date_with_year(&self, secs: i64) -> String {
+        let Some(instant) = instant(secs) else { return String::new() };
+        let date = self.zone.to_datetime(instant);
+        format!(
+            "{:>2}/{:02}/{:<4} {:02}:{:02}",
+            date.month(),
+            date.day(),
+            date.year(),
+            date.hour(),
+            date.minute()
+        )
+    }
+
     /// A date and time as the header of condor_q has it: `01/31/30 09:05:00`.
     pub(crate) fn moment(&self, secs: i64) -> String {
         let instant = instant(secs);

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
-use api::{DrainRequest, HTCJob, NodePolicy};
+use api::{DrainRequest, HTCJob, NodePolicy, Submitter};
 use kube::Resource;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
@@ -214,4 +214,20 @@ async fn waiting_logs_and_configuration() {
     cluster.put::<NodePolicy>(None, "all", policy, json!({})).await;
     assert_eq!(cluster.tool_says(&["condor_config_val", "START", "RACK"]).await, "b == \"b\"\nb\n");
     assert_eq!(cluster.tool_fails(&["condor_config_val", "-schedd", "RACK"]).await, "Not defined: RACK\n");
+}
+
+#[tokio::test]
+async fn priorities() {
+    let cluster = Cluster::with_pool().await;
+    let words = ["condor_userprio", "-allusers", "-af", "Name", "PriorityFactor", "WeightedResourcesUsed"];
+    assert_eq!(cluster.tool_says(&words).await, "bob 1000.0 0.0\nalice 1000.0 4.0\n");
+    let said = cluster.tool_says(&["condor_userprio", "-setfactor", "bob", "50"]).await;
+    assert_eq!(said, "The priority factor of bob was set to 50\n");
+    cluster.tool_says(&["condor_userprio", "-setaccum", "bob", "60"]).await;
+    let spec = cluster.spec_of::<Submitter>(None, "bob", "/spec").await;
+    assert_eq!(spec.pointer("/priorityFactor"), Some(&json!(50.0)), "{spec}");
+    assert_eq!(spec.pointer("/correction/weightedAccumulatedUsage"), Some(&json!(60.0)), "{spec}");
+    assert!(
+        cluster.tool_fails(&["condor_userprio", "-setprio", "eve", "1"]).await.contains("no Submitter eve")
+    );
 }

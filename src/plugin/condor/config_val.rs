@@ -21,13 +21,13 @@ Usage: condor_config_val [-schedd | -negotiator | -startd] [-name OBJECT] [-dump
   -verbose                        name the object beside the value";
 
 /// The configuration of one object.
-struct Text {
+struct Written {
     /// The daemon that reads the configuration in HTCondor.
     daemon: &'static str,
     /// The object, such as `NodePolicy desktops`.
     object: String,
     name: String,
-    text: String,
+    config: String,
 }
 
 /// What a command line asks for.
@@ -77,15 +77,15 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
     Ok(Answer { text, notes })
 }
 
-async fn texts(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Result<Vec<Text>, Failure> {
+async fn texts(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Result<Vec<Written>, Failure> {
     let policies: Vec<SubmitPolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let negotiators: Vec<Negotiator> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
-    let nodes: Vec<NodePolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
+    let of_machines: Vec<NodePolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let text = |daemon: &'static str, kind: &str, name: String, spec: serde_json::Result<Value>| {
         let config = spec.ok()?.pointer("/config")?.as_str()?.to_owned();
-        Some(Text { daemon, object: format!("{kind} {name}"), name, text: config })
+        Some(Written { daemon, object: format!("{kind} {name}"), name, config })
     };
-    let mut all: Vec<Text> = Vec::new();
+    let mut all: Vec<Written> = Vec::new();
     all.extend(
         policies.iter().filter_map(|one| {
             text("SCHEDD", "SubmitPolicy", one.name_any(), serde_json::to_value(&one.spec))
@@ -97,7 +97,7 @@ async fn texts(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Res
         }),
     );
     all.extend(
-        nodes
+        of_machines
             .iter()
             .filter_map(|one| text("STARTD", "NodePolicy", one.name_any(), serde_json::to_value(&one.spec))),
     );
@@ -114,10 +114,10 @@ fn read(daemon: &str, object: &str, text: &str) -> Result<Config, Failure> {
 }
 
 /// The values of names: of the first object that sets the name, or else HTCondor's default.
-fn values(texts: &[Text], asked: &Asked) -> Result<String, Failure> {
-    let configs: Vec<(&Text, Config)> = texts
+fn values(texts: &[Written], asked: &Asked) -> Result<String, Failure> {
+    let configs: Vec<(&Written, Config)> = texts
         .iter()
-        .map(|text| Ok((text, read(text.daemon, &text.object, &text.text)?)))
+        .map(|text| Ok((text, read(text.daemon, &text.object, &text.config)?)))
         .collect::<Result<_, Failure>>()?;
     let defaults = read(asked.daemon.unwrap_or("SCHEDD"), "defaults", "")?;
     let (mut out, mut missing) = (String::new(), Vec::new());
@@ -128,8 +128,8 @@ fn values(texts: &[Text], asked: &Asked) -> Result<String, Failure> {
         let (place, config) = setting
             .map_or(("HTCondor's default", &defaults), |(text, config)| (text.object.as_str(), config));
         match config.value(name) {
-            Ok(Some(value)) if asked.verbose => out.push_str(&format!("{name} = {value}\n # at: {place}\n")),
-            Ok(Some(value)) => out.push_str(&format!("{value}\n")),
+            Ok(Some(value)) if asked.verbose => out.extend([name, " = ", &value, "\n # at: ", place, "\n"]),
+            Ok(Some(value)) => out.extend([&*value, "\n"]),
             Ok(None) => missing.push(format!("Not defined: {name}")),
             Err(error) => missing.push(format!("{name}: {error}")),
         }
@@ -138,11 +138,11 @@ fn values(texts: &[Text], asked: &Asked) -> Result<String, Failure> {
 }
 
 /// The texts of the objects, each under its name.
-fn dump(texts: &[Text]) -> Result<String, Failure> {
+fn dump(texts: &[Written]) -> Result<String, Failure> {
     let mut out = String::new();
     for text in texts {
-        read(text.daemon, &text.object, &text.text)?;
-        out.push_str(&format!("# {} of {}\n{}\n", text.daemon, text.object, text.text.trim_end()));
+        read(text.daemon, &text.object, &text.config)?;
+        out.extend(["# ", text.daemon, " of ", &text.object, "\n", text.config.trim_end(), "\n"]);
     }
     Ok(out)
 }
@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn the_first_object_that_sets_a_name_counts() {
-        let text = |daemon, object: &str, text: &str| Text {
+        let text = |daemon, object: &str, text: &str| Written {
             daemon,
             object: object.to_owned(),
             name: object.to_owned(),
-            text: text.to_owned(),
+            config: text.to_owned(),
         };
         let texts = [
             text("NEGOTIATOR", "Negotiator a", "A = 1\nPRIORITY_HALFLIFE = 60\n"),

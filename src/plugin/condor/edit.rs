@@ -43,7 +43,8 @@ fn parse_prio(words: &[String]) -> Result<(Change, Chosen), String> {
         };
         match word {
             "-p" => {
-                change = Some(Change::To(number(words.next().ok_or("condor_prio: -p requires a priority")?)?))
+                change =
+                    Some(Change::To(number(words.next().ok_or("condor_prio: -p requires a priority")?)?));
             }
             "-a" => chosen.all = true,
             "-n" | "-name" | "-pool" => {
@@ -120,12 +121,10 @@ fn parse_edit(words: &[String]) -> Result<(Chosen, Vec<(String, String)>), Strin
             }
             _ if chosen.is_nothing() => chosen.add(word),
             _ => {
+                let missing = || format!("condor_qedit : expression required after attribute {word}");
                 let (name, value) = match word.split_once('=') {
-                    Some((name, value)) => (name, value),
-                    None => {
-                        let missing = || format!("condor_qedit : expression required after attribute {word}");
-                        (word, words.next().ok_or_else(missing)?)
-                    }
+                    Some(both) => both,
+                    None => (word, words.next().ok_or_else(missing)?),
                 };
                 Expr::parse_old(value)
                     .map_err(|error| format!("Update aborted, illegal value for : {name}: {error}"))?;

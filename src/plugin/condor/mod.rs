@@ -13,6 +13,7 @@
 //! | `edit` | `condor_prio`, `condor_qedit` |
 //! | `pods` | `condor_tail`, `condor_ssh_to_job`, `condor_wait` |
 //! | `drain` | `condor_drain` |
+//! | `userprio` | `condor_userprio` |
 //! | `config_val` | `condor_config_val` |
 
 mod analysis;
@@ -25,6 +26,7 @@ mod place;
 mod pods;
 mod q;
 mod status;
+mod userprio;
 
 use std::io::{self, Write};
 
@@ -67,6 +69,7 @@ pub const TOOLS: &[&str] = &[
     "condor_ssh_to_job",
     "condor_status",
     "condor_tail",
+    "condor_userprio",
     "condor_version",
     "condor_wait",
 ];
@@ -99,6 +102,7 @@ pub async fn run(
         "condor_ssh_to_job" => pods::ssh(words, connection).await,
         "condor_wait" => pods::wait(words, connection).await,
         "condor_config_val" => config_val::run(words, connection).await,
+        "condor_userprio" => userprio::run(words, connection, width).await,
         "condor_version" => Ok(version()),
         other => Err(Failure(format!("{other} is no tool of this program; there are {}", TOOLS.join(", ")))),
     };

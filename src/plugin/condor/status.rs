@@ -77,7 +77,9 @@ impl Procs {
 /// The one queue: all HTCJobs of the cluster.
 fn schedd(jobs: &[HTCJob], server: &str) -> Ad {
     let mut procs = Procs::default();
-    jobs.iter().for_each(|job| procs.add(job));
+    for job in jobs {
+        procs.add(job);
+    }
     Ad::new()
         .with("MyType", "Scheduler")
         .with("Name", "slotwright")

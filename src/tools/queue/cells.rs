@@ -31,9 +31,9 @@ pub(super) fn held_since(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> 
 }
 
 /// The wall-clock time of a job: of the present run, and of `earlier` ones.
-fn wall_clock(ad: &Ad, earlier: f64, idle: Option<f64>, env: &Env) -> Option<String> {
+fn wall_clock(ad: &Ad, earlier: f64, idle: Option<f64>, env: &Env) -> String {
     let now = number(ad, "ServerTime", env).filter(|now| *now != 0);
-    let Some(now) = now else { return Some(span(-1)) };
+    let Some(now) = now else { return span(-1) };
     let began = number(ad, "ShadowBday", env).filter(|began| *began != 0);
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "seconds")]
     let secs = match (status(ad, env), began) {
@@ -41,15 +41,17 @@ fn wall_clock(ad: &Ad, earlier: f64, idle: Option<f64>, env: &Env) -> Option<Str
         (1 | 5 | 8, _) => idle.unwrap_or(earlier),
         _ => earlier,
     } as i64;
-    Some(span(secs))
+    span(secs)
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "it is one of the functions that make cells")]
 pub(super) fn run_time(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
-    wall_clock(ad, 0.0, real(ad, "LastRemoteWallClockTime", env), env)
+    Some(wall_clock(ad, 0.0, real(ad, "LastRemoteWallClockTime", env), env))
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "it is one of the functions that make cells")]
 pub(super) fn all_run_time(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
-    wall_clock(ad, real(ad, "RemoteWallClockTime", env).unwrap_or(0.0), None, env)
+    Some(wall_clock(ad, real(ad, "RemoteWallClockTime", env).unwrap_or(0.0), None, env))
 }
 
 pub(super) fn cpu_time(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
