@@ -9,6 +9,8 @@
     reason = "a test says what it expects by panicking"
 )]
 
+mod safety;
+
 use std::path::PathBuf;
 use std::{env, fs};
 
@@ -60,10 +62,14 @@ fn ads(file: &str) -> Vec<classad::Ad> {
     tools::reads_ads(&text).expect("ads")
 }
 
+/// A pipe. The time is none that the ads have, so that a header with the present time is recognized.
+fn screen() -> Screen {
+    Screen { width: Width::Piped, now: 0, zone: TimeZone::UTC }
+}
+
 /// What ours answers: the exit status and the text.
 fn ours(words: &[String]) -> (i32, String) {
-    // The time is none that the ads have, so that a header with the present time is recognized.
-    let screen = Screen { width: Width::Piped, now: 0, zone: TimeZone::UTC };
+    let screen = screen();
     let (tool, words) = words.split_first().expect("the tool");
     match tool.as_str() {
         "condor_q" => match queue::parse(words) {
