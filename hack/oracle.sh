@@ -44,6 +44,11 @@ submit_files() {
   CARGO=$CARGO hack/oracle-submit.sh
 }
 
+# Ads, which condor_q and condor_status print too.
+tools() {
+  CARGO=$CARGO hack/oracle-queue.sh
+}
+
 # Slot types, which condor_startd lays out too.
 slots() {
   CARGO=$CARGO hack/oracle-slots.sh "$SEED" $((COUNT / 20))
@@ -59,6 +64,7 @@ printing || FAILED=1
 configuration || FAILED=1
 transforms || FAILED=1
 submit_files || FAILED=1
+tools || FAILED=1
 slots || FAILED=1
 cycles || FAILED=1
 exit $FAILED

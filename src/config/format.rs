@@ -5,9 +5,9 @@ use super::scan::Macro;
 /// The largest width and precision.
 const MAX_WIDTH: usize = 1000;
 
-/// A format with one conversion: text, `%`, flags, width, precision, length, conversion, text.
+/// A format of C's printf with one conversion: text, `%`, flags, width, precision, length, conversion, text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Format {
+pub struct Format {
     before: String,
     after: String,
     /// The flags among `-0+ #'`.
@@ -64,8 +64,24 @@ impl Format {
         Some(format)
     }
 
+    /// The format `%s`.
+    pub fn text() -> Self {
+        let (before, after, flags) = (String::new(), String::new(), String::new());
+        Self { before, after, flags, width: 0, precision: None, bits: 32, conversion: 's' }
+    }
+
+    /// The least width of the value's text; 0 if the format has none.
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Whether spaces that make up the width stand behind the value: the flag `-`.
+    pub fn is_left(&self) -> bool {
+        self.has('-')
+    }
+
     /// Whether a function's value can be printed with this conversion.
-    pub fn fits(&self, kind: Macro) -> bool {
+    pub(super) fn fits(&self, kind: Macro) -> bool {
         match kind {
             Macro::Int => "diouxXcp".contains(self.conversion),
             Macro::Real => "eEfFgGaA".contains(self.conversion),
@@ -73,6 +89,7 @@ impl Format {
         }
     }
 
+    /// An integer as one of the conversions `diouxXcp` prints it. Without a length such as `ll`, the lower 32 bits count.
     pub fn integer(&self, number: i64) -> String {
         let shift = 64 - self.bits.min(64);
         let signed = (number << shift) >> shift;
@@ -99,11 +116,13 @@ impl Format {
         self.padded(prefix, &digits, self.has('0') && self.precision.is_none())
     }
 
+    /// A text as `%s` prints it. The precision counts bytes.
     pub fn string(&self, text: &str) -> String {
         let cut = self.precision.map_or(text.len(), |precision| text.floor_char_boundary(precision));
         self.padded("", text.get(..cut).unwrap_or(text), false)
     }
 
+    /// A real as one of the conversions `eEfFgGaA` prints it.
     pub fn real(&self, number: f64) -> String {
         let sign = self.sign(number.is_sign_negative());
         let upper = self.conversion.is_ascii_uppercase();

@@ -105,6 +105,7 @@ pub mod user_map;
 mod value;
 
 pub use error::{ExpandError, ExpandFault, ReadError, ValueError};
+pub use format::Format;
 pub use host::{FileError, Host};
 pub use iteration::iteration_keyword;
 pub use read::{Reader, Reading};

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use api::HTCJob;
 use clap::Args;
-use kube::api::{GetParams, ListParams, ObjectMeta, PostParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
@@ -63,6 +64,24 @@ pub enum Error {
     NotCreated {
         /// The namespace.
         namespace: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// The API server did not change an object.
+    #[error("cannot {verb} {object}: {message}")]
+    NotWritten {
+        /// What was to be done.
+        verb: &'static str,
+        /// The object.
+        object: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// A pod's log cannot be read.
+    #[error("cannot read the log of pod {pod}: {message}")]
+    NoLog {
+        /// The pod with its namespace.
+        pod: String,
         /// What the API server said.
         message: String,
     },
@@ -176,6 +195,38 @@ impl Cluster {
         Ok(found.into_iter().map(|item| item.metadata().clone()).collect())
     }
 
+    /// The API server's address.
+    pub fn server(&self) -> &str {
+        self.server.trim_end_matches('/')
+    }
+
+    /// The metadata of the objects of a kind that have a label, and fields as a field selector says, in one namespace or in the
+    /// whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn list_some_metadata<K>(
+        &self,
+        namespace: Option<&str>,
+        label: &str,
+        fields: &str,
+    ) -> Result<Vec<ObjectMeta>, Error>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+        K: Clone + DeserializeOwned + Debug,
+    {
+        let url = K::url_path(&(), namespace);
+        let found = self
+            .pages::<K, IgnoredAny>(async |params| {
+                let params = params.clone().labels(label).fields(fields);
+                let request =
+                    Request::new(url.as_str()).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
+                self.client.request(request).await
+            })
+            .await?;
+        Ok(found.into_iter().map(|item| item.metadata().clone()).collect())
+    }
+
     /// Lists page after page, so that no single answer is large.
     async fn pages<K, T>(
         &self,
@@ -217,6 +268,77 @@ impl Cluster {
         let request = Request::new(url).create(&PostParams::default(), job.to_string().into_bytes());
         let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
         self.client.request(request).await.map_err(refused)
+    }
+
+    /// Changes an object by a merge patch.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn merge<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Value,
+    ) -> Result<(), Error> {
+        let request = Request::new(K::url_path(&(), namespace));
+        let request = request.patch(name, &PatchParams::default(), &Patch::Merge(patch));
+        self.write::<K>("change", name, request).await
+    }
+
+    /// Creates an object of the whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn make<K: Resource<DynamicType = ()>>(&self, name: &str, object: &Value) -> Result<(), Error> {
+        let request = Request::new(K::url_path(&(), None));
+        let request = request.create(&PostParams::default(), object.to_string().into_bytes());
+        self.write::<K>("create", name, request).await
+    }
+
+    /// Deletes an object of the whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn remove<K: Resource<DynamicType = ()>>(&self, name: &str) -> Result<(), Error> {
+        let request = Request::new(K::url_path(&(), None)).delete(name, &DeleteParams::default());
+        self.write::<K>("delete", name, request).await
+    }
+
+    async fn write<K: Resource<DynamicType = ()>>(
+        &self,
+        verb: &'static str,
+        name: &str,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<(), Error> {
+        let refused = |error: kube::Error| {
+            let message = match error {
+                kube::Error::Api(status) => status.message.clone(),
+                other => format!("{}: {}", self.server, chain(&other)),
+            };
+            Error::NotWritten { verb, object: format!("{} {name}", K::kind(&())), message }
+        };
+        let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
+        self.client.request::<Value>(request).await.map(drop).map_err(refused)
+    }
+
+    /// The last lines of the log of a pod's first container.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn log(&self, namespace: &str, pod: &str, lines: i64) -> Result<String, Error> {
+        let url = Pod::url_path(&(), Some(namespace));
+        let wanted = LogParams { tail_lines: Some(lines), ..LogParams::default() };
+        let request = Request::new(url).logs(pod, &wanted).map_err(kube::Error::BuildRequest);
+        let answer = match request {
+            Ok(request) => self.client.request_text(request).await,
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| match error {
+            kube::Error::Api(status) => {
+                Error::NoLog { pod: format!("{namespace}/{pod}"), message: status.message.clone() }
+            }
+            other => self.explain::<Pod>(other),
+        })
     }
 
     /// Reads an HTCJob.

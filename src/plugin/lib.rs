@@ -3,7 +3,8 @@
 //! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
 //! and printing lines is pure.
 //!
-//! Invariant: the plugin writes nothing to the API server but the HTCJobs that `submit` creates, and never talks to the operator.
+//! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates, what
+//! condor_prio, condor_qedit and condor_drain edit), and never talks to the operator.
 //! What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
@@ -15,10 +16,12 @@
 //! | `ads` | whole ads of slots, like `condor_status -l` |
 //! | `userprio` | submitters and priorities, like `condor_userprio` |
 //! | `submit` | HTCJobs of a submit file, like `condor_submit` |
+//! | `condor` | HTCondor's tools by their own names and with their own options |
 //! | `text` | times and long texts in tables |
 
 mod ads;
 mod cluster;
+pub mod condor;
 mod q;
 mod status;
 pub mod submit;
@@ -69,6 +72,9 @@ enum Command {
     Userprio(UserprioArgs),
     /// Create the HTCJobs of an HTCondor submit file, like condor_submit
     Submit(Box<submit::SubmitArgs>),
+    /// A tool of HTCondor by its own name and with its own options, such as condor_q -nobatch
+    #[command(external_subcommand)]
+    Condor(Vec<String>),
 }
 
 #[derive(Args, Debug)]
@@ -155,6 +161,12 @@ pub enum Error {
         /// What the user asked for.
         wanted: String,
     },
+    /// There is no such command.
+    #[error("there is no command {0}; see all with: kubectl slotwright --help")]
+    NoSuchCommand(String),
+    /// A tool of HTCondor failed, and has said why.
+    #[error("")]
+    Tool,
     /// The submit file has errors, or was not submitted.
     #[error(transparent)]
     Submit(#[from] submit::Error),
@@ -177,9 +189,12 @@ struct Answer {
 pub async fn run(
     cli: Cli,
     width: Option<usize>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
 ) -> Result<(), Error> {
+    if let Command::Condor(words) = &cli.command {
+        return condor_tool(words, &cli.connection, width, out, err).await;
+    }
     if let Command::Submit(args) = cli.command {
         let place = submit::Place::here()?;
         let request = args.request();
@@ -187,7 +202,7 @@ pub async fn run(
     }
     let cluster = Cluster::connect(&cli.connection).await?;
     let answer = match &cli.command {
-        Command::Submit(_) => return Ok(()),
+        Command::Submit(_) | Command::Condor(_) => return Ok(()),
         Command::Q(args) => q(&cluster, args, cli.output, width).await?,
         Command::Status(args) => status(&cluster, args, cli.output).await?,
         Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
@@ -197,6 +212,36 @@ pub async fn run(
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// Runs a tool of HTCondor that was called as a subcommand.
+async fn condor_tool(
+    words: &[String],
+    connection: &Connection,
+    width: Option<usize>,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
+) -> Result<(), Error> {
+    let (name, words) = words.split_first().map_or(("", words), |(name, words)| (name.as_str(), words));
+    let tool = condor::named(name).ok_or_else(|| Error::NoSuchCommand(name.to_owned()))?;
+    match condor::run(tool, words, connection, width, out, err).await? {
+        0 => Ok(()),
+        _ => Err(Error::Tool),
+    }
+}
+
+/// Does what a tool of HTCondor does with the words behind its name, in the kubeconfig's current context. Returns the exit status.
+///
+/// # Errors
+/// When the output cannot be written.
+pub async fn by_name(
+    tool: &str,
+    words: &[String],
+    width: Option<usize>,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
+) -> io::Result<u8> {
+    condor::run(tool, words, &Connection::default(), width, out, err).await
 }
 
 /// Does what condor_submit does with the words behind its name. Returns the exit status: 0, or 1 if nothing was submitted.

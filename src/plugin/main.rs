@@ -1,5 +1,5 @@
-//! `kubectl slotwright`: parses the command line and calls the crate `plugin`. Called by the name condor_submit, the program takes
-//! the command line of condor_submit.
+//! `kubectl slotwright`: parses the command line and calls the crate `plugin`. Called by the name of one of HTCondor's
+//! tools, such as condor_submit or condor_q, the program takes the command line of that tool.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,8 +19,16 @@ async fn main() -> ExitCode {
         let done = plugin::condor_submit(&words, &mut io::stdout(), &mut io::stderr()).await;
         return done.map_or(ExitCode::FAILURE, ExitCode::from);
     }
+    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).and_then(plugin::condor::named);
+    if let Some(tool) = called {
+        let words: Vec<String> = words.collect();
+        let done = plugin::by_name(tool, &words, width(), &mut io::stdout(), &mut io::stderr()).await;
+        return done.map_or(ExitCode::FAILURE, ExitCode::from);
+    }
     match plugin::run(Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
+        // The tool has said why.
+        Err(plugin::Error::Tool) => ExitCode::FAILURE,
         Err(error) => {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "kubectl slotwright: {error}");

@@ -1,6 +1,8 @@
 //! Runs `kubectl-slotwright` as a person does: the binary, a kubeconfig, and an API server with objects in it.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
+mod condor;
+
 use std::path::Path;
 use std::process::{Command, Output};
 

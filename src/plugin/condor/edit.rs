@@ -1,0 +1,295 @@
+//! `condor_prio` and `condor_qedit`: edits of queued jobs.
+//!
+//! All procs of an HTCJob share its spec, so that an edit is one of a whole job. An edit changes procs that have not started.
+
+use api::HTCJob;
+use classad::Expr;
+use serde_json::{Map, Value, json};
+
+use super::chosen::{Chosen, Picked};
+use super::{Answer, Failure, Outcome};
+use crate::cluster::{Cluster, Connection};
+
+/// How condor_prio is used here.
+const PRIO_USAGE: &str = "\
+Usage: condor_prio [{+|-}N | -p N] [CLUSTER | CLUSTER.PROC | OWNER | -a] ...
+  +N, -N, -p N   raise or lower the priority by N, or set it to N
+  -a             all jobs of the namespace
+A job with several procs has one priority: CLUSTER.PROC is for jobs with one proc.";
+
+/// How a priority changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    By(i32),
+    To(i32),
+}
+
+impl Change {
+    fn of(self, priority: i32) -> i32 {
+        match self {
+            Self::By(by) => priority.saturating_add(by),
+            Self::To(to) => to,
+        }
+    }
+}
+
+fn parse_prio(words: &[String]) -> Result<(Change, Chosen), String> {
+    let (mut change, mut chosen) = (None, Chosen::default());
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let number = |text: &str| {
+            text.parse::<i32>()
+                .map_err(|_| format!("condor_prio: {text} is no priority: it must be a whole number"))
+        };
+        match word {
+            "-p" => {
+                change =
+                    Some(Change::To(number(words.next().ok_or("condor_prio: -p requires a priority")?)?));
+            }
+            "-a" => chosen.all = true,
+            "-n" | "-name" | "-pool" => {
+                return Err(format!(
+                    "condor_prio: {word} is not supported: there is one queue, the HTCJobs of the kubeconfig's cluster"
+                ));
+            }
+            "-h" | "-help" => return Err(PRIO_USAGE.to_owned()),
+            _ if word.starts_with(['+', '-']) => change = Some(Change::By(number(word)?)),
+            _ => chosen.add(word),
+        }
+    }
+    let change = change.ok_or_else(|| format!("condor_prio: no priority is given\n{PRIO_USAGE}"))?;
+    if chosen.is_nothing() {
+        return Err(format!("condor_prio: no job is given\n{PRIO_USAGE}"));
+    }
+    Ok((change, chosen))
+}
+
+pub(super) async fn prio(words: &[String], connection: &Connection) -> Outcome {
+    let (change, chosen) = parse_prio(words)?;
+    let cluster = Cluster::connect(connection).await?;
+    for picked in whole_jobs(chosen.pick(&cluster).await?)? {
+        let priority = change.of(picked.job.spec.priority);
+        write(&cluster, &picked.job, &json!({"priority": priority})).await?;
+    }
+    Ok(Answer::default())
+}
+
+/// How condor_qedit is used here.
+const EDIT_USAGE: &str = "\
+Usage: condor_qedit {CLUSTER | CLUSTER.PROC | OWNER | -constraint EXPRESSION} ATTRIBUTE VALUE ...
+       condor_qedit {CLUSTER | CLUSTER.PROC | OWNER | -constraint EXPRESSION} ATTRIBUTE=VALUE ...
+A job with several procs shares its attributes: CLUSTER.PROC is for jobs with one proc.";
+
+/// Attributes that say what has become of a job, or who it is.
+const PROTECTED: &[&str] = &[
+    "AcctGroupUser",
+    "ClusterId",
+    "CompletionDate",
+    "EnteredCurrentStatus",
+    "HoldReason",
+    "HoldReasonCode",
+    "HoldReasonSubCode",
+    "JobName",
+    "JobNamespace",
+    "JobStatus",
+    "JobUniverse",
+    "MyType",
+    "Owner",
+    "ProcId",
+    "QDate",
+    "RemoteHost",
+    "ServerTime",
+    "TotalSubmitProcs",
+    "User",
+];
+
+fn parse_edit(words: &[String]) -> Result<(Chosen, Vec<(String, String)>), String> {
+    let (mut chosen, mut edits) = (Chosen::default(), Vec::new());
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "-h" | "-help" => return Err(EDIT_USAGE.to_owned()),
+            "-constraint" | "-const" | "-c" => {
+                let text = words
+                    .next()
+                    .ok_or("condor_qedit: -constraint requires a ClassAd expression an argument")?;
+                let wrong = |error| format!("condor_qedit: invalid constraint: {text}: {error}");
+                chosen.constraint = Some(Expr::parse_old(text).map_err(wrong)?);
+            }
+            _ if word.starts_with('-') => {
+                return Err(format!("condor_qedit: {word} is not a valid option\n{EDIT_USAGE}"));
+            }
+            _ if chosen.is_nothing() => chosen.add(word),
+            _ => {
+                let missing = || format!("condor_qedit : expression required after attribute {word}");
+                let (name, value) = match word.split_once('=') {
+                    Some(both) => both,
+                    None => (word, words.next().ok_or_else(missing)?),
+                };
+                Expr::parse_old(value)
+                    .map_err(|error| format!("Update aborted, illegal value for : {name}: {error}"))?;
+                edits.push((name.trim().to_owned(), value.trim().to_owned()));
+            }
+        }
+    }
+    if chosen.is_nothing() {
+        return Err(format!("condor_qedit : Error - there were no jobs specified.\n{EDIT_USAGE}"));
+    }
+    if edits.is_empty() {
+        return Err(format!("condor_qedit : Error - no attributes specifed.\n{EDIT_USAGE}"));
+    }
+    Ok((chosen, edits))
+}
+
+pub(super) async fn qedit(words: &[String], connection: &Connection) -> Outcome {
+    let (chosen, edits) = parse_edit(words)?;
+    let cluster = Cluster::connect(connection).await?;
+    let jobs = whole_jobs(chosen.pick(&cluster).await?)?;
+    let mut procs = 0_usize;
+    for picked in &jobs {
+        let mut spec = Map::new();
+        for (name, value) in &edits {
+            edit(&mut spec, &picked.job, name, value)?;
+        }
+        write(&cluster, &picked.job, &Value::Object(spec)).await?;
+        procs += picked.procs;
+    }
+    let said =
+        |(name, _): &(String, String)| format!("Set attribute \"{name}\" for {procs} matching jobs.\n");
+    Ok(Answer { text: edits.iter().map(said).collect(), ..Answer::default() })
+}
+
+/// The jobs, if none is chosen in part.
+fn whole_jobs(jobs: Vec<Picked>) -> Result<Vec<Picked>, Failure> {
+    match jobs.iter().find(|picked| !picked.whole) {
+        None => Ok(jobs),
+        Some(picked) => {
+            let id = picked.job.status.as_ref().and_then(|status| status.cluster_id).unwrap_or_default();
+            Err(Failure(format!(
+                "the procs of job {id} share their priority and attributes; edit the whole job: name {id} without a proc"
+            )))
+        }
+    }
+}
+
+async fn write(cluster: &Cluster, job: &HTCJob, spec: &Value) -> Result<(), Failure> {
+    let (name, namespace) =
+        (job.metadata.name.as_deref().unwrap_or_default(), job.metadata.namespace.as_deref());
+    Ok(cluster.merge::<HTCJob>(namespace, name, &json!({"spec": spec})).await?)
+}
+
+/// Adds to a merge patch of a spec what sets an attribute of the job's ad.
+fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) -> Result<(), String> {
+    let is = |known: &str| name.eq_ignore_ascii_case(known);
+    if let Some(protected) = PROTECTED.iter().find(|protected| is(protected)) {
+        return Err(format!(
+            "Update of protected attribute \"{protected}\" is not allowed.\nTransaction failed.  No attributes were set."
+        ));
+    }
+    let literal = Expr::parse_old(value).ok().and_then(|expr| expr.as_literal().cloned());
+    let number = || {
+        let number = literal.as_ref().and_then(classad::Value::as_int);
+        number
+            .ok_or_else(|| format!("Update aborted, illegal value for : {name}: {value} is no whole number"))
+    };
+    let text =
+        || literal.as_ref().and_then(classad::Value::as_str).map_or_else(|| value.to_owned(), str::to_owned);
+    let mut request = |field: &str, amount: Value| {
+        let requests = spec.entry("requests").or_insert_with(|| json!({}));
+        if let Some(requests) = requests.as_object_mut() {
+            requests.insert(field.to_owned(), amount);
+        }
+    };
+    if is("RequestCpus") {
+        request("cpus", json!(number()?));
+    } else if is("RequestMemory") {
+        request("memory", json!(format!("{}Mi", number()?)));
+    } else if is("RequestDisk") {
+        request("disk", json!(format!("{}Ki", number()?)));
+    } else if is("RequestGPUs") {
+        request("gpus", json!(number()?));
+    } else if is("JobPrio") {
+        spec.insert("priority".to_owned(), json!(number()?));
+    } else if is("Requirements") {
+        spec.insert("requirements".to_owned(), json!(value));
+    } else if is("Rank") {
+        spec.insert("rank".to_owned(), json!(value));
+    } else if is("AcctGroup") || is("AccountingGroup") {
+        spec.insert("accountingGroup".to_owned(), json!(text()));
+    } else if is("ConcurrencyLimits") {
+        let limits: Vec<String> =
+            text().split([',', ' ']).filter(|limit| !limit.is_empty()).map(str::to_owned).collect();
+        spec.insert("concurrencyLimits".to_owned(), json!(limits));
+    } else {
+        let attributes = spec.entry("attributes").or_insert_with(|| json!({}));
+        if let Some(attributes) = attributes.as_object_mut() {
+            // The case of a name does not matter, but two spellings of one attribute would be two keys.
+            for other in job.spec.attributes.keys().filter(|other| is(other) && *other != name) {
+                attributes.insert(other.clone(), Value::Null);
+            }
+            attributes.insert(name.to_owned(), json!(value));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn priorities_are_set_or_moved() {
+        assert_eq!(parse_prio(&words("-p 5 12")).map(|(change, _)| change.of(3)), Ok(5));
+        assert_eq!(parse_prio(&words("+5 12")).map(|(change, _)| change.of(3)), Ok(8));
+        assert_eq!(parse_prio(&words("-5 ada")).map(|(change, _)| change.of(3)), Ok(-2));
+        for (line, part) in [
+            ("12", "no priority is given"),
+            ("-p 5", "no job is given"),
+            ("-p x 12", "x is no priority"),
+            ("-n schedd -p 5 12", "-n is not supported"),
+            ("-help", "Usage"),
+        ] {
+            assert!(parse_prio(&words(line)).map(|_| ()).is_err_and(|error| error.contains(part)), "{line}");
+        }
+    }
+
+    #[test]
+    fn edits_become_patches_of_the_spec() {
+        let job: HTCJob = serde_json::from_value(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "pi"},
+            "spec": {"attributes": {"projectname": "\"a\""}, "template": {}},
+        }))
+        .unwrap();
+        let patch = |name: &str, value: &str| {
+            let mut spec = Map::new();
+            edit(&mut spec, &job, name, value).map(|()| Value::Object(spec))
+        };
+        for (name, value, expected) in [
+            ("JobPrio", "7", json!({"priority": 7})),
+            ("requestmemory", "2048", json!({"requests": {"memory": "2048Mi"}})),
+            ("RequestDisk", "10", json!({"requests": {"disk": "10Ki"}})),
+            ("Requirements", "TARGET.Memory > 1", json!({"requirements": "TARGET.Memory > 1"})),
+            ("AcctGroup", "\"physics\"", json!({"accountingGroup": "physics"})),
+            ("ConcurrencyLimits", "\"a, b:2\"", json!({"concurrencyLimits": ["a", "b:2"]})),
+            ("ProjectName", "\"b\"", json!({"attributes": {"projectname": null, "ProjectName": "\"b\""}})),
+        ] {
+            assert_eq!(patch(name, value), Ok(expected), "{name}");
+        }
+        assert!(
+            patch("jobstatus", "5").is_err_and(|error| error.contains("protected attribute \"JobStatus\""))
+        );
+        assert!(patch("RequestCpus", "a + 1").is_err_and(|error| error.contains("is no whole number")));
+        for (line, part) in [
+            ("12", "no attributes specifed"),
+            ("12 A", "expression required after attribute A"),
+            ("12 A 1+", "illegal value for : A"),
+            ("-x", "not a valid option"),
+        ] {
+            assert!(parse_edit(&words(line)).map(|_| ()).is_err_and(|error| error.contains(part)), "{line}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The job ads of HTCJobs: an ad for each proc that is in the queue.
+//!
+//! No object has an ad: this room makes the ads from the same objects and with the same code as the operator. An ad has what the
+//! objects tell, and nothing else: there is no `NumJobStarts`, since no object counts starts.
+//!
+//! All procs of a job share one ad, to which the ad of each proc is chained, so that 100,000 procs take little more than their
+//! own attributes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use api::labels::{JOB_UID, PROC, SLOT, SUSPEND};
+use api::{HTCJob, Slot, SlotActivity};
+use classad::{Ad, join_arguments};
+use controller::kinds;
+use kube::api::ObjectMeta;
+use model::pool::{Event, Job, JobUid, Pool, Time};
+
+use crate::status::served;
+
+/// The values of `JobStatus`.
+mod state {
+    pub(super) const IDLE: i64 = 1;
+    pub(super) const RUNNING: i64 = 2;
+    pub(super) const REMOVED: i64 = 3;
+    pub(super) const HELD: i64 = 5;
+    pub(super) const SUSPENDED: i64 = 7;
+}
+
+/// A proc that has a claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Run {
+    /// The slot, as HTCondor names it.
+    slot: Option<String>,
+    /// When the claim was activated, which is when the pod was created, in seconds since 1970.
+    started: Option<i64>,
+    suspended: bool,
+}
+
+/// The procs that have a claim, by the uid of their job and their number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Runs(HashMap<String, BTreeMap<i64, Run>>);
+
+impl Runs {
+    /// The procs that slots serve and that pods run. Either may be missing, if the user may not list it. The pods must be those
+    /// that have not ended.
+    pub(super) fn of(slots: &[Slot], pods: &[ObjectMeta]) -> Self {
+        let mut runs: HashMap<String, BTreeMap<i64, Run>> = HashMap::new();
+        for pod in pods {
+            let label = |name: &str| pod.labels.as_ref().and_then(|labels| labels.get(name));
+            let note = |name: &str| pod.annotations.as_ref().and_then(|notes| notes.get(name));
+            let (Some(uid), Some(Ok(proc))) = (label(JOB_UID), label(PROC).map(|proc| proc.parse())) else {
+                continue;
+            };
+            let run = Run {
+                slot: note(SLOT).cloned(),
+                started: pod.creation_timestamp.as_ref().map(|time| time.0.as_second()),
+                suspended: note(SUSPEND).is_some_and(|suspend| suspend == "true"),
+            };
+            runs.entry(uid.clone()).or_default().insert(proc, run);
+        }
+        for slot in slots {
+            let (Some(claim), Some(served)) = (&slot.spec.claim, served(slot)) else { continue };
+            let activity = slot.status.as_ref().and_then(|status| status.activity);
+            let run = runs.entry(claim.job.uid.clone()).or_default().entry(served.proc).or_default();
+            run.slot = Some(slot.spec.name.clone());
+            run.suspended = activity == Some(SlotActivity::Suspended);
+        }
+        Self(runs)
+    }
+}
+
+/// The ads of all procs that are in the queue. A job to which the operator has given no number yet has none. Without `runs`, the counts in the jobs' statuses say how many procs run, and the
+/// lowest numbers are taken for those: the ads are then good for counting only.
+pub(super) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, now: Time) -> Vec<Ad> {
+    let mut pool = Pool::default();
+    for facts in jobs.iter().filter_map(kinds::job::facts) {
+        pool.apply(Event::Job(facts), now);
+    }
+    let mut ads = Vec::new();
+    for job in jobs {
+        let uid = job.metadata.uid.as_deref().unwrap_or_default();
+        if let Some(known) = pool.jobs().get(&JobUid::from(uid)).filter(|known| known.cluster_id > 0) {
+            let runs = runs.map(|runs| runs.0.get(uid).cloned().unwrap_or_default());
+            let runs = runs.unwrap_or_else(|| counted(job, known));
+            procs(job, known, &runs, now, &mut ads);
+        }
+    }
+    ads
+}
+
+/// As many procs as the job's status counts as running. Which ones they are is not known: the lowest numbers are taken.
+fn counted(job: &HTCJob, known: &Job) -> BTreeMap<i64, Run> {
+    let status = job.status.clone().unwrap_or_default();
+    let running = usize::try_from(status.running).unwrap_or(0);
+    let suspended = usize::try_from(status.suspended.unwrap_or(0)).unwrap_or(0);
+    let procs = queued(job, known).filter(|proc| !known.on_hold.contains_key(proc)).take(running);
+    procs
+        .enumerate()
+        .map(|(at, proc)| (i64::from(proc), Run { suspended: at < suspended, ..Run::default() }))
+        .collect()
+}
+
+/// The procs that have not ended.
+fn queued<'a>(job: &'a HTCJob, known: &'a Job) -> impl Iterator<Item = u32> + 'a {
+    let count = u32::try_from(job.spec.count).unwrap_or(0);
+    (0..count).filter(|proc| !known.succeeded.contains(*proc) && !known.failed.contains(*proc))
+}
+
+/// Adds the ads of a job's procs.
+fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &mut Vec<Ad>) {
+    let shared = shared(job, known, now);
+    let status = job.status.clone().unwrap_or_default();
+    let why = status.why.as_deref();
+    // A spec that is not accepted holds the procs that wait.
+    let refused = known.spec.is_none() || !known.problems.is_empty();
+    let is_seen = job.metadata.generation.is_some() && job.metadata.generation == status.observed_generation;
+    for proc in queued(job, known) {
+        let number = i64::from(proc);
+        let mut ad = Ad::new().with("ProcId", number);
+        ad.chain(Some(shared.clone()));
+        let run = runs.get(&number);
+        if let Some(run) = run {
+            if let Some(slot) = &run.slot {
+                ad.set("RemoteHost", slot.as_str());
+            }
+            if let Some(started) = run.started {
+                ad.set("JobCurrentStartDate", started);
+                ad.set("ShadowBday", started);
+            }
+        }
+        let state = match (known.on_hold.get(&proc), run) {
+            _ if known.removing => state::REMOVED,
+            (_, Some(run)) if run.suspended => state::SUSPENDED,
+            (_, Some(_)) => state::RUNNING,
+            (Some(hold), None) => {
+                ad.set("HoldReason", &*hold.reason);
+                ad.set("HoldReasonCode", hold.code);
+                ad.set("HoldReasonSubCode", hold.subcode);
+                state::HELD
+            }
+            (None, None) if refused && is_seen => {
+                if let Some(why) = why {
+                    ad.set("HoldReason", why);
+                }
+                state::HELD
+            }
+            (None, None) => {
+                if let Some(why) = why {
+                    ad.set("LastRejMatchReason", why);
+                }
+                state::IDLE
+            }
+        };
+        ad.set("JobStatus", state);
+        ads.push(ad);
+    }
+}
+
+/// What the ads of all procs of a job have in common.
+fn shared(job: &HTCJob, known: &Job, now: Time) -> Ad {
+    let mut ad = match &known.spec {
+        Some(spec) => spec.ad.clone(),
+        None => unaccepted(job, known),
+    };
+    // Each proc has its own.
+    ad.remove("ProcId");
+    ad.set("ClusterId", known.cluster_id);
+    ad.set("TotalSubmitProcs", job.spec.count);
+    ad.set("ServerTime", now.secs());
+    if let Ok(template) = kinds::job::template_of(job)
+        && let Some(container) = template.spec.and_then(|spec| spec.containers.into_iter().next())
+    {
+        if let Some(image) = &container.image
+            && !ad.contains("ContainerImage")
+        {
+            ad.set("ContainerImage", image.as_str());
+        }
+        // Without a command the image decides what runs, and the arguments are those of the image's entry point.
+        let command = container.command.unwrap_or_default();
+        if let Some((program, rest)) = command.split_first() {
+            ad.set("Cmd", program.as_str());
+            let arguments: Vec<String> =
+                rest.iter().cloned().chain(container.args.unwrap_or_default()).collect();
+            if !arguments.is_empty() {
+                ad.set("Arguments", join_arguments(&arguments).as_str());
+            }
+        }
+    }
+    ad
+}
+
+/// What is known of a job whose spec the operator has not accepted.
+fn unaccepted(job: &HTCJob, known: &Job) -> Ad {
+    let owner = known.owner.as_deref().map_or_else(|| kinds::job::owner(job), str::to_owned);
+    Ad::new()
+        .with("MyType", "Job")
+        .with("JobUniverse", 5)
+        .with("Owner", owner.as_str())
+        .with("User", owner.as_str())
+        .with("JobName", &*known.key.name)
+        .with("JobNamespace", &*known.key.namespace)
+        .with("QDate", known.submitted.secs())
+        .with("JobPrio", i64::from(job.spec.priority))
+}
+
+#[cfg(test)]
+#[path = "jobs_tests.rs"]
+mod tests;

@@ -1,0 +1,140 @@
+//! Job ads of objects.
+
+use serde_json::{Value, json};
+
+use super::*;
+use classad::Env;
+
+fn job(spec: Value, status: Value) -> HTCJob {
+    let mut whole = json!({"count": 5, "requests": {"cpus": 2, "memory": "1Gi"}, "attributes": {"JobBatchName": "\"sweep\""},
+        "template": {"spec": {"containers": [
+            {"name": "main", "image": "registry.example/sim", "command": ["/bin/sim", "--fast"], "args": ["a b"]}]}}});
+    for (key, value) in spec.as_object().unwrap() {
+        whole[key] = value.clone();
+    }
+    serde_json::from_value(json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+        "metadata": {"name": "pi", "namespace": "ada", "uid": "u1", "generation": 3,
+            "creationTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["slotwright.dev/release-claims"]},
+        "spec": whole, "status": status,
+    }))
+    .unwrap()
+}
+
+fn status() -> Value {
+    json!({"observedGeneration": 3, "clusterId": 12, "submitter": "ada", "idle": 1, "running": 2, "suspended": 1, "held": 1,
+        "completed": 1, "completedProcs": "1", "why": "every node is busy",
+        "heldProcs": [{"procs": "4", "code": 34, "subcode": 102, "reason": "too much memory"}]})
+}
+
+fn slot(proc: i64, activity: &str) -> Slot {
+    serde_json::from_value(json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "Slot", "metadata": {"name": "s"},
+        "status": {"state": "Claimed", "activity": activity},
+        "spec": {"name": format!("slot1_{proc}@node1"), "node": "node1", "slotType": "Dynamic", "resources":
+            {"cpus": 2, "memoryMiB": 1024, "diskKiB": 0},
+            "claim": {"id": "c", "submitter": "ada", "weight": 1, "claimedAt": null, "jobId": format!("12.{proc}"),
+                "job": {"namespace": "ada", "name": "pi", "uid": "u1"}, "proc": proc, "pod": format!("pi-{proc}")}},
+    }))
+    .unwrap()
+}
+
+fn pod(proc: i64) -> ObjectMeta {
+    serde_json::from_value(json!({"name": format!("pi-{proc}"), "namespace": "ada",
+        "creationTimestamp": "2030-01-01T01:00:00Z",
+        "labels": {"slotwright.dev/job-uid": "u1", "slotwright.dev/proc": proc.to_string()},
+        "annotations": {"slotwright.dev/slot": format!("slot1_{proc}@node1")}}))
+    .unwrap()
+}
+
+const NOW: Time = Time::from_secs(1_893_463_200);
+
+/// ProcId and JobStatus of each ad.
+fn states(ads: &[Ad]) -> Vec<(i64, i64)> {
+    let of = |ad: &Ad, name| ad.eval_attr(name, None, &Env::at(0)).as_int().unwrap();
+    ads.iter().map(|ad| (of(ad, "ProcId"), of(ad, "JobStatus"))).collect()
+}
+
+fn shown(ad: &Ad, names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| ad.eval_attr(name, None, &Env::at(0)).to_string()).collect()
+}
+
+#[test]
+fn each_proc_in_the_queue_has_an_ad() {
+    let runs = Runs::of(&[slot(0, "Busy"), slot(3, "Suspended")], &[pod(0), pod(3)]);
+    let ads = ads(&[job(json!({}), status())], Some(&runs), NOW);
+    assert_eq!(states(&ads), [(0, 2), (2, 1), (3, 7), (4, 5)]);
+    let [first, waits, _, held] = ads.as_slice() else { panic!("{ads:?}") };
+    assert_eq!(
+        shown(
+            first,
+            &[
+                "ClusterId",
+                "Owner",
+                "User",
+                "JobBatchName",
+                "RequestCpus",
+                "RequestMemory",
+                "TotalSubmitProcs"
+            ]
+        ),
+        ["12", "\"ada\"", "\"ada\"", "\"sweep\"", "2", "1024", "5"]
+    );
+    assert_eq!(
+        shown(
+            first,
+            &["RemoteHost", "ShadowBday", "QDate", "ServerTime", "Cmd", "Arguments", "ContainerImage"]
+        ),
+        [
+            "\"slot1_0@node1\"",
+            "1893459600",
+            "1893456000",
+            "1893463200",
+            "\"/bin/sim\"",
+            "\"--fast 'a b'\"",
+            "\"registry.example/sim\""
+        ]
+    );
+    assert_eq!(shown(waits, &["LastRejMatchReason", "RemoteHost"]), ["\"every node is busy\"", "undefined"]);
+    assert_eq!(
+        shown(held, &["HoldReason", "HoldReasonCode", "HoldReasonSubCode"]),
+        ["\"too much memory\"", "34", "102"]
+    );
+}
+
+#[test]
+fn pods_or_slots_alone_tell_which_procs_run() {
+    for runs in [Runs::of(&[slot(2, "Busy")], &[]), Runs::of(&[], &[pod(2)])] {
+        let ads = ads(&[job(json!({}), status())], Some(&runs), NOW);
+        assert_eq!(states(&ads), [(0, 1), (2, 2), (3, 1), (4, 5)]);
+    }
+}
+
+#[test]
+fn without_either_the_status_counts() {
+    assert_eq!(states(&ads(&[job(json!({}), status())], None, NOW)), [(0, 7), (2, 2), (3, 1), (4, 5)]);
+}
+
+#[test]
+fn a_spec_that_is_not_accepted_holds_its_procs() {
+    let status =
+        json!({"observedGeneration": 3, "clusterId": 12, "why": "spec.requirements: expected an operand"});
+    let ads = ads(&[job(json!({"requirements": "1 +", "count": 2}), status)], None, NOW);
+    assert_eq!(states(&ads), [(0, 5), (1, 5)]);
+    assert_eq!(
+        shown(ads.first().unwrap(), &["Owner", "HoldReason", "QDate"]),
+        ["\"ada\"", "\"spec.requirements: expected an operand\"", "1893456000"]
+    );
+}
+
+#[test]
+fn a_job_without_a_number_is_not_in_the_queue_yet() {
+    assert!(ads(&[job(json!({}), json!({}))], None, NOW).is_empty());
+}
+
+#[test]
+fn a_job_that_is_deleted_is_removed() {
+    let mut going = job(json!({"count": 2}), json!({"observedGeneration": 3, "clusterId": 12}));
+    going.metadata.deletion_timestamp = going.metadata.creation_timestamp.clone();
+    assert_eq!(states(&ads(&[going], None, NOW)), [(0, 3), (1, 3)]);
+}

@@ -1,0 +1,182 @@
+//! `condor_tail` and `condor_ssh_to_job`: what a proc's pod prints, and a shell in the pod.
+
+use std::process::Command;
+
+use api::HTCJob;
+use model::pool::Time;
+
+use super::chosen::id;
+use super::{Answer, Failure, Outcome, jobs, place, version};
+use crate::cluster::{Cluster, Connection};
+
+const TAIL_USAGE: &str = "\
+Usage: condor_tail [-f] [-maxbytes N] CLUSTER.PROC
+  -maxbytes N    at most so many bytes of the end [default: 1024]
+  -f             follow what the job prints, by kubectl logs -f
+A pod has one log for standard output and standard error.";
+
+const SSH_USAGE: &str = "\
+Usage: condor_ssh_to_job CLUSTER.PROC [COMMAND ...]
+Runs a shell, or the command, in the first container of the proc's pod, by kubectl exec.";
+
+/// The most lines of a log that are asked for.
+const LINES: i64 = 1000;
+
+/// The pod of a proc: its namespace and name.
+async fn pod_of(cluster: &Cluster, word: &str) -> Result<(String, String), Failure> {
+    let unknown = || Failure(format!("{word} is no job: give CLUSTER.PROC, such as 12.0"));
+    let (wanted, proc) = id(word).ok_or_else(unknown)?;
+    let all: Vec<HTCJob> = match cluster.list_all().await {
+        Err(crate::cluster::Error::Forbidden { .. }) => {
+            cluster.list(Some(&place::namespace(cluster))).await?
+        }
+        other => other?,
+    };
+    let is = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(wanted);
+    let job = all.iter().find(is).ok_or_else(|| Failure(format!("no job {wanted} in the cluster")))?;
+    let proc = proc.unwrap_or(0);
+    if !(0..job.spec.count).contains(&proc) {
+        return Err(Failure(format!(
+            "job {wanted} has no proc {proc}: its procs are 0 to {}",
+            job.spec.count - 1
+        )));
+    }
+    let name = job.metadata.name.as_deref().unwrap_or_default();
+    Ok((job.metadata.namespace.clone().unwrap_or_default(), format!("{name}-{proc}")))
+}
+
+/// Runs kubectl in place of this tool, on its terminal.
+fn kubectl(words: &[&str]) -> Outcome {
+    let typed = format!("kubectl {}", words.join(" "));
+    match Command::new("kubectl").args(words).status() {
+        Ok(status) if status.success() => Ok(Answer::default()),
+        Ok(status) => Err(Failure(format!("{typed}: {status}"))),
+        Err(error) => Err(Failure(format!("cannot run kubectl: {error}; type: {typed}"))),
+    }
+}
+
+pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
+    let (mut follow, mut most, mut job) = (false, 1024_usize, None);
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "-f" | "-follow" => follow = true,
+            "-maxbytes" => {
+                let text = words.next().ok_or("-maxbytes requires an argument.".to_owned())?;
+                most = text.parse().map_err(|_| format!("Error: maxbytes ({text}) is not valid"))?;
+            }
+            "-help" => return Ok(Answer { text: format!("{TAIL_USAGE}\n"), ..Answer::default() }),
+            "-version" => return Ok(version()),
+            "-debug" | "-auto-retry" => {}
+            "-stderr" | "-no-stdout" => {
+                return Err(Failure(format!(
+                    "{word} is not supported: a pod has one log for standard output and standard error"
+                )));
+            }
+            "-name" | "-pool" => {
+                return Err(Failure(format!(
+                    "{word} is not supported: there is one queue, the HTCJobs of the kubeconfig's cluster"
+                )));
+            }
+            _ if word.starts_with('-') => return Err(Failure(format!("{word} is no option\n{TAIL_USAGE}"))),
+            _ if job.is_none() => job = Some(word),
+            _ => {
+                return Err(Failure(format!(
+                    "{word}: only the log can be read; use kubectl exec or kubectl cp for files"
+                )));
+            }
+        }
+    }
+    let job = job.ok_or_else(|| Failure(TAIL_USAGE.to_owned()))?;
+    let cluster = Cluster::connect(connection).await?;
+    let (namespace, pod) = pod_of(&cluster, job).await?;
+    if follow {
+        return kubectl(&["logs", "-f", "--tail=20", "-n", &namespace, &pod]);
+    }
+    let log = cluster.log(&namespace, &pod, LINES).await?;
+    let from = log.ceil_char_boundary(log.len().saturating_sub(most));
+    Ok(Answer { text: log.get(from..).unwrap_or_default().to_owned(), ..Answer::default() })
+}
+
+pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
+    let Some((job, command)) = words.split_first() else { return Err(Failure(SSH_USAGE.to_owned())) };
+    match job.as_str() {
+        "-help" => return Ok(Answer { text: format!("{SSH_USAGE}\n"), ..Answer::default() }),
+        "-version" => return Ok(version()),
+        option if option.starts_with('-') => {
+            return Err(Failure(format!(
+                "{option} is not supported: there is no sshd in a pod; kubectl exec, kubectl cp and kubectl port-forward do what ssh does\n{SSH_USAGE}"
+            )));
+        }
+        _ => {}
+    }
+    let cluster = Cluster::connect(connection).await?;
+    let (namespace, pod) = pod_of(&cluster, job).await?;
+    let mut words = vec!["exec", "-it", "-n", &namespace, &pod, "--"];
+    if command.is_empty() {
+        words.push("/bin/sh");
+    }
+    words.extend(command.iter().map(String::as_str));
+    kubectl(&words)
+}
+
+const WAIT_USAGE: &str = "\
+Usage: condor_wait [-wait SECONDS] [-status] CLUSTER
+Waits until no proc of the job is in the queue. There are no job event logs to wait for.";
+
+/// How long condor_wait waits before it asks again.
+const PAUSE: std::time::Duration = std::time::Duration::from_secs(2);
+
+pub(super) async fn wait(words: &[String], connection: &Connection) -> Outcome {
+    let (mut most, mut job, mut told) = (None, None, false);
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "-wait" => {
+                let text = words.next().ok_or("-wait requires an argument".to_owned())?;
+                most = Some(
+                    text.parse::<i64>().map_err(|_| format!("-wait {text}: that is no number of seconds"))?,
+                );
+            }
+            "-status" => told = true,
+            "-help" => return Ok(Answer { text: format!("{WAIT_USAGE}\n"), ..Answer::default() }),
+            "-version" => return Ok(version()),
+            "-debug" => {}
+            _ if word.starts_with('-') => {
+                return Err(Failure(format!(
+                    "{word} is not supported: there are no job event logs\n{WAIT_USAGE}"
+                )));
+            }
+            _ => job = Some(word),
+        }
+    }
+    let job = job.ok_or_else(|| Failure(WAIT_USAGE.to_owned()))?;
+    let Some((wanted, _)) = id(job) else {
+        return Err(Failure(format!(
+            "{job}: there are no job event logs; wait for a job by its number: condor_wait 12, or with: kubectl wait --for=condition=Complete htcjob/NAME"
+        )));
+    };
+    let cluster = Cluster::connect(connection).await?;
+    let until = most.map(|most| place::now().saturating_add(most));
+    loop {
+        let all: Vec<HTCJob> = match cluster.list_all().await {
+            Err(crate::cluster::Error::Forbidden { .. }) => {
+                cluster.list(Some(&place::namespace(&cluster))).await?
+            }
+            other => other?,
+        };
+        let is = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(wanted);
+        let left = match all.iter().find(is) {
+            Some(job) => jobs::ads(std::slice::from_ref(job), None, Time::from_secs(place::now())).len(),
+            None => 0,
+        };
+        if left == 0 {
+            let status = if told { format!("{wanted} completed\n") } else { String::new() };
+            return Ok(Answer { text: format!("{status}All jobs done.\n"), ..Answer::default() });
+        }
+        if until.is_some_and(|until| place::now() >= until) {
+            return Err(Failure("Time expired.".to_owned()));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

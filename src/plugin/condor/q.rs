@@ -1,0 +1,121 @@
+//! `condor_q`.
+
+use std::fs;
+
+use api::{HTCJob, Slot};
+use classad::{Ad, Env};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ObjectMeta;
+use model::pool::Time;
+use tools::queue::{self, Asked, Request, Source, Totals};
+
+use super::jobs::{self, Runs};
+use super::{Answer, Failure, Outcome, analysis, place, version};
+use crate::cluster::{self, Cluster, Connection};
+use crate::if_allowed;
+
+/// The pods of the pool that have not ended, which carry the uid of their job.
+const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+pub(super) async fn run(words: &[String], connection: &Connection, width: Option<usize>) -> Outcome {
+    let request = match queue::parse(words)? {
+        Asked::Jobs(request) => request,
+        Asked::Help => return Ok(Answer { text: format!("{}\n", queue::USAGE), ..Answer::default() }),
+        Asked::Version => return Ok(version()),
+    };
+    let screen = place::screen(width);
+    if let Some(file) = &request.ads_file {
+        let text = fs::read_to_string(file).map_err(|error| format!("Error: {file}: {error}"))?;
+        let ads = tools::reads_ads(&text).map_err(|error| format!("Error: {file}: {error}"))?;
+        let source = Source { label: format!("Jobads: {file}"), ..Source::default() };
+        return Ok(Answer { text: request.print(&ads, &source, &screen), ..Answer::default() });
+    }
+    let cluster = Cluster::connect(connection).await?;
+    let mut found = Found::read(&cluster, &request).await?;
+    let now = Time::from_secs(screen.now);
+    let ads = jobs::ads(&found.jobs, found.runs.as_ref(), now);
+    let label = format!("Schedd: {} : {}", found.namespace, cluster.server());
+    let text = if request.analysis {
+        analysis::print(&request.choose(&ads, &screen), &found.jobs, &label, &screen)
+    } else {
+        request.print(&ads, &found.source(label, &ads, screen.now), &screen)
+    };
+    Ok(Answer { text, notes: std::mem::take(&mut found.notes) })
+}
+
+/// The objects that an answer is made of.
+struct Found {
+    namespace: String,
+    jobs: Vec<HTCJob>,
+    /// Whether `jobs` are those of all namespaces.
+    all: bool,
+    runs: Option<Runs>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    async fn read(cluster: &Cluster, request: &Request) -> Result<Self, Failure> {
+        let namespace = place::namespace(cluster);
+        let mut notes = Vec::new();
+        let mut jobs: Option<Vec<HTCJob>> = None;
+        let all = request.everybody || request.names_jobs();
+        if all {
+            jobs = match cluster.list_all().await {
+                // Who may see one namespace only sees the named jobs of that.
+                Err(error @ cluster::Error::Forbidden { .. }) => {
+                    notes.push(format!("note: {error}; only the jobs of namespace {namespace} are shown"));
+                    None
+                }
+                other => Some(other?),
+            };
+        }
+        let all = jobs.is_some();
+        let jobs = match jobs {
+            Some(jobs) => jobs,
+            None => cluster.list(Some(&namespace)).await?,
+        };
+        let some_run = jobs.iter().any(|job| job.status.as_ref().is_some_and(|status| status.running > 0));
+        let runs = if request.needs_runs() && some_run {
+            runs(cluster, (!all).then_some(namespace.as_str()), &mut notes).await?
+        } else {
+            None
+        };
+        Ok(Self { namespace, jobs, all, runs, notes })
+    }
+
+    /// The label, and the totals that are known beside those of the jobs that are shown.
+    fn source(&self, label: String, ads: &[Ad], now: i64) -> Source {
+        let env = Env::at(now);
+        let own = ads
+            .iter()
+            .filter(|ad| ad.eval_attr("JobNamespace", None, &env).as_str() == Some(self.namespace.as_str()));
+        Source {
+            label,
+            own: Some((self.namespace.clone(), Totals::of(own, &env))),
+            everybody: self.all.then(|| Totals::of(ads, &env)),
+        }
+    }
+}
+
+/// The procs that run, as slots and pods tell, if the user may list one of them.
+async fn runs(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Runs>, Failure> {
+    let mut hidden = Vec::new();
+    let slots: Option<Vec<Slot>> = if_allowed(cluster.list_all().await, &mut hidden)?;
+    let pods: Option<Vec<ObjectMeta>> = if_allowed(
+        cluster.list_some_metadata::<Pod>(namespace, api::labels::JOB_UID, RUNNING).await,
+        &mut hidden,
+    )?;
+    if slots.is_none() && pods.is_none() {
+        notes.append(&mut hidden);
+        notes.push(
+            "note: without slots and pods, which procs run is not known: the first ones are shown as running"
+                .to_owned(),
+        );
+        return Ok(None);
+    }
+    Ok(Some(Runs::of(&slots.unwrap_or_default(), &pods.unwrap_or_default())))
+}

@@ -1,0 +1,144 @@
+//! `condor_userprio`.
+
+use api::{Negotiator, Submitter};
+use classad::Ad;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use model::pool::Time;
+use serde_json::{Map, Value, json};
+use tools::users::{self, Asked, Change, Edit, Request};
+
+use super::{Answer, Failure, Outcome, place, version};
+use crate::cluster::{Cluster, Connection};
+use crate::userprio::{UserLine, choose_negotiator, lines};
+
+pub(super) async fn run(words: &[String], connection: &Connection, width: Option<usize>) -> Outcome {
+    match users::parse(words)? {
+        Asked::Help => Ok(Answer { text: format!("{}\n", users::USAGE), ..Answer::default() }),
+        Asked::Version => Ok(version()),
+        Asked::Users(request) => show(&request, connection, width).await,
+        Asked::Edit(edit) => change(&edit, connection).await,
+    }
+}
+
+async fn show(request: &Request, connection: &Connection, width: Option<usize>) -> Outcome {
+    let screen = place::screen(width);
+    let cluster = Cluster::connect(connection).await?;
+    let submitters: Vec<Submitter> = cluster.list_all().await?;
+    let negotiators: Vec<Negotiator> = cluster.list_all().await?;
+    let name = request.negotiator.as_deref();
+    let unknown = || Failure(format!("condor_userprio: no Negotiator {}", name.unwrap_or_default()));
+    let (negotiator, note) = choose_negotiator(&negotiators, name).ok_or_else(unknown)?;
+    let found = lines(&submitters, &negotiator, Time::from_secs(screen.now));
+    let ads: Vec<Ad> = found.iter().map(|line| ad(line, &submitters, screen.now)).collect();
+    Ok(Answer { text: request.print(&ads, &screen), notes: note.into_iter().collect() })
+}
+
+/// The ad of a submitter, as the accountant of HTCondor has it.
+fn ad(line: &UserLine, submitters: &[Submitter], now: i64) -> Ad {
+    let mut ad = Ad::new()
+        .with("MyType", "Accounting")
+        .with("Name", line.name.as_str())
+        .with("Priority", line.effective_priority)
+        .with("PriorityFactor", line.priority_factor)
+        .with("ResourcesUsed", i64::try_from(line.resources_used).unwrap_or(i64::MAX))
+        .with("WeightedResourcesUsed", line.weighted_resources_used)
+        .with("WeightedAccumulatedUsage", line.weighted_usage_hours * 3600.0)
+        .with("LastUpdate", now);
+    // Who uses something uses it now.
+    let last = if line.resources_used > 0 {
+        Some(now)
+    } else {
+        line.last_usage_time.as_ref().map(|time| time.0.as_second())
+    };
+    if let Some(last) = last {
+        ad.set("LastUsageTime", last);
+    }
+    if let Some(ceiling) = line.ceiling {
+        ad.set("Ceiling", ceiling);
+    }
+    if let Some(floor) = object(submitters, &line.name).and_then(|submitter| submitter.spec.floor) {
+        ad.set("Floor", floor);
+    }
+    ad
+}
+
+/// The Submitter of a name at the accountant.
+fn object<'a>(submitters: &'a [Submitter], name: &str) -> Option<&'a Submitter> {
+    let is = |submitter: &&Submitter| {
+        let own = submitter.status.as_ref().map(|status| status.name.as_str()).filter(|own| !own.is_empty());
+        own.map_or_else(|| submitter.name_any() == name, |own| own == name)
+    };
+    submitters.iter().find(is)
+}
+
+async fn change(edit: &Edit, connection: &Connection) -> Outcome {
+    let cluster = Cluster::connect(connection).await?;
+    let submitters: Vec<Submitter> = cluster.list_all().await?;
+    let unknown = || {
+        Failure(format!(
+            "condor_userprio: no Submitter {}; see all with: condor_userprio -allusers",
+            edit.user
+        ))
+    };
+    let name = object(&submitters, &edit.user).ok_or_else(unknown)?.name_any();
+    if edit.what == Change::Delete {
+        cluster.remove::<Submitter>(&name).await?;
+    } else {
+        let spec = patch(edit, Timestamp::now());
+        cluster.merge::<Submitter>(None, &name, &json!({"spec": spec})).await?;
+    }
+    Ok(Answer { text: said(edit), ..Answer::default() })
+}
+
+/// The part of the Submitter's spec that an edit sets. Each correction has an id of its own, so that it is made once.
+fn patch(edit: &Edit, now: Timestamp) -> Value {
+    let time = |secs: i64| Timestamp::from_second(secs).unwrap_or_default().to_string();
+    let corrections = |fields: &[(&str, Value)]| {
+        let id = format!("condor-userprio-{}", now.as_millisecond());
+        // What an earlier correction said is taken back.
+        let none = [
+            "realPriority",
+            "accumulatedUsage",
+            "weightedAccumulatedUsage",
+            "beginUsageTime",
+            "lastUsageTime",
+        ];
+        let mut correction: Map<String, Value> =
+            none.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+        correction.insert("id".to_owned(), json!(id));
+        correction.insert("negotiator".to_owned(), json!(edit.negotiator));
+        correction.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        json!({"correction": correction})
+    };
+    let correction = |field: &str, value: Value| corrections(&[(field, value)]);
+    match edit.what {
+        Change::Factor(factor) => json!({"priorityFactor": factor}),
+        Change::Ceiling(ceiling) => json!({"ceiling": ceiling}),
+        Change::Floor(floor) => json!({"floor": floor}),
+        Change::Priority(priority) => correction("realPriority", json!(priority)),
+        Change::Usage(usage) => correction("weightedAccumulatedUsage", json!(usage)),
+        Change::Begin(secs) => correction("beginUsageTime", json!(time(secs))),
+        Change::Last(secs) => correction("lastUsageTime", json!(time(secs))),
+        Change::Reset | Change::Delete => corrections(&[
+            ("weightedAccumulatedUsage", json!(0.0)),
+            ("accumulatedUsage", json!(0.0)),
+            ("beginUsageTime", json!(time(now.as_second()))),
+        ]),
+    }
+}
+
+fn said(edit: &Edit) -> String {
+    let user = &edit.user;
+    match edit.what {
+        Change::Factor(factor) => format!("The priority factor of {user} was set to {factor}\n"),
+        Change::Ceiling(ceiling) => format!("The ceiling of {user} was set to {ceiling}\n"),
+        Change::Floor(floor) => format!("The floor of {user} was set to {floor}\n"),
+        Change::Priority(priority) => format!("The priority of {user} was set to {priority}\n"),
+        Change::Usage(usage) => format!("The Accumulated Usage of {user} was set to {usage}\n"),
+        Change::Begin(secs) => format!("The Begin Usage Time of {user} was set to {secs}\n"),
+        Change::Last(secs) => format!("The Last Usage Time of {user} was set to {secs}\n"),
+        Change::Reset => format!("The accumulated usage of {user} was reset\n"),
+        Change::Delete => format!("The accountant record named {user} was deleted\n"),
+    }
+}
