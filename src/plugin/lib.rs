@@ -3,7 +3,8 @@
 //! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
 //! and printing lines is pure.
 //!
-//! Invariant: the plugin writes nothing to the API server but the HTCJobs that `submit` creates, and never talks to the operator.
+//! Invariant: the plugin writes nothing to the API server but the HTCJobs that `submit` creates and the acts that `act` writes on
+//! HTCJobs, and never talks to the operator.
 //! What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
@@ -15,8 +16,10 @@
 //! | `ads` | whole ads of slots, like `condor_status -l` |
 //! | `userprio` | submitters and priorities, like `condor_userprio` |
 //! | `submit` | HTCJobs of a submit file, like `condor_submit` |
+//! | `act` | hold, release, rm and vacate-job, like `condor_hold` and the like |
 //! | `text` | times and long texts in tables |
 
+pub mod act;
 mod ads;
 mod cluster;
 mod q;
@@ -69,6 +72,27 @@ enum Command {
     Userprio(UserprioArgs),
     /// Create the HTCJobs of an HTCondor submit file, like condor_submit
     Submit(Box<submit::SubmitArgs>),
+    /// Hold jobs and procs, like condor_hold
+    Hold(Box<act::HoldArgs>),
+    /// Release jobs and procs that are held, like condor_release
+    Release(Box<act::ActArgs>),
+    /// Remove jobs and procs, like condor_rm
+    Rm(Box<act::ActArgs>),
+    /// Send procs out of their slots, like condor_vacate_job
+    VacateJob(Box<act::VacateArgs>),
+}
+
+impl Command {
+    /// The act that is asked for, if it is one.
+    fn act(self) -> Result<act::Request, Self> {
+        match self {
+            Self::Hold(args) => Ok(args.request()),
+            Self::Release(args) => Ok(args.request(act::Verb::Release)),
+            Self::Rm(args) => Ok(args.request(act::Verb::Remove)),
+            Self::VacateJob(args) => Ok(args.request()),
+            other => Err(other),
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -158,6 +182,12 @@ pub enum Error {
     /// The submit file has errors, or was not submitted.
     #[error(transparent)]
     Submit(#[from] submit::Error),
+    /// Nothing was acted on, or not everything.
+    #[error(transparent)]
+    Act(#[from] act::Error),
+    /// Something that was asked for was not done, which was told.
+    #[error("not everything was done")]
+    NotDone,
     /// The answer cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
@@ -180,14 +210,25 @@ pub async fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Error> {
-    if let Command::Submit(args) = cli.command {
+    let command = match cli.command.act() {
+        Ok(request) => {
+            let failed = act::run(&request, &cli.connection, now(), out, err).await?;
+            return if failed == 0 { Ok(()) } else { Err(Error::NotDone) };
+        }
+        Err(command) => command,
+    };
+    if let Command::Submit(args) = command {
         let place = submit::Place::here()?;
         let request = args.request();
         return Ok(submit::run(&request, &cli.connection, &place, &mut io::stdin(), out, err).await?);
     }
     let cluster = Cluster::connect(&cli.connection).await?;
-    let answer = match &cli.command {
-        Command::Submit(_) => return Ok(()),
+    let answer = match &command {
+        Command::Submit(_)
+        | Command::Hold(_)
+        | Command::Release(_)
+        | Command::Rm(_)
+        | Command::VacateJob(_) => return Ok(()),
         Command::Q(args) => q(&cluster, args, cli.output, width).await?,
         Command::Status(args) => status(&cluster, args, cli.output).await?,
         Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
@@ -214,6 +255,36 @@ pub async fn condor_submit(words: &[String], out: &mut dyn Write, err: &mut dyn 
         Ok(()) => Ok(0),
         Err(submit::Error::Output(error)) => Err(error),
         Err(error) => writeln!(err, "\nERROR: {error}").map(|()| 1),
+    }
+}
+
+/// Does what condor_hold, condor_release, condor_rm or condor_vacate_job does with the words behind its name. Returns the exit
+/// status.
+///
+/// # Errors
+/// When the output cannot be written.
+pub async fn condor_act(
+    verb: act::Verb,
+    words: &[String],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let (request, told, failed) = match act::parse(verb, words) {
+        Ok(act::Asked::Act(request, told, failed)) => (request, told, failed),
+        Ok(act::Asked::Help) => return writeln!(err, "{}", act::usage(verb)).map(|()| 0),
+        Ok(act::Asked::Version) => {
+            return writeln!(out, "slotwright {}", env!("CARGO_PKG_VERSION")).map(|()| 0);
+        }
+        Err((message, false)) => return writeln!(err, "{message}").map(|()| 1),
+        Err((message, true)) => return writeln!(err, "{message}\n{}", act::usage(verb)).map(|()| 1),
+    };
+    for line in told {
+        writeln!(err, "{line}")?;
+    }
+    match act::run(&request, &Connection::default(), now(), out, err).await {
+        Ok(status) => Ok(status.max(u8::from(failed))),
+        Err(act::Error::Output(error)) => Err(error),
+        Err(error) => writeln!(err, "{}: {error}", verb.tool()).map(|()| 1),
     }
 }
 

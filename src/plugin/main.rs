@@ -1,5 +1,5 @@
-//! `kubectl slotwright`: parses the command line and calls the crate `plugin`. Called by the name condor_submit, the program takes
-//! the command line of condor_submit.
+//! `kubectl slotwright`: parses the command line and calls the crate `plugin`. Called by the name condor_submit, condor_hold,
+//! condor_release, condor_rm or condor_vacate_job, the program takes the command line of that tool.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,13 +14,21 @@ async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut words = std::env::args();
     let name = words.next().unwrap_or_default();
-    if Path::new(&name).file_name().is_some_and(|name| name == "condor_submit") {
+    let tool = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if tool == "condor_submit" {
         let words: Vec<String> = words.collect();
         let done = plugin::condor_submit(&words, &mut io::stdout(), &mut io::stderr()).await;
         return done.map_or(ExitCode::FAILURE, ExitCode::from);
     }
+    if let Some(verb) = plugin::act::Verb::of_tool(tool) {
+        let words: Vec<String> = words.collect();
+        let done = plugin::condor_act(verb, &words, &mut io::stdout(), &mut io::stderr()).await;
+        return done.map_or(ExitCode::FAILURE, ExitCode::from);
+    }
     match plugin::run(Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
+        // What was not done was told.
+        Err(plugin::Error::NotDone) => ExitCode::FAILURE,
         Err(error) => {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "kubectl slotwright: {error}");

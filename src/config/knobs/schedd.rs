@@ -156,38 +156,38 @@ pub(super) const KNOBS: &[Knob] = &[
         Planned,
         "Names whose values become attributes of every job.",
     ),
-    Knob::new("SYSTEM_PERIODIC_HOLD", Kind::Expression, SCHEDD, Planned, "Which jobs are held."),
-    Knob::new("SYSTEM_PERIODIC_HOLD_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
-    Knob::new("SYSTEM_PERIODIC_HOLD_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new("SYSTEM_PERIODIC_HOLD", Kind::Expression, SCHEDD, Honored, "Which jobs are held."),
+    Knob::new("SYSTEM_PERIODIC_HOLD_NAMES", Kind::List, SCHEDD, Honored, "Names of more such expressions."),
+    Knob::new("SYSTEM_PERIODIC_HOLD_<name>", Kind::Expression, SCHEDD, Honored, "One of them."),
     Knob::new(
         "SYSTEM_PERIODIC_HOLD_REASON",
         Kind::Expression,
         SCHEDD,
-        Planned,
+        Honored,
         "The reason of such a hold: a string.",
     ),
     Knob::new(
         "SYSTEM_PERIODIC_HOLD_SUBCODE",
         Kind::Expression,
         SCHEDD,
-        Planned,
+        Honored,
         "The subcode of such a hold: an integer.",
     ),
-    Knob::new("SYSTEM_PERIODIC_RELEASE", Kind::Expression, SCHEDD, Planned, "Which held jobs are released."),
+    Knob::new("SYSTEM_PERIODIC_RELEASE", Kind::Expression, SCHEDD, Honored, "Which held jobs are released."),
     Knob::new(
         "SYSTEM_PERIODIC_RELEASE_NAMES",
         Kind::List,
         SCHEDD,
-        Planned,
+        Honored,
         "Names of more such expressions.",
     ),
-    Knob::new("SYSTEM_PERIODIC_RELEASE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
-    Knob::new("SYSTEM_PERIODIC_REMOVE", Kind::Expression, SCHEDD, Planned, "Which jobs are removed."),
-    Knob::new("SYSTEM_PERIODIC_REMOVE_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
-    Knob::new("SYSTEM_PERIODIC_REMOVE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
-    Knob::new("SYSTEM_PERIODIC_VACATE", Kind::Expression, SCHEDD, Planned, "Which jobs are vacated."),
-    Knob::new("SYSTEM_PERIODIC_VACATE_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
-    Knob::new("SYSTEM_PERIODIC_VACATE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new("SYSTEM_PERIODIC_RELEASE_<name>", Kind::Expression, SCHEDD, Honored, "One of them."),
+    Knob::new("SYSTEM_PERIODIC_REMOVE", Kind::Expression, SCHEDD, Honored, "Which jobs are removed."),
+    Knob::new("SYSTEM_PERIODIC_REMOVE_NAMES", Kind::List, SCHEDD, Honored, "Names of more such expressions."),
+    Knob::new("SYSTEM_PERIODIC_REMOVE_<name>", Kind::Expression, SCHEDD, Honored, "One of them."),
+    Knob::new("SYSTEM_PERIODIC_VACATE", Kind::Expression, SCHEDD, Honored, "Which jobs are vacated."),
+    Knob::new("SYSTEM_PERIODIC_VACATE_NAMES", Kind::List, SCHEDD, Honored, "Names of more such expressions."),
+    Knob::new("SYSTEM_PERIODIC_VACATE_<name>", Kind::Expression, SCHEDD, Honored, "One of them."),
     Knob::new(
         "SYSTEM_ON_VACATE_COOL_DOWN",
         Kind::Expression,
@@ -200,7 +200,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SYSTEM_MAX_RELEASES",
         Kind::Integer,
         SCHEDD,
-        Planned,
+        Honored,
         "How often the policy may release a job.",
     )
     .unit("releases"),
@@ -208,7 +208,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "PERIODIC_EXPR_INTERVAL",
         Kind::Integer,
         SCHEDD,
-        Planned,
+        Honored,
         "How often these expressions are looked at.",
     )
     .unit("seconds")
@@ -217,7 +217,9 @@ pub(super) const KNOBS: &[Knob] = &[
         "MAX_PERIODIC_EXPR_INTERVAL",
         Kind::Integer,
         SCHEDD,
-        Planned,
+        Support::Meaningless(
+            "the operator bounds what evaluations cost in each second, so that they are rarer where they take long",
+        ),
         "How rarely they may be, where they take long.",
     )
     .unit("seconds")
@@ -226,7 +228,9 @@ pub(super) const KNOBS: &[Knob] = &[
         "PERIODIC_EXPR_TIMESLICE",
         Kind::Real,
         SCHEDD,
-        Planned,
+        Support::Meaningless(
+            "the operator bounds what evaluations cost in each second",
+        ),
         "How much of the schedd's time they may take.",
     )
     .unit("share of the time")
