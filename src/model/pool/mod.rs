@@ -98,7 +98,10 @@ pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
 pub use history::{Exit, History};
 pub use holdings::{Holdings, LimitObject};
-pub use holds::{HOLD_CODES, JOB_POLICY_UNDEFINED};
+pub use holds::{
+    HOLD_CODES, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_POLICY, JOB_POLICY_UNDEFINED, SYSTEM_POLICY,
+    USER_REQUEST,
+};
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
