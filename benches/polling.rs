@@ -77,6 +77,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         accepted: true,
         transformed: None,
         on_hold: BTreeMap::new(),
+        life: Box::default(),
     };
     pool.apply(Event::Job(facts), now);
     for proc in 0..slots {
@@ -120,6 +121,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 forced: Forced::No,
                 disrupted: false,
                 lease: None,
+                run: None,
                 tracked: true,
                 requests: Capacity::default(),
             }),

@@ -68,7 +68,7 @@ use super::schema;
         name = "Held",
         type_ = "integer",
         json_path = ".status.held",
-        description = "Procs that are held: they wait until the spec is edited."
+        description = "Procs that are held: they wait until they are released."
     ),
     printcolumn(
         name = "Done",
@@ -81,6 +81,13 @@ use super::schema;
         type_ = "integer",
         json_path = ".status.failed",
         description = "Procs that ended otherwise."
+    ),
+    printcolumn(
+        name = "Removed",
+        type_ = "integer",
+        json_path = ".status.removed",
+        priority = 1,
+        description = "Procs that were removed."
     ),
     printcolumn(
         name = "Status",
@@ -148,6 +155,10 @@ pub struct HTCJobSpec {
     /// replaced when a proc's pod is made. Any other $(NAME) stays for Kubernetes, and so does $$(NAME).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Items>,
+    /// Whether all procs are held, like suspend of a Job. Procs that run leave their slots, with the grace period of their pods,
+    /// and no proc runs until this is false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hold: bool,
     /// Whether a proc's pod is kept once its end is recorded in status.
     #[serde(default)]
     pub pod_retention: PodRetention,
@@ -172,6 +183,16 @@ pub struct Items {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub repeat: i64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(count: &i64) -> bool {
+    *count == 0
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -221,7 +242,8 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
     /// The job in one word: Idle, Running, Completed, Failed (ended, and some procs with another exit code than 0),
-    /// Held (the spec was not accepted, or no proc is left that is not held) or Removing.
+    /// Removed (ended, and all others were removed), Held (the spec was not accepted, or no proc is left that is not held) or
+    /// Removing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Why procs wait or are held, in the words of the conditions. Unset while none waits and none is held.
@@ -245,6 +267,9 @@ pub struct HTCJobStatus {
     /// Procs that ended with another exit code.
     #[serde(default)]
     pub failed: i64,
+    /// Procs that were removed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub removed: i64,
     /// Which procs ended with exit code 0, as ranges such as 0-4,7. This is the record: a proc named here never runs
     /// again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -252,6 +277,17 @@ pub struct HTCJobStatus {
     /// Which procs ended with another exit code, as ranges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed_procs: String,
+    /// Which procs were removed, as ranges. This is the record: a proc named here never runs again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub removed_procs: String,
+    /// The number of the last act of the annotation slotwright.dev/acts that was carried out. This is the record: the status has
+    /// this number and what the act changed in one write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_act: Option<i64>,
+    /// Procs that are not done, and have run or were held: how often. This is the record of retries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 128))]
+    pub runs: Vec<ProcRuns>,
     /// Attributes of the job's ad that its spec does not give, with their expressions: JOB_DEFAULT_REQUESTCPUS and the
     /// other defaults as they were when the job was submitted. This is the record: it stays, whatever happens to the
     /// SubmitPolicy.
@@ -266,7 +302,7 @@ pub struct HTCJobStatus {
     /// whatever happens to the SubmitPolicy, until the spec is edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<JobPolicy>,
-    /// Procs that are held: they wait until the spec is edited.
+    /// Procs that are held: they wait until they are released.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub held_procs: Vec<HeldProcs>,
@@ -336,19 +372,48 @@ pub struct JobPolicy {
     pub removed: Vec<String>,
 }
 
-/// Procs that are held for one reason. This is the record: they do not run until the spec is edited.
+/// Procs that are held for one reason. This is the record: they do not run until they are released.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldProcs {
     /// Which procs, as ranges such as 0-4,7.
     pub procs: String,
-    /// HTCondor's HoldReasonCode: 21 if the slot's WANT_HOLD was true, 35 if an image cannot be had, 34 if the program went
-    /// over its memory or its disk, 6 if a container cannot be made, or its program not started, for another reason, 5 if
-    /// an expression of the job takes too many steps to evaluate.
+    /// HTCondor's HoldReasonCode: 1 if a person or spec.hold asked for the hold, 3 if an expression of the job did, 26 if the
+    /// SubmitPolicy did, 46 or 47 if the proc took longer than AllowedJobDuration or AllowedExecuteDuration; 21 if the slot's
+    /// WANT_HOLD was true, 35 if an image cannot be had, 34 if the program went over its memory or its disk, 6 if a container
+    /// cannot be made, or its program not started, for another reason, 5 if an expression of the job takes too many steps to
+    /// evaluate. An edit of the spec releases procs with the last five.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.
     #[serde(default)]
     pub subcode: i64,
     /// HTCondor's HoldReason.
     pub reason: String,
+}
+
+/// What is kept of procs that are not done.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcRuns {
+    /// Which procs, as ranges such as 0-4,7.
+    pub procs: String,
+    /// NumJobStarts: how many runs have ended.
+    #[serde(default)]
+    pub starts: i64,
+    /// NumJobCompletions: how often the program ended by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub completions: i64,
+    /// NumHolds: how often the procs were held.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub holds: i64,
+    /// ExitCode, if the program last ended by itself with an exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// ExitSignal, if the program last ended by a signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_signal: Option<i32>,
+    /// Since when the procs are idle or held: EnteredCurrentStatus of the last of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub since: Option<Time>,
 }

@@ -27,6 +27,10 @@ pub const SUBMITTED_BY: &str = "slotwright.dev/submitted-by";
 pub const CREATED_BY: &str = "slotwright.dev/created-by";
 /// On a pod, as annotation: the id of the claim under which it was activated.
 pub const CLAIM: &str = "slotwright.dev/claim";
+/// On an HTCJob, as annotation: what people ask of single procs, once, as JSON. `docs/reference/jobs.md` has the form.
+pub const ACTS: &str = "slotwright.dev/acts";
+/// On a pod, as annotation: how many runs of its proc came before this one.
+pub const RUN: &str = "slotwright.dev/run";
 /// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.
 pub const JOB_ID: &str = "slotwright.dev/job-id";
 /// On a pod, as annotation: `"true"` while the agent of its node is to suspend its processes. Written by the operator.

@@ -32,7 +32,8 @@ pub use concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitSpec, ConcurrencyL
 pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{
-    HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, PodRetention, ProcUsage, Template,
+    HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, PodRetention, ProcRuns, ProcUsage,
+    Template,
 };
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};

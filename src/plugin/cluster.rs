@@ -85,6 +85,30 @@ pub enum Error {
         /// What the API server said.
         message: String,
     },
+    /// The user may not write the job.
+    #[error("not allowed to write {job}: {message}; ask an admin for the role edit in the namespace")]
+    Denied {
+        /// Namespace and name of the job.
+        job: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// The API server did not write the job.
+    #[error("cannot write {job}: {message}")]
+    NotPatched {
+        /// Namespace and name of the job.
+        job: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// Others' writes got in the way too often.
+    #[error(
+        "cannot write {job}: others write it all the time, or too many requests wait for the operator; try again"
+    )]
+    Contended {
+        /// Namespace and name of the job.
+        job: String,
+    },
     /// The API server refused for another reason.
     #[error("cannot list {resource}: {message}")]
     Refused {
@@ -339,6 +363,30 @@ impl Cluster {
             }
             other => self.explain::<Pod>(other),
         })
+    }
+
+    /// Changes an HTCJob by a merge patch that names the job's version. False: somebody else wrote the job in between.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn patch(&self, namespace: &str, name: &str, patch: &Value) -> Result<bool, Error> {
+        let job = || format!("{namespace}/{name}");
+        let params =
+            PatchParams { field_manager: Some("kubectl-slotwright".to_owned()), ..PatchParams::default() };
+        let request = Request::new(HTCJob::url_path(&(), Some(namespace)));
+        let request = request.patch(name, &params, &Patch::Merge(patch)).map_err(kube::Error::BuildRequest);
+        let answer: Result<Value, kube::Error> = match request {
+            Ok(request) => self.client.request(request).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                Err(Error::Denied { job: job(), message: status.message.clone() })
+            }
+            Err(error) => Err(Error::NotPatched { job: job(), message: chain(&error) }),
+        }
     }
 
     /// Reads an HTCJob.

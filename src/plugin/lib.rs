@@ -3,8 +3,8 @@
 //! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
 //! and printing lines is pure.
 //!
-//! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates, what
-//! condor_prio, condor_qedit and condor_drain edit), and never talks to the operator.
+//! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates, the acts
+//! that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit), and never talks to the operator.
 //! What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
@@ -17,8 +17,10 @@
 //! | `userprio` | submitters and priorities, like `condor_userprio` |
 //! | `submit` | HTCJobs of a submit file, like `condor_submit` |
 //! | `condor` | HTCondor's tools by their own names and with their own options |
+//! | `act` | hold, release, rm and vacate-job, like `condor_hold` and the like |
 //! | `text` | times and long texts in tables |
 
+pub mod act;
 mod ads;
 mod cluster;
 pub mod condor;
@@ -36,7 +38,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use api::{HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
-use cluster::{Cluster, Connection};
+use cluster::Cluster;
+pub use cluster::Connection;
 use model::pool::Time;
 
 /// Show jobs, slots and priorities as HTCondor's tools do, and submit submit files.
@@ -72,9 +75,30 @@ enum Command {
     Userprio(UserprioArgs),
     /// Create the HTCJobs of an HTCondor submit file, like condor_submit
     Submit(Box<submit::SubmitArgs>),
+    /// Hold jobs and procs, like condor_hold
+    Hold(Box<act::HoldArgs>),
+    /// Release jobs and procs that are held, like condor_release
+    Release(Box<act::ActArgs>),
+    /// Remove jobs and procs, like condor_rm
+    Rm(Box<act::ActArgs>),
+    /// Send procs out of their slots, like condor_vacate_job
+    VacateJob(Box<act::VacateArgs>),
     /// A tool of HTCondor by its own name and with its own options, such as condor_q -nobatch
     #[command(external_subcommand)]
     Condor(Vec<String>),
+}
+
+impl Command {
+    /// The act that is asked for, if it is one.
+    fn act(self) -> Result<act::Request, Self> {
+        match self {
+            Self::Hold(args) => Ok(args.request()),
+            Self::Release(args) => Ok(args.request(act::Verb::Release)),
+            Self::Rm(args) => Ok(args.request(act::Verb::Remove)),
+            Self::VacateJob(args) => Ok(args.request()),
+            other => Err(other),
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -164,12 +188,15 @@ pub enum Error {
     /// There is no such command.
     #[error("there is no command {0}; see all with: kubectl slotwright --help")]
     NoSuchCommand(String),
-    /// A tool of HTCondor failed, and has said why.
-    #[error("")]
-    Tool,
     /// The submit file has errors, or was not submitted.
     #[error(transparent)]
     Submit(#[from] submit::Error),
+    /// Nothing was acted on, or not everything.
+    #[error(transparent)]
+    Act(#[from] act::Error),
+    /// Something that was asked for was not done, which was told.
+    #[error("not everything was done")]
+    NotDone,
     /// The answer cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
@@ -195,14 +222,26 @@ pub async fn run(
     if let Command::Condor(words) = &cli.command {
         return condor_tool(words, &cli.connection, width, out, err).await;
     }
-    if let Command::Submit(args) = cli.command {
+    let command = match cli.command.act() {
+        Ok(request) => {
+            let failed = act::run(&request, &cli.connection, now(), out, err).await?;
+            return if failed == 0 { Ok(()) } else { Err(Error::NotDone) };
+        }
+        Err(command) => command,
+    };
+    if let Command::Submit(args) = command {
         let place = submit::Place::here()?;
         let request = args.request();
         return Ok(submit::run(&request, &cli.connection, &place, &mut io::stdin(), out, err).await?);
     }
     let cluster = Cluster::connect(&cli.connection).await?;
-    let answer = match &cli.command {
-        Command::Submit(_) | Command::Condor(_) => return Ok(()),
+    let answer = match &command {
+        Command::Submit(_)
+        | Command::Condor(_)
+        | Command::Hold(_)
+        | Command::Release(_)
+        | Command::Rm(_)
+        | Command::VacateJob(_) => return Ok(()),
         Command::Q(args) => q(&cluster, args, cli.output, width).await?,
         Command::Status(args) => status(&cluster, args, cli.output).await?,
         Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
@@ -223,42 +262,97 @@ async fn condor_tool(
     err: &mut (dyn Write + Send),
 ) -> Result<(), Error> {
     let (name, words) = words.split_first().map_or(("", words), |(name, words)| (name.as_str(), words));
-    let tool = condor::named(name).ok_or_else(|| Error::NoSuchCommand(name.to_owned()))?;
-    match condor::run(tool, words, connection, width, out, err).await? {
+    let tool = Tool::named(name).ok_or_else(|| Error::NoSuchCommand(name.to_owned()))?;
+    match by_name(tool, words, connection, width, out, err).await? {
         0 => Ok(()),
-        _ => Err(Error::Tool),
+        _ => Err(Error::NotDone),
     }
 }
 
-/// Does what a tool of HTCondor does with the words behind its name, in the kubeconfig's current context. Returns the exit status.
+/// A tool of HTCondor that the plugin can be called as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// `condor_submit`.
+    Submit,
+    /// `condor_hold`, `condor_release`, `condor_rm` or `condor_vacate_job`.
+    Act(act::Verb),
+    /// One of [`condor::TOOLS`].
+    Other(&'static str),
+}
+
+impl Tool {
+    /// The tool with this name: `condor_q`, or `condor-q`.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.replace('-', "_");
+        if name == "condor_submit" {
+            return Some(Self::Submit);
+        }
+        let other = || condor::TOOLS.iter().find(|tool| **tool == name).map(|tool| Self::Other(tool));
+        act::Verb::of_tool(&name).map(Self::Act).or_else(other)
+    }
+}
+
+/// Does what a tool of HTCondor does with the words behind its name. Returns the exit status.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub async fn by_name(
-    tool: &str,
+    tool: Tool,
     words: &[String],
+    connection: &Connection,
     width: Option<usize>,
     out: &mut (dyn Write + Send),
     err: &mut (dyn Write + Send),
 ) -> io::Result<u8> {
-    condor::run(tool, words, &Connection::default(), width, out, err).await
+    match tool {
+        Tool::Submit => condor_submit(words, connection, out, err).await,
+        Tool::Act(verb) => condor_act(verb, words, connection, out, err).await,
+        Tool::Other(tool) => condor::run(tool, words, connection, width, out, err).await,
+    }
 }
 
-/// Does what condor_submit does with the words behind its name. Returns the exit status: 0, or 1 if nothing was submitted.
-///
-/// # Errors
-/// When the output cannot be written.
-pub async fn condor_submit(words: &[String], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+async fn condor_submit(
+    words: &[String],
+    connection: &Connection,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
     let request = match submit::parse(words) {
         Ok(submit::Asked::Submit(request)) => request,
         Ok(submit::Asked::Help) => return writeln!(out, "{}", submit::USAGE).map(|()| 0),
         Err(message) => return writeln!(err, "condor_submit: {message}").map(|()| 1),
     };
     let place = submit::Place::here()?;
-    match submit::run(&request, &Connection::default(), &place, &mut io::stdin(), out, err).await {
+    match submit::run(&request, connection, &place, &mut io::stdin(), out, err).await {
         Ok(()) => Ok(0),
         Err(submit::Error::Output(error)) => Err(error),
         Err(error) => writeln!(err, "\nERROR: {error}").map(|()| 1),
+    }
+}
+
+async fn condor_act(
+    verb: act::Verb,
+    words: &[String],
+    connection: &Connection,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let (request, told, failed) = match act::parse(verb, words) {
+        Ok(act::Asked::Act(request, told, failed)) => (request, told, failed),
+        Ok(act::Asked::Help) => return writeln!(err, "{}", act::usage(verb)).map(|()| 0),
+        Ok(act::Asked::Version) => {
+            return writeln!(out, "slotwright {}", env!("CARGO_PKG_VERSION")).map(|()| 0);
+        }
+        Err((message, false)) => return writeln!(err, "{message}").map(|()| 1),
+        Err((message, true)) => return writeln!(err, "{message}\n{}", act::usage(verb)).map(|()| 1),
+    };
+    for line in told {
+        writeln!(err, "{line}")?;
+    }
+    match act::run(&request, connection, now(), out, err).await {
+        Ok(status) => Ok(status.max(u8::from(failed))),
+        Err(act::Error::Output(error)) => Err(error),
+        Err(error) => writeln!(err, "{}: {error}", verb.tool()).map(|()| 1),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use plugin::Cli;
+use plugin::{Cli, Connection, Tool};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -14,21 +14,17 @@ async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut words = std::env::args();
     let name = words.next().unwrap_or_default();
-    if Path::new(&name).file_name().is_some_and(|name| name == "condor_submit") {
-        let words: Vec<String> = words.collect();
-        let done = plugin::condor_submit(&words, &mut io::stdout(), &mut io::stderr()).await;
-        return done.map_or(ExitCode::FAILURE, ExitCode::from);
-    }
-    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).and_then(plugin::condor::named);
+    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).and_then(Tool::named);
     if let Some(tool) = called {
         let words: Vec<String> = words.collect();
-        let done = plugin::by_name(tool, &words, width(), &mut io::stdout(), &mut io::stderr()).await;
+        let (out, err) = (&mut io::stdout(), &mut io::stderr());
+        let done = plugin::by_name(tool, &words, &Connection::default(), width(), out, err).await;
         return done.map_or(ExitCode::FAILURE, ExitCode::from);
     }
     match plugin::run(Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
-        // The tool has said why.
-        Err(plugin::Error::Tool) => ExitCode::FAILURE,
+        // What was not done was told.
+        Err(plugin::Error::NotDone) => ExitCode::FAILURE,
         Err(error) => {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "kubectl slotwright: {error}");

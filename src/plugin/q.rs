@@ -39,7 +39,7 @@ pub struct JobLine {
     pub completed: i64,
     /// Procs that ended with another exit code.
     pub failed: i64,
-    /// All procs: idle, running, held, completed and failed ones.
+    /// All procs: idle, running, held, completed, failed and removed ones.
     pub total: i64,
     /// `JobPrio`.
     pub priority: i32,
@@ -99,8 +99,9 @@ pub fn lines<'a>(jobs: impl IntoIterator<Item = &'a HTCJob>) -> Vec<JobLine> {
 
 fn line(job: &HTCJob) -> JobLine {
     let status = job.status.clone().unwrap_or_default();
-    let counted = [status.idle, status.running, status.held, status.completed, status.failed];
-    let counted = counted.into_iter().fold(0_i64, i64::saturating_add);
+    let ended = [status.completed, status.failed, status.removed];
+    let counted = [status.idle, status.running, status.held].into_iter().chain(ended);
+    let counted = counted.fold(0_i64, i64::saturating_add);
     // Procs that no count has yet: the operator has not seen them, or does not accept the spec that asks for them.
     let missing = job.spec.count.saturating_sub(counted).max(0);
     let seen = status.observed_generation.is_some() && job.metadata.generation <= status.observed_generation;

@@ -148,7 +148,7 @@ const CAUSES: [(&str, &str, Cause); 11] = [
     ("held", "TooExpensive", |world| {
         world.job("job", json!({"count": 2}));
         let hold = HoldReason { code: JOB_POLICY_UNDEFINED, subcode: 0, reason: "too many steps".into() };
-        world.pool.hold_waiting(&JobUid::from("job"), &hold);
+        world.pool.hold_waiting(&JobUid::from("job"), &hold, Time::from_secs(0));
     }),
     ("requireGpus", "RequirementsNotMet", |world| {
         let labels = json!({"nvidia.com/gpu.product": "Tesla T4", "nvidia.com/gpu.compute.major": "7",

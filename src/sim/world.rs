@@ -223,7 +223,9 @@ impl<'s> World<'s> {
     pub fn mark_status(&mut self, uid: &JobUid, pool: &Pool, now: Time) {
         let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs().get(uid)) else { return };
         let same = (&queued.succeeded, &queued.failed) == (&job.facts.succeeded, &job.facts.failed)
-            && (queued.transformed.is_empty() || job.facts.transformed.as_ref() == Some(&queued.transformed));
+            && (queued.transformed.is_empty() || job.facts.transformed.as_ref() == Some(&queued.transformed))
+            && pool.recordable_holds(queued) == job.facts.on_hold
+            && !must_be_told(queued);
         if job.status_due || same {
             return;
         }
@@ -240,6 +242,8 @@ impl<'s> World<'s> {
         job.facts.failed.clone_from(&queued.failed);
         job.facts.cluster_id = Some(queued.cluster_id);
         job.facts.transformed = Some(Arc::clone(&queued.transformed));
+        job.facts.on_hold = pool.recordable_holds(queued);
+        *job.facts.life = pool.life_of(queued, (*job.facts.life).clone());
         job.facts.owner = RecordedOwner::of(queued.owner.as_ref());
         // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.
         job.facts.removing |= queued.is_complete();
@@ -289,6 +293,7 @@ impl<'s> World<'s> {
             accepted: false,
             transformed: None,
             on_hold: BTreeMap::new(),
+            life: Box::default(),
         };
         pool.apply(Event::Job(facts.clone()), now);
         let job = Job { facts, runtimes: arrival.runtimes, record, status_due: false, status_written: None };
@@ -327,6 +332,7 @@ impl<'s> World<'s> {
             forced: Forced::No,
             disrupted: false,
             lease: Some(plan.lease),
+            run: Some(plan.run),
             tracked: true,
             requests: Capacity::default(),
         };
@@ -422,4 +428,10 @@ impl<'s> World<'s> {
 
 fn heard(event: Event) -> Happening {
     Happening::Heard(Box::new(event))
+}
+
+/// Whether something of a job waits for its status: a proc that was removed, or whose program ended and is to run again.
+fn must_be_told(job: &model::pool::Job) -> bool {
+    let removed = job.removed.iter().any(|proc| !job.is_recorded(proc));
+    removed || job.unrecorded.keys().any(|proc| !job.is_settled(*proc))
 }

@@ -6,7 +6,7 @@ use kube::core::admission::{
 };
 use thiserror::Error;
 
-use api::GROUP;
+use api::{GROUP, labels};
 use model::pool::Problem;
 
 use crate::known::Known;
@@ -94,7 +94,10 @@ fn to_judge(request: &AdmissionRequest<DynamicObject>) -> Option<&DynamicObject>
     }
     let object = request.object.as_ref()?;
     let spec = |object: &DynamicObject| object.data.get("spec").cloned();
-    let same = request.old_object.as_ref().is_some_and(|old| spec(old) == spec(object));
+    // Who may not edit a job may not ask anything of its procs, either.
+    let acts = |object: &DynamicObject| object.metadata.annotations.as_ref()?.get(labels::ACTS).cloned();
+    let face = |object: &DynamicObject| (spec(object), acts(object));
+    let same = request.old_object.as_ref().is_some_and(|old| face(old) == face(object));
     (!same && object.metadata.deletion_timestamp.is_none()).then_some(object)
 }
 

@@ -49,6 +49,8 @@ pub struct Checks {
     /// The operators that have written, in the order of their first writes.
     writers: Vec<usize>,
     pub loops: bool,
+    /// The jobs whose programs may run a second time if they fail, by uid.
+    pub retried: BTreeSet<String>,
 }
 
 impl Checks {
@@ -80,6 +82,25 @@ fn job_of<'a>(world: &'a World, uid: &str) -> Option<&'a Arc<Value>> {
     world.store.of("htcjobs").map(|(_, job)| job).find(|job| job["metadata"]["uid"] == uid)
 }
 
+/// The procs that somebody removed, as a job's status records them.
+pub fn removed(job: &Value) -> Ranges {
+    Ranges::parse(job["status"]["removedProcs"].as_str().unwrap_or_default()).unwrap_or_default()
+}
+
+/// Whether a job's status records that the run of a pod is over, after which the proc runs again.
+fn is_counted(world: &World, pod: &Value) -> bool {
+    let (uid, proc) = proc_of(pod);
+    let run = marks::annotation(pod, labels::RUN).and_then(|run| run.parse::<u64>().ok());
+    let entry = |job: &Value| {
+        let runs = job["status"]["runs"].as_array().into_iter().flatten();
+        let of_proc = |runs: &&Value| {
+            Ranges::parse(runs["procs"].as_str().unwrap_or_default()).is_ok_and(|procs| procs.contains(proc))
+        };
+        runs.into_iter().find(of_proc).and_then(|runs| runs["starts"].as_u64())
+    };
+    job_of(world, &uid).and_then(|job| entry(job)) > run
+}
+
 /// The procs that ended well, and those that ended otherwise, as a job's status records them.
 pub fn recorded(job: &Value) -> (Ranges, Ranges) {
     let read =
@@ -90,7 +111,7 @@ pub fn recorded(job: &Value) -> (Ranges, Ranges) {
 pub fn is_recorded(world: &World, uid: &str, proc: u32) -> bool {
     job_of(world, uid).is_none_or(|job| {
         let (well, ill) = recorded(job);
-        well.contains(proc) || ill.contains(proc)
+        well.contains(proc) || ill.contains(proc) || removed(job).contains(proc)
     })
 }
 
@@ -278,7 +299,9 @@ fn ended_by_itself(world: &World, pod: &Value) -> bool {
 
 fn unrecorded_is_fine(world: &World, pod: &Value) -> bool {
     let (job, proc) = proc_of(pod);
-    is_recorded(world, &job, proc) || world.checks.lost.contains(&(job, proc))
+    is_recorded(world, &job, proc)
+        || (world.checks.retried.contains(&job) && is_counted(world, pod))
+        || world.checks.lost.contains(&(job, proc))
 }
 
 /// Checks that the tracking finalizer is taken off a pod only after the pod's end is recorded.
@@ -346,7 +369,10 @@ fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     let (well, ill) = recorded(&now);
     let kept =
         old_well.iter().all(|proc| well.contains(proc)) && old_ill.iter().all(|proc| ill.contains(proc));
-    let both = well.iter().find(|proc| ill.contains(*proc));
+    let gone = removed(&now);
+    let kept = kept && removed(&before).iter().all(|proc| gone.contains(proc));
+    let both = well.iter().find(|proc| ill.contains(*proc) || gone.contains(*proc));
+    let both = both.or_else(|| ill.iter().find(|proc| gone.contains(*proc)));
     if !kept {
         world.violated(format!("the job {} forgets ends: {} {}", key.name, before["status"], now["status"]));
     }
@@ -408,7 +434,13 @@ pub fn started(world: &mut World, process: &Process) {
         world.violated(format!("{name} runs twice at a time"));
     }
     let lost = world.checks.lost.contains(&(job.clone(), proc));
-    if !lost && world.checks.ends.contains_key(&(job.clone(), proc)) {
+    let ends = world.checks.ends.get(&(job.clone(), proc));
+    let again = ends.is_some_and(|ends| match world.checks.retried.contains(job) {
+        // A program that failed once runs a second time.
+        true => ends.len() > 1 || ends.contains(&0),
+        false => true,
+    });
+    if !lost && again {
         world.violated(format!("{name} ended by itself and is run again"));
     }
     if !lost && job_of(world, job).is_some() && is_recorded(world, job, proc) {
@@ -419,10 +451,11 @@ pub fn started(world: &mut World, process: &Process) {
     }
 }
 
-/// Whether the job's status says that a proc is held, and the spec has not changed since.
+/// Whether the job's status says that a proc is held, and the spec, if it may release the proc, has not changed since.
 fn is_held(job: &Value, proc: u32) -> bool {
+    let same = job["status"]["observedGeneration"] == job["metadata"]["generation"];
     let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
-    let procs = held.filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
-    job["status"]["observedGeneration"] == job["metadata"]["generation"]
-        && procs.into_iter().any(|procs| procs.contains(proc))
+    let counts = |held: &&Value| same || (held["code"] == 1 && held["reason"] == "chaos");
+    let procs = held.filter(counts).filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
+    procs.into_iter().any(|procs| procs.contains(proc))
 }

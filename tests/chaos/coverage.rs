@@ -41,7 +41,7 @@ const CLAIMS: [&str; 5] = [
 const TRANSITIONS: [&str; 9] = ["1", "2", "11", "14", "15", "18", "21", "22", "37"];
 
 /// The kinds of faults. Each must happen in some run.
-const FAULTS: [&str; 81] = [
+const FAULTS: [&str; 87] = [
     "error",
     "error after effect",
     "throttled",
@@ -78,6 +78,12 @@ const FAULTS: [&str; 81] = [
     "job edited",
     "job deleted",
     "job's finalizer taken",
+    "procs held",
+    "procs released",
+    "procs removed",
+    "procs vacated",
+    "job held by its spec",
+    "program that is retried",
     "pod deleted",
     "pod deleted by force",
     "pod's finalizer taken",

@@ -144,6 +144,12 @@ pub enum What {
     Edit(Order),
     Remove(u8),
     Unhold(u8),
+    /// Somebody writes an act on a job: one of five, on all procs, or on those whose bits are set.
+    Act(u8, u8, u8),
+    /// Somebody sets `spec.hold` of a job, or takes it off.
+    Hold(u8, bool),
+    /// Somebody edits a job so that a program that fails runs a second time.
+    Retry(u8),
     DeletePod(u8, bool),
     /// If a pod is being deleted, somebody deletes it again with a grace period of so many seconds.
     DeleteSooner(u8, u8),

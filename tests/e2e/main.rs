@@ -18,6 +18,7 @@ mod bad_input;
 mod budget;
 mod harness;
 mod leader;
+mod life;
 mod logs;
 mod main_job;
 mod manual;

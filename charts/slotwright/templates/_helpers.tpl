@@ -160,7 +160,7 @@ mutations:
         value: variables.wanted}]
 {{- end }}
 
-{{/* The spec of the policy that lets no other stamp pass, and nobody edit what another created. */}}
+{{/* The spec of the policy that lets no other stamp pass, and nobody edit or act on what another created. */}}
 {{- define "slotwright.stampGuard" -}}
 failurePolicy: Fail
 matchConstraints:
@@ -171,6 +171,14 @@ variables:
     expression: >-
       variables.before == '' || variables.before.split('\n')[0] == request.userInfo.username || 'system:masters' in variables.groups ||
       authorizer.group('slotwright.dev').resource('htcjobs').namespace(request.namespace).check('administer').allowed()
+  - name: actsBefore
+    expression: >-
+      oldObject != null && has(oldObject.metadata.annotations) && 'slotwright.dev/acts' in oldObject.metadata.annotations ?
+      oldObject.metadata.annotations['slotwright.dev/acts'] : ''
+  - name: acts
+    expression: >-
+      has(object.metadata.annotations) && 'slotwright.dev/acts' in object.metadata.annotations ?
+      object.metadata.annotations['slotwright.dev/acts'] : ''
 validations:
   - expression: "request.operation != 'CREATE' || variables.written == variables.creator"
     message: >-
@@ -180,7 +188,9 @@ validations:
   - expression: "request.operation != 'UPDATE' || variables.written == variables.before"
     message: slotwright.dev/created-by says who created the job, and is never changed
     reason: Forbidden
-  - expression: "request.operation != 'UPDATE' || object.spec == oldObject.spec || variables.mayEdit"
+  - expression: >-
+      request.operation != 'UPDATE' || variables.mayEdit ||
+      (object.spec == oldObject.spec && variables.acts == variables.actsBefore)
     messageExpression: >-
       "the job is " + variables.before.split('\n')[0] + "'s, and " + variables.user + " may not edit its spec; ask " +
       variables.before.split('\n')[0] + ", or submit a job of your own"

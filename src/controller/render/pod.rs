@@ -160,6 +160,7 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
         (labels::SLOT.to_owned(), plan.slot.to_string()),
         (labels::JOB_ID.to_owned(), plan.claim.last.job_id()),
         (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),
+        (labels::RUN.to_owned(), plan.run.to_string()),
     ]);
     ObjectMeta {
         name: Some(plan.claim.pod_name()),
@@ -351,6 +352,7 @@ mod tests {
         };
         PodPlan {
             lease: Duration::from_mins(40),
+            run: 0,
             proc: claim.last.proc_id(),
             job,
             slot: SlotName::parse("slot1_1@n1").unwrap(),

@@ -134,6 +134,7 @@ fn plan() -> PodPlan {
     };
     PodPlan {
         lease: Duration::from_mins(40),
+        run: 0,
         proc: claim.last.proc_id(),
         job,
         slot: slot(),

@@ -41,7 +41,7 @@ pub(super) fn delete_pod(
         Grace::Own => None,
         Grace::Others => Some(OTHERS_GRACE),
         Grace::Force => Some(0),
-        Grace::Vacating => Some(KILL_GRACE),
+        Grace::Vacating | Grace::AtOnce => Some(KILL_GRACE),
     };
     delete_with(pool, name, grace, seconds, now, effects);
 }
@@ -62,7 +62,7 @@ fn delete_with(
         let why = if evicts { why_evicted(slot) } else { None };
         let pod = match grace {
             Grace::Force => slot.delete_pod_by_force(now),
-            Grace::Own | Grace::Vacating | Grace::Others => slot.delete_pod(seconds, now),
+            Grace::Own | Grace::AtOnce | Grace::Vacating | Grace::Others => slot.delete_pod(seconds, now),
         };
         (pod, why)
     });

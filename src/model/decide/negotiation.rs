@@ -267,7 +267,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     rest_refused(pool, &id, refused, now);
     tell_matches(pool, &claims, now);
     count_barred(pool, negotiation);
-    hold_too_expensive(pool, negotiation, outcome);
+    hold_too_expensive(pool, negotiation, outcome, now);
     explain_rejections(pool, negotiation, outcome, now);
     let rejections = reasons::note(pool, negotiation, outcome, now).into();
     let figures = CycleFigures { rejections, ..figures(negotiation, outcome, now) };
@@ -444,7 +444,7 @@ fn keep_explanation(pool: &mut Pool, uid: &JobUid, explained: Explained, now: Ti
 
 /// Holds jobs of which an expression takes too many steps. They got no slot, and the next cycle would spend as many
 /// steps on them.
-fn hold_too_expensive(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome) {
+fn hold_too_expensive(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let steps = negotiation.cycle.env().limits.steps;
     let too_expensive = |rejection: &&Rejection| rejection.reason == RejectReason::TooExpensive;
     for rejection in outcome.rejections.iter().filter(too_expensive) {
@@ -453,7 +453,7 @@ fn hold_too_expensive(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
             "evaluating requirements, rank or concurrencyLimitsExpr for a machine takes more than {steps} steps; write \
              simpler expressions, or shorter attributes that these read"
         );
-        pool.hold_waiting(uid, &HoldReason { code: JOB_POLICY_UNDEFINED, subcode: 0, reason: reason.into() });
+        pool.hold_waiting(uid, &HoldReason::new(JOB_POLICY_UNDEFINED, 0, &reason), now);
     }
 }
 

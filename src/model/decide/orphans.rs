@@ -76,8 +76,7 @@ fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     {
         pool.proc_ended(facts, end.clone(), now);
     }
-    let job = pool.jobs().get(&facts.job).filter(|job| job.is_done(facts.proc));
-    job.is_none_or(|job| job.is_recorded(facts.proc))
+    pool.jobs().get(&facts.job).is_none_or(|job| job.is_settled(facts.proc))
 }
 
 /// Takes the finalizer off a pod that is over.

@@ -77,9 +77,11 @@ fn with_view<T>(
             job.active.get(&proc) == Some(slot.name())
                 && schedd::may_start(pool, job)
                 && still_counted(job, proc)
+                && !job.is_out(proc)
         }) && is_within_caps(pool, slot, now)
             && (!slot.is_assigned() || !pool.has_stray_pod(&slot.claim().id)),
         settled: job.is_none_or(|job| job.is_settled(proc)),
+        acts_recorded: job.is_none_or(Job::acts_are_recorded),
         agent: machine.agent,
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
@@ -265,6 +267,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     let (spec, generation) = (job.and_then(|job| job.spec.as_ref()), job.map(|job| job.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
+    let run = job.map_or(0, |job| job.history_of(slot.claim().last.proc).starts);
     let part = spec.and_then(|spec| part_of(machine, &config, slot, spec, now));
     let tolerations = config.tolerations.clone();
     let image = spec.and_then(|spec| spec.image.clone());
@@ -288,6 +291,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         resources: part.unwrap_or(resources),
         claim,
         lease,
+        run,
         image,
         tolerations,
         environment,
@@ -329,7 +333,7 @@ pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut 
 /// Whether a pod is deleted when its finalizer is taken off. The pod of an evicted proc must be, since the proc's next
 /// pod has the same name.
 pub(super) fn goes(job: &Job, proc: u32) -> bool {
-    if job.removing || !job.is_done(proc) {
+    if job.removing || !job.is_done(proc) || job.removed.contains(proc) {
         return true;
     }
     match job.spec.as_ref().map(|spec| spec.retention).unwrap_or_default() {

@@ -61,6 +61,7 @@ impl Pool {
                 self.submit_policies.remove(&name);
                 self.changed(Change::SubmitPolicies);
                 self.judge_refused_jobs(now);
+                self.plan_evaluations(now);
             }
             Event::Drain(facts) => self.drain_seen(facts),
             Event::DrainGone(name) => self.drain_gone(&name),
@@ -81,6 +82,7 @@ impl Pool {
         self.number_jobs(now);
         // The accounts were last written before the crash; the claims say what is held now.
         self.settle_accounts(now);
+        self.carry_out_found(now);
         self.changed(Change::Synced);
     }
 }

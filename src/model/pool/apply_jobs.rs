@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
-use super::event::JobFacts;
+use super::event::{JobFacts, LifeFacts};
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
+use super::job_policy::Acting;
 use super::marks::Change;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::ranges::Ranges;
@@ -26,9 +27,10 @@ impl Pool {
             self.changed(Change::NewJob(&uid));
         }
         self.unqueue(&uid);
-        self.update_job(&uid, facts);
+        self.update_job(&uid, facts, now);
         self.enqueue(&uid, now);
         self.look_at_waiting(&uid);
+        self.plan_evaluation(&uid, now);
         self.changed(Change::Job(&uid));
     }
 
@@ -69,7 +71,15 @@ impl Pool {
             remains: BTreeSet::new(),
             succeeded: facts.succeeded.clone(),
             failed: facts.failed.clone(),
-            recorded: (Ranges::default(), Ranges::default()),
+            removed: facts.life.removed.clone(),
+            recorded: Default::default(),
+            history: facts.life.history.clone(),
+            recorded_completions: BTreeMap::new(),
+            last_act: facts.life.last_act,
+            recorded_act: facts.life.last_act,
+            acting: Arc::default(),
+            evaluated_to: 0,
+            found_acts: Vec::new(),
             cooling: BTreeMap::new(),
             earlier_pods: BTreeMap::new(),
             first_start: facts.first_start,
@@ -102,11 +112,16 @@ impl Pool {
         }
     }
 
-    fn update_job(&mut self, uid: &JobUid, facts: JobFacts) {
+    fn update_job(&mut self, uid: &JobUid, facts: JobFacts, now: Time) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         let (changed, new) = (job.generation != facts.generation, job.generation == 0);
-        job.recorded = (facts.succeeded, facts.failed);
+        let LifeFacts { removed, history, last_act, acts, bad_acts } = *facts.life;
+        job.recorded = [facts.succeeded, facts.failed, removed];
         job.recorded_holds = facts.on_hold.into_keys().collect();
+        let completions = history.into_iter().map(|(proc, history)| (proc, history.completions));
+        job.recorded_completions = completions.filter(|(_, completions)| *completions > 0).collect();
+        let acts_were_recorded = job.acts_are_recorded();
+        job.recorded_act = job.recorded_act.max(last_act);
         let recorded = (facts.owner, facts.transformed.clone());
         job.generation = facts.generation;
         job.finalizer = job.finalizer.seen(facts.finalizer);
@@ -121,7 +136,12 @@ impl Pool {
             let unknown = self.owner_problem(uid, facts.requester.as_ref());
             self.take_warnings(uid, facts.warnings.into_iter().chain(unknown).collect(), new);
             self.warn_at_submission(uid, &told);
-            self.take_spec(uid, spec, new);
+            self.take_spec(uid, spec, new, now);
+        }
+        self.tell_bad_acts(uid, bad_acts);
+        self.carry_out(uid, acts, now);
+        if !acts_were_recorded {
+            self.look_at_active(uid);
         }
         if going {
             self.remove_active(uid);
@@ -149,7 +169,7 @@ impl Pool {
     }
 
     /// Marks the slots of procs whose end or hold is recorded now: their pods may lose their finalizer.
-    fn look_at_unrecorded(&mut self, uid: &JobUid) {
+    pub(super) fn look_at_unrecorded(&mut self, uid: &JobUid) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         let waiting = std::mem::take(&mut job.unrecorded);
         let (over, waiting) = waiting.into_iter().partition(|(proc, _)| job.is_settled(*proc));
@@ -225,7 +245,7 @@ impl Pool {
             let (spec, told) = self.submitted(&uid, Ok(said), None);
             self.warn_at_submission(&uid, &told);
             self.unqueue(&uid);
-            self.take_spec(&uid, spec, false);
+            self.take_spec(&uid, spec, false, now);
             self.enqueue(&uid, now);
             self.changed(Change::Job(&uid));
         }
@@ -243,7 +263,7 @@ impl Pool {
 
     /// Puts a new spec in force if it is valid. Otherwise tells the author what is wrong, and the last valid spec holds
     /// for what runs.
-    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
+    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool, now: Time) {
         self.changed(Change::Spec(uid));
         let Some(job) = self.jobs.get_mut(uid) else { return };
         match spec {
@@ -253,8 +273,8 @@ impl Pool {
                 // The operator waits no longer for pods of the old spec that cannot start.
                 (job.matchable, job.waits) = (Matchable::Unknown, None);
                 (job.resting, job.refused) = (None, None);
-                let active: Vec<SlotName> = job.active.values().cloned().collect();
-                self.slots_changed(&active);
+                self.hold_as_spec_says(uid, now);
+                self.look_at_active(uid);
                 self.changed(Change::SpecInForce);
             }
             Err(problems) => {
@@ -267,13 +287,29 @@ impl Pool {
         }
     }
 
+    /// Warns whoever wrote acts that cannot be read, once.
+    fn tell_bad_acts(&mut self, uid: &JobUid, bad: Option<Problem>) {
+        let Some(job) = self.jobs.get_mut(uid).filter(|job| job.told.bad_acts != bad) else { return };
+        job.told.bad_acts.clone_from(&bad);
+        let key = job.key.clone();
+        if let Some(problem) = bad {
+            self.warn(&key, problem.reason, "Act", problem.to_string());
+        }
+    }
+
+    /// Marks the slots of a job's procs.
+    fn look_at_active(&mut self, uid: &JobUid) {
+        let active = self.jobs.get(uid).map(|job| job.active.values().cloned().collect::<Vec<_>>());
+        self.slots_changed(active.iter().flatten());
+    }
+
     /// Marks all procs of a job that is being deleted: they must leave their slots, and none starts any more.
     fn remove_active(&mut self, uid: &JobUid) {
         let active: Vec<_> =
             self.jobs.get(uid).into_iter().flat_map(|c| c.active.values().cloned()).collect();
         for name in active {
             if let Some(slot) = self.slots.get_mut(&name) {
-                slot.must_go(Removal::JobRemoved);
+                slot.must_go(Removal::ByUser);
                 self.changed(Change::Slot(&name));
             }
         }
@@ -282,6 +318,7 @@ impl Pool {
 
     pub(super) fn job_gone(&mut self, uid: &JobUid) {
         self.unqueue(uid);
+        self.evaluations.set(uid, None);
         let Some(job) = self.jobs.get_mut(uid) else { return };
         remove(job);
         self.remove_active(uid);
@@ -295,7 +332,7 @@ impl Pool {
     }
 
     /// Marks the slots for which claims of this job wait: the claims may not be wanted any more.
-    fn look_at_waiting(&mut self, uid: &JobUid) {
+    pub(super) fn look_at_waiting(&mut self, uid: &JobUid) {
         let awaited: Vec<SlotName> = self.jobs.get(uid).into_iter().flat_map(Job::awaited).cloned().collect();
         self.slots_changed(&awaited);
     }
@@ -323,20 +360,22 @@ fn remove(job: &mut Job) {
     job.idle = Ranges::default();
     job.on_hold.clear();
     job.cooling.clear();
+    job.history.clear();
 }
 
-/// Puts a spec in force. Procs that were held under another spec are released, new procs become idle, and procs that
+/// Puts a spec in force. Procs that were held because of another spec are released, new procs become idle, and procs that
 /// are no longer wanted and have not started are dropped. If the job was just found, its held procs stay held.
 fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", job.cluster_id);
-    if !new {
-        job.on_hold.clear();
-    }
-    job.on_hold.retain(|proc, _| *proc < spec.count);
+    job.acting = Arc::new(Acting::of(&spec.ad));
+    job.history.retain(|proc, _| *proc < spec.count || job.active.contains_key(proc));
+    job.on_hold.retain(|proc, hold| {
+        (*proc < spec.count || job.active.contains_key(proc)) && (new || hold.outlasts_edits())
+    });
     if !job.removing {
         let mut idle = Ranges::up_to(spec.count);
-        let done = job.succeeded.iter().chain(job.failed.iter());
+        let done = job.succeeded.iter().chain(job.failed.iter()).chain(job.removed.iter());
         let elsewhere = job.active.keys().chain(job.on_hold.keys()).copied();
         for proc in done.chain(elsewhere) {
             idle.remove(proc);
@@ -345,4 +384,7 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
         job.cooling.retain(|proc, _| *proc < spec.count);
     }
     job.spec = Some(spec);
+    if !job.is_complete() {
+        job.completed_at = None;
+    }
 }

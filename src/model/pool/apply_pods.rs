@@ -4,10 +4,11 @@ use super::Pool;
 use super::event::{PodFacts, Remains};
 use super::ids::{ClaimId, JobUid, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End, Job};
+use super::job_policy::Fate;
 use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
-use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Seen, Slot, State, pod_name};
+use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Removal, Seen, Slot, State, pod_name};
 use super::time::Time;
 
 impl Pool {
@@ -17,7 +18,13 @@ impl Pool {
         {
             facts.claim = claim;
         }
+        if facts.end.is_none() {
+            facts.remains = Remains::Others;
+        }
         let uid = facts.pod.uid.clone();
+        if let Some(job) = self.jobs.get_mut(&facts.job).filter(|job| job.owns(&facts)) {
+            job.learn_run(&facts);
+        }
         self.unseen.seen(&uid);
         // If the pod was to be deleted as well, the note stays until it is gone.
         if !facts.tracked && self.untracking.get(&uid).is_some_and(|untracking| !untracking.delete) {
@@ -99,8 +106,7 @@ impl Pool {
     /// did not write that: the proc's pod, which names the claim, is the record.
     fn follow_pod(&mut self, facts: &PodFacts) {
         let Some(name) = self.slot_of_later_proc(facts) else { return };
-        let over = |job: &Job| job.is_done(facts.proc) || job.on_hold.contains_key(&facts.proc);
-        if self.jobs.get(&facts.job).is_some_and(over) {
+        if self.jobs.get(&facts.job).is_some_and(|job| job.is_out(facts.proc)) {
             return;
         }
         // If another claim's object names the proc, too, the proc belongs to the claim whose pod this is.
@@ -135,8 +141,7 @@ impl Pool {
     /// in the slot of its claim. Anybody may write labels, so the pod must have the namespace and the name that the
     /// operator chose.
     fn adopt_remains(&mut self, facts: &PodFacts, now: Time) {
-        let booked = |job: &Job| job.is_done(facts.proc) || job.on_hold.contains_key(&facts.proc);
-        let ours = |job: &Job| job.owns(facts) && booked(job);
+        let ours = |job: &Job| job.owns(facts) && job.is_out(facts.proc);
         let left = self.jobs.get(&facts.job).is_some_and(ours) && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
         if !slot.is_vacant() || slot.claim().last.job.uid != facts.job {
@@ -226,7 +231,13 @@ impl Pool {
         let uid = facts.job.clone();
         match slot.pod_lives(facts, now) {
             Seen::Nothing => {}
-            Seen::Pod => self.changed(Change::Slot(name)),
+            Seen::Pod => {
+                // The record of an act may have waited for the deletion of the pod to be seen.
+                if slot.removal().is_some_and(Removal::is_asked) {
+                    self.changed(Change::JobStatus(&uid));
+                }
+                self.changed(Change::Slot(name));
+            }
             Seen::Started => {
                 self.lasts_from(name, now);
                 self.changed(Change::Started(name));
@@ -249,11 +260,12 @@ impl Pool {
         if slot.has_ended() {
             return self.pod_ends(name, facts, now);
         }
+        let ran = slot.running().is_some_and(|running| running.started.is_some()) || facts.started.is_some();
         let end = slot.book_end(facts, end, now);
         let for_drain =
             slot.retires_for() == Some(Cause::Draining) && matches!(slot.state(), State::Preempting(_));
-        let ran = slot.running().map_or(0, |running| running.run_time(now).as_secs());
-        let lost = i64::try_from(ran).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
+        let ran_for = slot.running().map_or(0, |running| running.run_time(now).as_secs());
+        let lost = i64::try_from(ran_for).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             // Other jobs may have waited for this one to retire.
             machine.looked_at = None;
@@ -270,12 +282,20 @@ impl Pool {
         let as_it_was = self.jobs.get(&facts.job).is_some_and(|job| !edited(job));
         self.keep_remains(name, &facts.job);
         self.changed(Change::Slot(name));
+        let booked = self.jobs.get(&facts.job).is_some_and(|job| job.is_booked(facts));
         match (hold, &end) {
+            _ if booked => self.leaves_after_record(name, facts, now),
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
-                self.hold_proc(facts, hold);
+                self.count_run(facts, ran);
+                self.hold_proc(facts, hold, now);
+            }
+            (_, End::Evicted { .. }) => {
+                self.proc_ended(facts, end, now);
+                self.count_run(facts, ran);
             }
             _ => self.proc_ended(facts, end, now),
         }
+        self.forget_removed(name, facts, now);
         if let Some(job) = self.jobs.get_mut(&facts.job).filter(|job| !job.is_settled(facts.proc)) {
             job.unrecorded.insert(facts.proc, name.clone());
         }
@@ -301,12 +321,61 @@ impl Pool {
     fn is_wanted(&self, facts: &PodFacts) -> bool {
         self.jobs.get(&facts.job).is_some_and(|job| {
             let counted = job.spec.as_ref().is_some_and(|spec| facts.proc < spec.count);
-            counted && !job.removing && !job.is_done(facts.proc)
+            counted && !job.removing && !job.is_out(facts.proc)
         })
     }
 
-    /// Holds a proc that was sent away (`WANT_HOLD`): it does not run again until its job is edited.
-    fn hold_proc(&mut self, facts: &PodFacts, hold: HoldReason) {
+    /// Counts the end of a run that was no end of the program's own.
+    fn count_run(&mut self, facts: &PodFacts, ran: bool) {
+        if let Some(job) = self.jobs.get_mut(&facts.job).filter(|job| ran && !job.is_done(facts.proc)) {
+            job.count_run(facts);
+        }
+    }
+
+    /// A pod is over whose end an earlier leader recorded, and after which the proc is to run again.
+    fn leaves_after_record(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
+        self.keep_earlier_pod(facts);
+        let own = self.jobs.get(&facts.job).is_some_and(|job| job.active.get(&facts.proc) == Some(name));
+        if own {
+            self.send_back(&facts.job, facts.proc, now);
+        }
+    }
+
+    /// A removed proc has left its slot.
+    fn forget_removed(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        if job.removed.contains(facts.proc) && job.active.get(&facts.proc) == Some(name) {
+            job.active.remove(&facts.proc);
+            self.changed(Change::Procs(&facts.job));
+            self.note_completion(&facts.job, now);
+        }
+    }
+
+    /// Tells people, once, that all procs of a job have ended, if they have.
+    pub(super) fn note_completion(&mut self, uid: &JobUid, now: Time) {
+        let Some(job) = self.jobs.get_mut(uid).filter(|job| job.is_complete() && !job.removing) else {
+            return;
+        };
+        if job.completed_at.is_some() {
+            return;
+        }
+        job.completed_at = Some(now);
+        let removed = match job.removed.len() {
+            0 => String::new(),
+            some => format!(", {some} were removed"),
+        };
+        let note = format!(
+            "all procs have ended: {} with exit code 0, {} with another{removed}",
+            job.succeeded.len(),
+            job.failed.len()
+        );
+        let key = job.key.clone();
+        self.changed(Change::JobStatus(uid));
+        self.tell(&key, "Completed", "Run", note);
+    }
+
+    /// Holds a proc that has left its slot: it does not run again until it is released.
+    fn hold_proc(&mut self, facts: &PodFacts, hold: HoldReason, now: Time) {
         self.keep_earlier_pod(facts);
         let Some(job) = self.jobs.get_mut(&facts.job) else { return };
         let mut slots: Vec<SlotName> = job.active.remove(&facts.proc).into_iter().collect();
@@ -316,7 +385,7 @@ impl Pool {
             slots.extend(job.active.values().cloned());
         }
         let note = format!("proc {proc} is held: {hold}");
-        job.on_hold.insert(proc, hold);
+        job.put_on_hold(proc, hold, now);
         self.slots_changed(&slots);
         self.changed(Change::Procs(&facts.job));
         self.warn(&key, "ProcHeld", "Hold", note);
@@ -329,34 +398,76 @@ impl Pool {
         }
         self.changed(Change::Procs(&facts.job));
         let Some(job) = self.jobs.get_mut(&facts.job) else { return };
-        if job.is_done(facts.proc) {
+        if job.is_done(facts.proc) || job.is_booked(facts) {
             return;
         }
         // Another slot may be about to run the proc again.
         let other = job.active.remove(&facts.proc);
         self.slots_changed(&other);
         let (proc, pod) = (facts.proc, &facts.pod.name);
-        match end {
+        match &end {
             End::Exited { code } => {
                 let note = format!("proc {proc} ended with exit code {code} in pod {pod}");
-                self.proc_done(facts, code, note, now);
+                self.program_ended(facts, &end, note, now);
             }
             End::InitFailed { container, code } => {
                 let note = format!(
                     "proc {proc} did not run: init container {container} ended with exit code {code} in pod {pod}"
                 );
-                self.proc_done(facts, code, note, now);
+                self.program_ended(facts, &end, note, now);
             }
             End::Evicted { why } => {
                 self.keep_earlier_pod(facts);
                 self.send_back(&facts.job, proc, now);
-                let going = self.jobs.get(&facts.job).filter(|job| !job.removing);
-                if let Some(key) = going.map(|job| job.key.clone()) {
+                let told = |job: &&Job| !job.removing && !job.is_out(proc);
+                if let Some(key) = self.jobs.get(&facts.job).filter(told).map(|job| job.key.clone()) {
                     let note = format!("proc {proc} was evicted and is idle again: {why}");
                     self.warn(&key, "ProcEvicted", "Evict", note);
                 }
             }
         }
+    }
+
+    /// The proc's own program has ended. The expressions of the job say what becomes of the proc; without any, it is done.
+    /// `note` says how the program ended.
+    fn program_ended(&mut self, facts: &PodFacts, end: &End, note: String, now: Time) {
+        let (uid, proc, code) = (&facts.job, facts.proc, end.code().unwrap_or_default());
+        let Some(job) = self.jobs.get_mut(uid) else { return };
+        let held = job.on_hold.contains_key(&proc);
+        job.count_run(facts);
+        job.count_completion(proc, end);
+        let wanted = job.has_counted(proc) && !job.removing;
+        // A program that ended before it could be told to leave has ended, though its proc is held by now.
+        let fate = self.jobs.get(uid).filter(|_| wanted).map_or(Fate::Done, |job| self.fate(job, proc, now));
+        match fate {
+            Fate::Done => self.proc_done(facts, code, note, now),
+            Fate::Again if held => self.keep_earlier_pod(facts),
+            Fate::Again => {
+                self.keep_earlier_pod(facts);
+                self.send_back(uid, proc, now);
+                if let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) {
+                    self.warn(
+                        &key,
+                        "ProcRetried",
+                        "Run",
+                        format!("{note}, and runs again: OnExitRemove is false"),
+                    );
+                }
+            }
+            Fate::Hold(_) if held => self.keep_earlier_pod(facts),
+            Fate::Hold(hold) => self.hold_proc(facts, hold, now),
+            Fate::Remove(why) => self.remove_ended(facts, &why, now),
+        }
+    }
+
+    /// Removes a proc whose program has ended, since an expression says so.
+    fn remove_ended(&mut self, facts: &PodFacts, why: &str, now: Time) {
+        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
+        job.take_out(facts.proc);
+        job.removed.insert(facts.proc);
+        let key = job.key.clone();
+        self.warn(&key, "PolicyActed", "Evaluate", format!("proc {} is removed: {why}", facts.proc));
+        self.note_completion(&facts.job, now);
     }
 
     /// Notes that a pod exists which has the name of the proc's next pod.
@@ -383,25 +494,18 @@ impl Pool {
     fn proc_done(&mut self, facts: &PodFacts, code: i32, failure: String, now: Time) {
         let Some(job) = self.jobs.get_mut(&facts.job) else { return };
         job.first_start.get_or_insert(now);
-        job.idle.remove(facts.proc);
-        job.cooling.remove(&facts.proc);
-        job.on_hold.remove(&facts.proc);
-        match code {
-            0 => job.succeeded.insert(facts.proc),
-            _ => job.failed.insert(facts.proc),
+        job.take_out(facts.proc);
+        let good = job.acting.is_success(code);
+        if good {
+            job.succeeded.insert(facts.proc)
+        } else {
+            job.failed.insert(facts.proc)
         };
         let key = job.key.clone();
-        let complete = job.is_complete().then(|| (job.succeeded.len(), job.failed.len()));
-        if complete.is_some() {
-            job.completed_at = Some(now);
-        }
-        if code != 0 {
+        if !good {
             self.warn(&key, "ProcFailed", "Run", failure);
         }
-        if let Some((succeeded, failed)) = complete {
-            let note = format!("all procs have ended: {succeeded} with exit code 0, {failed} with another");
-            self.tell(&key, "Completed", "Run", note);
-        }
+        self.note_completion(&facts.job, now);
     }
 
     /// Makes a proc that could not run idle again. It waits before it is tried again.
@@ -410,10 +514,10 @@ impl Pool {
         job.active.remove(&proc);
         self.changed(Change::Procs(uid));
         let Some(job) = self.jobs.get_mut(uid) else { return };
-        let wanted = job.spec.as_ref().is_some_and(|spec| proc < spec.count);
-        if job.removing || job.is_done(proc) || !wanted {
+        if job.removing || job.is_out(proc) || !job.has_counted(proc) {
             return;
         }
+        job.note_history(proc, |history| history.since = now);
         let times = job.cooling.get(&proc).map_or(1, |cooling| cooling.times.saturating_add(1));
         let until = now + Cooling::wait(times);
         job.cooling.insert(proc, Cooling { times, until });

@@ -124,6 +124,7 @@ impl Pool {
             self.notices.extend(notices);
             self.changed(Change::SubmitPolicies);
             self.judge_refused_jobs(now);
+            self.plan_evaluations(now);
         }
     }
 

@@ -73,7 +73,7 @@ impl Pool {
             free
         });
         let idle = Phase::starting(State::Claimed(Claimed::Idle), now);
-        let removal = removed.then_some(Removal::JobRemoved);
+        let removal = removed.then_some(Removal::ByUser);
         let slot = Slot::new(name, facts.resources, claim, idle).adopted(assigned, removal, facts.recorded);
         self.changed(Change::SlotObject(slot.name()));
         self.carve(slot, now);

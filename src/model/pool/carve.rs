@@ -108,8 +108,7 @@ impl Pool {
         let uid = job.uid;
         let Some(job) = self.jobs.get_mut(&uid) else { return };
         job.active.remove(&proc);
-        let wanted = job.spec.as_ref().is_some_and(|spec| proc < spec.count);
-        if wanted && !job.removing && !job.is_done(proc) {
+        if job.has_counted(proc) && !job.removing && !job.is_out(proc) {
             job.idle.insert(proc);
         }
         self.changed(Change::Withdrawn(&uid));

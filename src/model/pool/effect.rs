@@ -248,6 +248,8 @@ pub struct PodPlan {
     pub resources: Resources,
     /// The lease of the claim, in whole seconds: how long its node may be silent.
     pub lease: Duration,
+    /// How many runs of the proc came before this one.
+    pub run: u32,
     /// The claim.
     pub claim: Claim,
     /// The image that policy chose for the job's container; if unset, the template's.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accountant::Correction;
+use super::acts::Act;
 use super::agent::{ReportFacts, Usage};
 use super::backfill;
 use super::drain::DrainFacts;
 use super::fence::Renewal;
 use super::governing::GoverningFacts;
+use super::history::History;
 use super::holdings::LimitObject;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
@@ -268,6 +270,8 @@ pub struct PodFacts {
     pub disrupted: bool,
     /// The lease of the pod's claim, as written on the pod for the agent of its node.
     pub lease: Option<Duration>,
+    /// How many runs of the proc came before this pod, as written on the pod.
+    pub run: Option<u32>,
     /// Whether the operator's finalizer is on the pod.
     pub tracked: bool,
     /// What the pod requests.
@@ -295,6 +299,7 @@ impl PodFacts {
             forced: Forced::No,
             disrupted: false,
             lease: None,
+            run: None,
             tracked: false,
             requests: Capacity::default(),
         }
@@ -317,6 +322,8 @@ pub enum Remains {
     Ending,
     /// Another container still runs, until the pod is deleted.
     Others,
+    /// The program itself runs, though its proc is held or was removed, until the pod is deleted.
+    Program,
 }
 
 /// Whether a pod was taken off its kubelet, so that no kubelet may have confirmed the end of its containers.
@@ -371,8 +378,25 @@ pub struct JobFacts {
     pub accepted: bool,
     /// `status.policy`, if the status is about the present spec.
     pub transformed: Option<Arc<Transformed>>,
-    /// `status.heldProcs`, if the spec is still the one under which the procs were held.
+    /// `status.heldProcs`, without those that an edit of the spec has released since.
     pub on_hold: BTreeMap<u32, HoldReason>,
+    /// What else the object says of the life of the procs. In a box, as `used`.
+    pub life: Box<LifeFacts>,
+}
+
+/// What an HTCJob says of the life of its procs, apart from how they ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LifeFacts {
+    /// `status.removedProcs`.
+    pub removed: Ranges,
+    /// `status.runs`.
+    pub history: BTreeMap<u32, History>,
+    /// `status.lastAct`.
+    pub last_act: u64,
+    /// The acts that people wrote on the object.
+    pub acts: Vec<Act>,
+    /// What is wrong with what people wrote, so that none of it is carried out.
+    pub bad_acts: Option<Problem>,
 }
 
 /// What the shell sees of a Slot.

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::acts::Act;
 use super::agent::Usage;
 use super::event::PodFacts;
+use super::history::History;
 use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
+use super::job_policy::Acting;
 use super::leaving::HoldReason;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
@@ -89,6 +92,8 @@ pub struct JobSpec {
     pub needs: Needs,
     /// What the operator does with ended pods.
     pub retention: Retention,
+    /// Whether all procs are held.
+    pub hold: bool,
 }
 
 /// The clauses of `Requirements` that follow from what a job requests and from its node selector. They stay in force whatever
@@ -197,8 +202,8 @@ pub enum Retention {
 /// How a pod ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The job's own process ended. The proc is done, whatever the exit code: it leaves the queue, as under the default
-    /// of `OnExitRemove`.
+    /// The job's own process ended. The proc is done, whatever the exit code, unless `OnExitHold` or `OnExitRemove` of the job
+    /// says otherwise.
     Exited {
         /// The main container's exit code.
         code: i32,
@@ -218,9 +223,17 @@ pub enum End {
 }
 
 impl End {
-    /// Whether this end makes the proc done.
+    /// Whether the job's own programs ended. The proc is then done, unless an expression of the job says otherwise.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::Exited { .. } | Self::InitFailed { .. })
+        self.code().is_some()
+    }
+
+    /// The exit code of the job's own program that ended; `None` if the machine ended the run.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Self::Exited { code } | Self::InitFailed { code, .. } => Some(*code),
+            Self::Evicted { .. } => None,
+        }
     }
 }
 
@@ -315,6 +328,8 @@ pub struct Told {
     pub group_missing: bool,
     /// The warnings of the policy when the present spec was submitted.
     pub policy: Vec<Problem>,
+    /// What is wrong with the acts on the object.
+    pub bad_acts: Option<Problem>,
 }
 
 /// A job with its procs.
@@ -352,7 +367,7 @@ pub struct Job {
     pub told: Told,
     /// Procs that are idle.
     pub idle: Ranges,
-    /// Procs that are held until the job is edited.
+    /// Procs that are held. A proc that was told to leave its slot is also in `active` until it has left.
     pub on_hold: BTreeMap<u32, HoldReason>,
     /// The procs that the job's status in the API server lists as held.
     pub recorded_holds: BTreeSet<u32>,
@@ -370,8 +385,24 @@ pub struct Job {
     pub succeeded: Ranges,
     /// Procs that ended with another exit code.
     pub failed: Ranges,
-    /// `succeeded` and `failed` as the job's status in the API server has them.
-    pub recorded: (Ranges, Ranges),
+    /// Procs that somebody removed. A proc that was told to leave its slot is also in `active` until it has left.
+    pub removed: Ranges,
+    /// `succeeded`, `failed` and `removed` as the job's status in the API server has them.
+    pub recorded: [Ranges; 3],
+    /// What is kept of procs that are not done and have run or were held.
+    pub history: BTreeMap<u32, History>,
+    /// How often the program of each proc ended by itself, as the job's status in the API server has it.
+    pub recorded_completions: BTreeMap<u32, u32>,
+    /// The number of the last act that was carried out.
+    pub last_act: u64,
+    /// The number of the last act that the job's status in the API server has.
+    pub recorded_act: u64,
+    /// The acts on the job's object, until the start is complete.
+    pub found_acts: Vec<Act>,
+    /// The expressions of the job that act.
+    pub acting: Arc<Acting>,
+    /// Where the evaluation of periodic expressions goes on, if it was interrupted.
+    pub evaluated_to: u32,
     /// Idle procs that wait before they are tried again.
     pub cooling: BTreeMap<u32, Cooling>,
     /// Procs with an earlier pod that still exists. The next pod has the same name.
@@ -418,17 +449,44 @@ impl Job {
         self.key.namespace == facts.pod.namespace && *pod_name(&self.key.name, facts.proc) == *facts.pod.name
     }
 
-    /// Whether a proc has ended for good.
+    /// Whether a proc has ended for good, or was removed.
     pub fn is_done(&self, proc: u32) -> bool {
-        self.succeeded.contains(proc) || self.failed.contains(proc)
+        self.succeeded.contains(proc) || self.failed.contains(proc) || self.removed.contains(proc)
+    }
+
+    /// Whether a proc must not start: it is done or held.
+    pub fn is_out(&self, proc: u32) -> bool {
+        self.is_done(proc) || self.on_hold.contains_key(&proc)
+    }
+
+    /// Whether a proc waits, is held, or has a claim, and was not removed.
+    pub fn is_queued(&self, proc: u32) -> bool {
+        let there = self.active.contains_key(&proc) || self.on_hold.contains_key(&proc);
+        (there || self.idle.contains(proc)) && !self.is_done(proc)
+    }
+
+    /// Whether the job's spec counts a proc of this number.
+    pub fn has_counted(&self, proc: u32) -> bool {
+        self.spec.as_ref().is_some_and(|spec| proc < spec.count)
     }
 
     /// Whether the API server has everything about a proc that it must have before the proc's pod may go: the proc's
-    /// end, or that the proc is held.
+    /// end, that the proc is held, or that its program ended and is to run again.
     pub fn is_settled(&self, proc: u32) -> bool {
         let ended = self.is_done(proc) && !self.is_recorded(proc);
         let held = self.on_hold.contains_key(&proc) && !self.recorded_holds.contains(&proc);
-        !ended && !held
+        let again = self.history.get(&proc).map_or(0, |history| history.completions);
+        !ended && !held && again <= self.recorded_completions.get(&proc).copied().unwrap_or(0)
+    }
+
+    /// Whether the API server has the number of the last act that was carried out. Until then no pod of the job is created.
+    pub fn acts_are_recorded(&self) -> bool {
+        self.last_act <= self.recorded_act
+    }
+
+    /// How many procs have a claim, without those that were held or removed and have not left their slots yet.
+    pub fn running(&self) -> usize {
+        self.active.keys().filter(|proc| !self.is_out(**proc)).count()
     }
 
     /// Whether a proc of the job is held with this `HoldReasonCode`.
@@ -436,9 +494,9 @@ impl Job {
         self.on_hold.values().any(|hold| hold.code == code)
     }
 
-    /// Whether the API server has the proc's end.
+    /// Whether the API server has the proc's end, or that the proc was removed.
     pub fn is_recorded(&self, proc: u32) -> bool {
-        self.recorded.0.contains(proc) || self.recorded.1.contains(proc)
+        self.recorded.iter().any(|procs| procs.contains(proc))
     }
 
     /// Whether every proc has ended.

@@ -155,6 +155,7 @@ mod tests {
             image: None,
             needs: Needs::default(),
             retention: Retention::Keep,
+            hold: false,
         }
     }
 

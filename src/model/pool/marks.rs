@@ -139,6 +139,8 @@ pub(super) enum Change<'a> {
     Assigned(&'a SlotName, &'a JobUid, &'a SubmitterName),
     /// A proc was taken from its claim before it started.
     Withdrawn(&'a JobUid),
+    /// Procs were released, so that they may be matched.
+    Released,
     /// A job is gone.
     JobGone(&'a JobUid),
     /// A job was added to a submitter's queue or removed from it.
@@ -328,7 +330,7 @@ impl Pool {
             Change::Job(uid) => {
                 self.marks.jobs.insert(uid.clone());
             }
-            Change::SpecInForce => self.marks.cycle = true,
+            Change::SpecInForce | Change::Released => self.marks.cycle = true,
             Change::Procs(uid) => {
                 self.marks.statuses.insert(Document::Job(uid.clone()));
                 self.marks.jobs.insert(uid.clone());

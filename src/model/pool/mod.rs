@@ -8,6 +8,7 @@
 //! from a list continues where the old one ended.
 
 pub mod accountant;
+mod acts;
 mod agent;
 mod apply;
 mod apply_accounts;
@@ -32,11 +33,13 @@ mod gathering;
 mod given;
 mod governing;
 mod heartbeat;
+mod history;
 mod holdings;
 mod holds;
 mod ids;
 mod job;
 mod job_defaults;
+mod job_policy;
 mod lasting;
 mod leaving;
 pub mod limits;
@@ -47,6 +50,7 @@ mod marks;
 pub mod negotiation;
 mod negotiators;
 mod owner;
+mod periodic;
 mod policy;
 mod ranges;
 mod read;
@@ -73,6 +77,7 @@ use std::sync::{Arc, LazyLock};
 
 use marks::{Change, Marks};
 
+pub use acts::{Act, Verb, Whom};
 pub use agent::{Benchmarks, Device, ReportFacts, Usage};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
 pub use cron::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, Metric, MetricKind, SlotOutput};
@@ -83,16 +88,20 @@ pub use drain::{
 };
 pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
-    Event, Forced, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Remains, Retry, SlotFacts,
-    SubmitPolicyFacts, SubmitterFacts,
+    Event, Forced, JobFacts, LifeFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Remains, Retry,
+    SlotFacts, SubmitPolicyFacts, SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fenced, Fences, Renewal};
 pub use gathering::Gathering;
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
+pub use history::{Exit, History};
 pub use holdings::{Holdings, LimitObject};
-pub use holds::JOB_POLICY_UNDEFINED;
+pub use holds::{
+    HOLD_CODES, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_POLICY, JOB_POLICY_UNDEFINED, SYSTEM_POLICY,
+    USER_REQUEST,
+};
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
@@ -102,6 +111,7 @@ pub use job::{
     Unsaid,
 };
 pub use job_defaults::JobDefaults;
+pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
 pub use lasting::LASTING;
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
@@ -216,6 +226,10 @@ pub struct Pool {
     lasting: Timers<SlotName>,
     /// When machines are looked at again.
     machine_alarms: Timers<MachineName>,
+    /// When the expressions of jobs are evaluated that act from time to time.
+    evaluations: Timers<JobUid>,
+    /// What these evaluations have cost, and in which second.
+    evaluated: (Time, u32),
     retries: BTreeSet<(Time, Retry)>,
     last_cluster_id: i64,
     last_claim: u64,
@@ -315,7 +329,8 @@ impl Pool {
     pub fn next_look(&self) -> Option<Time> {
         let alarm = self.alarms.first().map(|(at, _)| *at);
         let machine = self.machine_alarms.next();
-        let silence = [self.heartbeats.next(), self.agents.next(), self.unseen.next()];
+        let silence =
+            [self.heartbeats.next(), self.agents.next(), self.unseen.next(), self.next_evaluation()];
         let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, self.lasting.next()];
         silence.into_iter().chain(own).flatten().min()
     }
@@ -331,6 +346,7 @@ impl Pool {
             self.changed(Change::Slot(&name));
         }
         self.show_what_lasted(now);
+        self.evaluate_due(now);
         while let Some(name) = self.machine_alarms.pop_due(now) {
             self.changed(Change::Machine(&name));
         }

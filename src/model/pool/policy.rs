@@ -13,6 +13,7 @@ use super::owner::OwnerRule;
 use super::submit_rules::SubmitRules;
 
 use super::job_defaults::JobDefaults;
+use super::job_policy::SystemPolicy;
 use super::machine::Taint;
 use super::negotiation;
 use super::slot_policy::Policy;
@@ -296,12 +297,19 @@ pub struct SubmitConfig {
     pub rules: Arc<SubmitRules>,
     /// Whose a job is.
     pub owner: OwnerRule,
+    /// What is asked of every job from time to time: `SYSTEM_PERIODIC_HOLD` and related knobs.
+    pub system: Arc<SystemPolicy>,
 }
 
 /// The configuration without any text: HTCondor's own defaults.
 impl Default for SubmitConfig {
     fn default() -> Self {
-        Self { job_defaults: JobDefaults::own(), rules: Arc::default(), owner: OwnerRule::default() }
+        Self {
+            job_defaults: JobDefaults::own(),
+            rules: Arc::default(),
+            owner: OwnerRule::default(),
+            system: Arc::default(),
+        }
     }
 }
 

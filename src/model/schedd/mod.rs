@@ -12,6 +12,7 @@ mod limits;
 mod nearest;
 pub mod policy;
 mod submit;
+mod system_policy;
 mod terms;
 pub mod why;
 

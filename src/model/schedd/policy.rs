@@ -16,6 +16,8 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     if let Err(faults) = &defaults {
         remarks.extend(faults.iter().map(Remark::of_value));
     }
+    let (system, faults) = super::system_policy::read(&reading.config);
+    remarks.extend(faults.iter().map(Remark::of_value));
     let config = Arc::new(reading.config);
     let mut findings = Vec::new();
     let maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
@@ -27,6 +29,7 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
         job_defaults: Arc::new(defaults),
         rules: Arc::new(rules),
         owner: OwnerRule::default(),
+        system: Arc::new(system),
     };
     (defaults.ok().filter(|_| usable).map(said), remarks)
 }
@@ -51,14 +54,14 @@ mod tests {
 
     #[test]
     fn what_is_not_acted_on_is_said_so() {
-        let text = "START = TARGET.x\nSYSTEM_PERIODIC_HOLD = False\nJOB_DEFAULT_REQUESTMEMRY = 1\n";
+        let text = "START = TARGET.x\nSYSTEM_ON_VACATE_COOL_DOWN = 5\nJOB_DEFAULT_REQUESTMEMRY = 1\n";
         assert_eq!(
             told(text),
             (
                 true,
                 vec![
                     "line 1, column 1: START has no effect here; say it in spec.config of a NodePolicy".to_owned(),
-                    "line 2, column 1: SYSTEM_PERIODIC_HOLD is understood, but nothing acts on it yet".to_owned(),
+                    "line 2, column 1: SYSTEM_ON_VACATE_COOL_DOWN is understood, but nothing acts on it yet".to_owned(),
                     "line 3, column 1: nothing reads JOB_DEFAULT_REQUESTMEMRY: did you mean JOB_DEFAULT_REQUESTMEMORY?"
                         .to_owned(),
                 ]

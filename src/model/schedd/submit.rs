@@ -59,6 +59,8 @@ pub struct Submission {
     pub node_selector: BTreeMap<String, String>,
     /// Which of the job's pods are kept after they have ended.
     pub retention: Retention,
+    /// Whether all procs are held.
+    pub hold: bool,
 }
 
 /// Attributes that the operator sets itself. A submission may not set them in `attributes`, nor those of [`RESERVED`].
@@ -130,6 +132,7 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
         image: None,
         needs,
         retention: submission.retention,
+        hold: submission.hold,
     };
     if let Some(group) = &submission.group {
         spec.charge_to(group);

@@ -3,8 +3,8 @@
 
 use crate::pool::units::{counted, plain};
 use crate::pool::{
-    Amount, Bar, JOB_OUT_OF_RESOURCES, JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason,
-    VacateReason, Waits,
+    Amount, Bar, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_OUT_OF_RESOURCES, JOB_POLICY,
+    JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, SYSTEM_POLICY, USER_REQUEST, VacateReason, Waits,
 };
 
 /// The status, reason and message of one condition of a job.
@@ -80,13 +80,32 @@ pub fn held(job: &Job) -> Option<Said> {
         _ => format!("; {} are held for other reasons", counted(count(others), "proc")),
     };
     let all = if alike + others == 1 { "it" } else { "them" };
-    let text = format!("{which}: {hold}{more}; edit the job's spec to release {all}");
+    let remedy = if hold.is_by_spec() {
+        format!("take spec.hold out of the job's manifest to release {all}")
+    } else if hold.outlasts_edits() {
+        format!("release {all} with kubectl slotwright release")
+    } else {
+        format!("edit the job's spec to release {all}")
+    };
+    let text = format!("{which}: {hold}{more}; {remedy}");
     let reason = match hold.code {
         JOB_POLICY_UNDEFINED => "TooExpensive",
-        JOB_OUT_OF_RESOURCES => "JobOutOfResources",
-        code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
+        code => hold_word(code),
     };
     Some(Said { status: Some(true), reason, text })
+}
+
+/// HTCondor's name of a `HoldReasonCode`.
+fn hold_word(code: i64) -> &'static str {
+    match code {
+        USER_REQUEST => "UserRequest",
+        JOB_POLICY => "JobPolicy",
+        JOB_OUT_OF_RESOURCES => "JobOutOfResources",
+        SYSTEM_POLICY => "SystemPolicy",
+        JOB_DURATION_EXCEEDED => "JobDurationExceeded",
+        JOB_EXECUTE_EXCEEDED => "JobExecuteExceeded",
+        code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
+    }
 }
 
 /// The text for people about what keeps procs from slots that they match.

@@ -82,6 +82,7 @@ pub(super) fn ended(pod: &Running, view: &View, remains: Remains) -> Step {
         _ if pod.deleting => Step::Rest,
         Remains::Ending if view.off == Off::No => Step::Rest,
         Remains::Others | Remains::Ending => Step::Do(Chore::DeletePod(Grace::Others)),
+        Remains::Program => Step::Do(Chore::DeletePod(Grace::Own)),
     }
 }
 

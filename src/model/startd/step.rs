@@ -100,6 +100,8 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Record::Writing | Record::Deleting => Step::Rest,
             // Backfill work that an earlier leader began, before the claim was known, ends first.
             Record::Written if view.backfill != BackfillStage::None => Step::Rest,
+            // What people asked for must be recorded before anything new starts.
+            Record::Written if !view.acts_recorded => Step::Rest,
             Record::Written if view.earlier_pod && view.now < earlier_pod_goes_by(slot) => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
@@ -172,8 +174,12 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
         Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),
         Activation::Requested { .. } => Some(Step::Rest),
         Activation::Active(pod) if is_over_unsaid(pod, view) => Some(Step::Do(Chore::LosePod)),
-        Activation::Active(pod) if slot.removal() == Some(Removal::JobRemoved) => {
-            Some(if pod.deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })
+        Activation::Active(pod) if slot.removal().is_some_and(Removal::is_asked) => {
+            Some(match slot.removal() {
+                _ if pod.deleting => Step::Rest,
+                Some(Removal::AtOnce) => Step::Do(Chore::DeletePod(Grace::AtOnce)),
+                _ => Step::Do(Chore::DeletePod(Grace::Own)),
+            })
         }
         Activation::Active(pod) if !pod.deleting && gives_up(view) => Some(Step::Do(Chore::GiveUp)),
         Activation::Vacant | Activation::Assigned | Activation::Active(_) => None,
@@ -263,8 +269,8 @@ fn suspended(slot: &Slot, view: &View) -> Step {
     if let Some(cause) = view.lost(slot) {
         return retire(&SUSPENDED_TO_RETIRING, cause);
     }
-    if slot.removal() == Some(Removal::JobRemoved) {
-        return resume("the job was removed");
+    if slot.removal().is_some_and(Removal::is_asked) {
+        return resume("the job was removed, held or vacated");
     }
     if gives_up(view) {
         return resume("the pod cannot start");

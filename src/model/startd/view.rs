@@ -51,6 +51,8 @@ pub struct View<'a> {
     pub wanted: bool,
     /// Whether the end or hold of the proc is recorded, or there is nothing to record.
     pub settled: bool,
+    /// Whether the job's status records what people asked of its procs.
+    pub acts_recorded: bool,
     /// Whether an agent works on the machine, which can suspend the job. Without an agent, `WANT_SUSPEND` counts as
     /// false.
     pub agent: bool,
@@ -163,8 +165,10 @@ pub enum Chore {
 /// The grace period of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grace {
-    /// The pod's own, because its user deletes it.
+    /// The pod's own, because its user wants it to go.
     Own,
+    /// The shortest, because its user wants it to go at once.
+    AtOnce,
     /// The rest of the vacating time.
     Vacating,
     /// A moment: the proc has ended, and other containers still run.

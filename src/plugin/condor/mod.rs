@@ -74,11 +74,6 @@ pub const TOOLS: &[&str] = &[
     "condor_wait",
 ];
 
-/// The tool that a word means, such as `condor_q` or `condor-q`. `None`: there is no such tool here.
-pub fn named(word: &str) -> Option<&'static str> {
-    TOOLS.iter().copied().find(|tool| *tool == word || tool.replace('_', "-") == word)
-}
-
 /// Does what a tool of HTCondor does with the words behind its name, and returns the exit status. `width` is that of the terminal
 /// that `out` is, if it is one.
 ///

@@ -42,9 +42,6 @@ fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
 
 /// Whether the command only says that something is not wanted.
 fn is_off(cluster: &Cluster, command: &Command) -> bool {
-    if command.name == "hold" {
-        return cluster.ad.get("JobStatus").and_then(Expr::as_literal) != Some(&Value::Int(5));
-    }
     let value = cluster.ad.get(command.attribute).and_then(Expr::as_literal);
     matches!(value, Some(Value::Bool(false)))
         || (command.name == "notification" && value == Some(&Value::Int(0)))

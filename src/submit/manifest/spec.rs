@@ -71,6 +71,9 @@ pub(super) fn shared(cluster: &Cluster, proc: &Proc, settings: &Settings) -> Res
     }
     spec.extend(job.string("AcctGroup").map(|group| ("accountingGroup".to_owned(), group.into())));
     spec.extend(job.limits());
+    if job.ad.get("JobStatus").and_then(classad::Expr::as_literal) == Some(&ClassAdValue::Int(5)) {
+        spec.insert("hold".to_owned(), true.into());
+    }
     let attributes = job.attributes();
     if !attributes.is_empty() {
         spec.insert("attributes".to_owned(), attributes.into());
@@ -233,11 +236,20 @@ impl Shared<'_> {
         for command in COMMANDS {
             let kept = match command.form {
                 Form::Special => KEPT.contains(&command.name),
-                _ => matches!(command.support, Support::Honored(_)) || command.name.starts_with("allowed_"),
+                _ => matches!(command.support, Support::Honored(_)),
             };
             if kept && self.gives(command.name, command.attribute) {
                 names.push(command.attribute);
             }
+        }
+        // These commands make an expression of which the file says nothing.
+        let retries = [
+            ("max_retries", "JobMaxRetries"),
+            ("success_exit_code", "JobSuccessExitCode"),
+            ("retry_until", ""),
+        ];
+        if retries.iter().any(|(command, attribute)| self.gives(command, attribute)) {
+            names.extend(["JobMaxRetries", "OnExitRemove"]);
         }
         let own = self.cluster.written.iter().filter_map(|written| {
             let (start, name) = written.name.split_at_checked(3)?;

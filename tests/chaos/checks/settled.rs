@@ -7,7 +7,7 @@ use super::super::kubelets::{is_backfill, is_ours, is_over, node_key};
 use super::super::layouts::{Division, LAYOUTS};
 use super::super::store::finalizers;
 use super::super::world::World;
-use super::recorded;
+use super::{recorded, removed};
 
 /// Describes something that is not finished; `None` if everything is. After faults have stopped, everything must
 /// finish.
@@ -40,7 +40,9 @@ pub fn unfinished(world: &World) -> Option<String> {
                 && job["spec"]["requests"]["cpus"].as_i64().unwrap_or(0) <= division.largest;
         let (well, ill) = recorded(job);
         let count = u32::try_from(job["spec"]["count"].as_i64().unwrap_or(0)).unwrap_or(0);
-        if possible && !(0..count).all(|proc| well.contains(proc) || ill.contains(proc)) {
+        let gone = removed(job);
+        let is_over = |proc| well.contains(proc) || ill.contains(proc) || gone.contains(proc);
+        if possible && !(0..count).all(is_over) {
             return Some(format!("the job {} is not done: {}", key.name, job["status"]));
         }
         let number = |field: &str| job["status"][field].as_u64().unwrap_or(0);

@@ -1,5 +1,7 @@
 //! What users do with jobs.
 
+use api::labels::ACTS;
+use model::pool::Ranges;
 use serde_json::{Value, json};
 
 use super::super::plan::{A_GPU, Order, What, phantom};
@@ -14,6 +16,7 @@ const REQUIREMENTS: [Option<&str>; 4] =
 const LEASES: [Option<&str>; 5] = [Some("45"), None, Some("60"), Some("0"), Some("40")];
 /// The concurrency limits of each job.
 const WANTS: [Option<&str>; 5] = [None, Some("lic"), Some("LIC:2"), None, Some("lic")];
+const VERBS: [&str; 5] = ["Hold", "Release", "Remove", "Vacate", "VacateFast"];
 const RETENTIONS: [&str; 3] = ["Keep", "KeepFailed", "Delete"];
 
 pub(super) fn job_key(n: u8) -> Key {
@@ -32,6 +35,9 @@ pub(super) fn perform(world: &mut World, what: &What) -> bool {
         }
         What::Remove(n) => world.delete(&job_key(*n), None),
         What::Unhold(n) => world.edit(&job_key(*n), |job| job["metadata"]["finalizers"] = json!([])),
+        What::Act(n, verb, procs) => act(world, &job_key(*n), VERBS[usize::from(*verb) % 5], *procs),
+        What::Hold(n, held) => hold(world, &job_key(*n), *held),
+        What::Retry(n) => retry(world, &job_key(*n)),
         _ => return false,
     }
     true
@@ -61,6 +67,41 @@ fn spec(order: &Order) -> Value {
     spec
 }
 
+/// Writes an act on a job, as the plugin does: acts that are carried out go, and those that wait stay.
+fn act(world: &mut World, key: &Key, verb: &str, procs: u8) {
+    world.edit(key, |job| {
+        let last = job["status"]["lastAct"].as_u64().unwrap_or(0);
+        let text = job["metadata"]["annotations"][ACTS].as_str().unwrap_or("{}");
+        let written: Value = serde_json::from_str(text).unwrap_or_default();
+        let acts = written["acts"].as_array().cloned().unwrap_or_default();
+        let mut acts: Vec<Value> = acts.into_iter().filter(|act| act["id"].as_u64() > Some(last)).collect();
+        let id = acts.iter().filter_map(|act| act["id"].as_u64()).max().unwrap_or(0).max(last) + 1;
+        let mut act = json!({"id": id, "act": verb, "reason": "chaos"});
+        let mut meant = Ranges::default();
+        for proc in (0..8_u32).filter(|proc| procs >> proc & 1 == 1) {
+            meant.insert(proc);
+        }
+        if !meant.is_empty() {
+            act["procs"] = json!(meant.to_string());
+        }
+        acts.push(act);
+        let uid = job["metadata"]["uid"].clone();
+        job["metadata"]["annotations"][ACTS] = json!(json!({"job": uid, "acts": acts}).to_string());
+    });
+}
+
+fn hold(world: &mut World, key: &Key, hold: bool) {
+    world.edit(key, |job| job["spec"]["hold"] = json!(hold));
+}
+
+fn retry(world: &mut World, key: &Key) {
+    let uid = world.store.get(key).map(|job| job["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
+    world.checks.retried.extend(uid);
+    world.edit(key, |job| {
+        job["spec"]["attributes"]["OnExitRemove"] = json!("NumJobCompletions > 1 || ExitCode =?= 0");
+    });
+}
+
 fn submit(world: &mut World, order: &Order) {
     let key = job_key(order.job);
     if world.store.get(&key).is_none() {
@@ -68,8 +109,26 @@ fn submit(world: &mut World, order: &Order) {
     }
 }
 
-/// Edits jobs that have held procs, so that the reason for the hold is gone.
+/// Edits jobs that have held procs, so that the reason for the hold is gone, and releases those that people hold.
 pub fn release(world: &mut World) {
+    let by_people = |job: &Value| {
+        let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
+        held.into_iter().any(|held| held["code"] == 1 && held["reason"] == "chaos")
+    };
+    let waits = |job: &Value| {
+        let text = job["metadata"]["annotations"][ACTS].as_str().unwrap_or("{}");
+        let written: Value = serde_json::from_str(text).unwrap_or_default();
+        let acts = written["acts"].as_array().cloned().unwrap_or_default();
+        acts.iter().any(|act| act["id"].as_u64() > job["status"]["lastAct"].as_u64())
+    };
+    let held = world.store.of("htcjobs").filter(|(_, job)| by_people(job) && !waits(job));
+    for key in held.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        act(world, &key, "Release", 0);
+    }
+    let frozen = world.store.of("htcjobs").filter(|(_, job)| job["spec"]["hold"] == true);
+    for key in frozen.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        hold(world, &key, false);
+    }
     let held = world.store.of("htcjobs").filter(|(_, job)| is_held(job)).map(|(key, _)| key.clone());
     for key in held.collect::<Vec<_>>() {
         world.edit(&key, |job| {
@@ -82,7 +141,8 @@ pub fn release(world: &mut World) {
 /// Whether procs of a job are held under its present spec, and an edit releases them. No edit does if the spec is
 /// wrong.
 fn is_held(job: &Value) -> bool {
-    let holds = job["status"]["heldProcs"].as_array().is_some_and(|held| !held.is_empty());
+    let held = job["status"]["heldProcs"].as_array();
+    let holds = held.is_some_and(|held| held.iter().any(|held| held["code"] != 1));
     let wrong = job["spec"]["requirements"] == "((";
     holds && !wrong && job["status"]["observedGeneration"] == job["metadata"]["generation"]
 }

@@ -95,7 +95,31 @@ impl Plan {
         plan.share(&mut rng);
         plan.let_go(&mut rng);
         plan.attack(&mut rng);
+        plan.live(&mut rng);
         plan
+    }
+
+    /// Draws what people ask of procs: hold, release, remove and vacate, and retries.
+    fn live(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 1, 2, 4, 6]) {
+            let at = When::At(u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap());
+            let (class, nth) = (rng.pick(&TARGETS), rng.pick(&[0, 0, 1, 1, 2, 3, 5, 8]));
+            let when = rng.pick(&[at, at, When::Before(class, nth), When::After(class, nth)]);
+            let n = rng.small(5);
+            let what = match rng.below(10) {
+                0..=6 => What::Act(n, rng.pick(&[0, 0, 0, 1, 1, 2, 3, 4]), rng.pick(&[0, 1, 2, 3, 5, 6, 12])),
+                7 => What::Hold(n, rng.one_in(2)),
+                _ => What::Retry(n),
+            };
+            self.items.push(Item { when, what });
+            // Often somebody changes their mind.
+            if rng.one_in(3)
+                && let When::At(at) = when
+            {
+                let later = at + u32::try_from(rng.below(8000)).unwrap();
+                self.at(later, What::Act(n, 1, 0));
+            }
+        }
     }
 
     /// Draws what people do who may edit one namespace.

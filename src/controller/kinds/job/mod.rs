@@ -1,6 +1,8 @@
 //! HTCJobs: what is submitted, and what has become of it.
 
+mod acts;
 mod held;
+mod life;
 mod size;
 mod submission;
 mod waiting;
@@ -93,17 +95,21 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         summary: Some(summary(job, suspended, complete, &problems).to_owned()),
         why: why(job, &problems).map(|why| why.chars().take(4096).collect()),
         idle: size(job.idle.len()),
-        running: count(job.active.len()),
+        running: count(job.running()),
         suspended: (suspended > 0).then(|| count(suspended)),
         completed: size(job.succeeded.len()),
         failed: size(job.failed.len()),
         held: count(job.on_hold.len()),
+        removed: size(job.removed.len()),
         completed_procs: job.succeeded.to_string(),
         failed_procs: job.failed.to_string(),
+        removed_procs: pool.recordable_removals(job).to_string(),
+        last_act: last_act(pool, job),
+        runs: life::runs(&job.history),
         defaults: job.defaults.record(),
         owner: job.owner.as_deref().map(str::to_owned),
         policy: policy(&job.transformed),
-        held_procs: held_procs(&job.on_hold),
+        held_procs: held_procs(&pool.recordable_holds(job)),
         start_time: job.first_start.map(kube_time),
         completion_time: job.completed_at.filter(|_| complete).map(kube_time),
         usage: usage(&job.used),
@@ -148,16 +154,24 @@ fn applied(job: &Job, old: &[Condition], now: Time) -> Option<Condition> {
     Some(condition(old, says, job.generation, now))
 }
 
+/// The number of the last act that the status may record; none if there was no act.
+fn last_act(pool: &Pool, job: &Job) -> Option<i64> {
+    i64::try_from(pool.recordable_act(job)).ok().filter(|act| *act > 0)
+}
+
 fn summary(job: &Job, suspended: usize, complete: bool, problems: &[Problem]) -> &'static str {
+    let running = job.running();
     if job.removing {
         "Removing"
-    } else if complete && job.failed.is_empty() {
-        "Completed"
-    } else if complete {
+    } else if complete && !job.failed.is_empty() {
         "Failed"
-    } else if !job.active.is_empty() && suspended == job.active.len() {
+    } else if complete && job.succeeded.is_empty() && !job.removed.is_empty() {
+        "Removed"
+    } else if complete {
+        "Completed"
+    } else if running > 0 && suspended == running {
         "Suspended"
-    } else if !job.active.is_empty() {
+    } else if running > 0 {
         "Running"
     } else if problems.is_empty() && (job.on_hold.is_empty() || !job.idle.is_empty()) {
         "Idle"
@@ -167,13 +181,17 @@ fn summary(job: &Job, suspended: usize, complete: bool, problems: &[Problem]) ->
 }
 
 fn completion(job: &Job, suspended: usize, complete: bool, old: &[Condition], now: Time) -> Condition {
-    let (reason, message) = match (complete, job.failed.len()) {
-        (false, _) => ("ProcsLeft", left(job, suspended)),
-        (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
-        (true, failed) => (
-            "SomeFailed",
-            format!("{} ended with another exit code than 0: {}", counted(failed, "proc"), job.failed),
-        ),
+    let (reason, message) = match (complete, job.failed.len(), job.removed.len()) {
+        (false, ..) => ("ProcsLeft", left(job, suspended)),
+        (true, 0, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
+        (true, 0, removed) => {
+            ("SomeRemoved", format!("{} removed, and every other ended with exit code 0", were(removed)))
+        }
+        (true, failed, removed) => {
+            let more = if removed == 0 { String::new() } else { format!("; {} removed", were(removed)) };
+            let some = counted(failed, "proc");
+            ("SomeFailed", format!("{some} ended with another exit code than 0: {}{more}", job.failed))
+        }
     };
     condition(
         old,
@@ -183,10 +201,14 @@ fn completion(job: &Job, suspended: usize, complete: bool, old: &[Condition], no
     )
 }
 
+fn were(procs: u64) -> String {
+    format!("{} {}", counted(procs, "proc"), if procs == 1 { "was" } else { "were" })
+}
+
 /// Which procs have not ended.
 fn left(job: &Job, suspended: usize) -> String {
     let some = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let (active, held, suspended) = (some(job.active.len()), some(job.on_hold.len()), some(suspended));
+    let (active, held, suspended) = (some(job.running()), some(job.on_hold.len()), some(suspended));
     let running = active.saturating_sub(suspended);
     let parts = [(job.idle.len(), "idle"), (running, "running"), (suspended, "suspended"), (held, "held")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);

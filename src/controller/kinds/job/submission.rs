@@ -51,6 +51,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         accepted: is_ours(job) && status.observed_generation == job.metadata.generation,
         transformed: transformed(&status, job.metadata.generation).map(Arc::new),
         on_hold: held(&status, job.metadata.generation),
+        life: Box::new(super::life::facts(job, &status)),
         key,
     })
 }
@@ -88,20 +89,19 @@ fn transformed(status: &HTCJobStatus, generation: Option<i64>) -> Option<Transfo
     Transformed::recall(policy.transforms.clone(), &policy.attributes, policy.removed.clone())
 }
 
-/// The held procs that a status records. If the spec was edited since, none: an edit releases them.
+/// The held procs that a status records. If the spec was edited since, without those that an edit releases.
 fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, HoldReason> {
-    if status.observed_generation != generation {
-        return BTreeMap::new();
-    }
+    let edited = status.observed_generation != generation;
     let of = |held: &HeldProcs| {
         let hold = HoldReason { code: held.code, subcode: held.subcode, reason: held.reason.as_str().into() };
         let procs = Ranges::parse(&held.procs).unwrap_or_default();
-        procs.iter().map(|proc| (proc, hold.clone())).collect::<Vec<_>>()
+        let stays = !edited || hold.outlasts_edits();
+        procs.iter().filter(|_| stays).map(|proc| (proc, hold.clone())).collect::<Vec<_>>()
     };
     status.held_procs.iter().flat_map(of).collect()
 }
 
-fn everything(job: &HTCJob) -> Ranges {
+pub(super) fn everything(job: &HTCJob) -> Ranges {
     Ranges::up_to(u32::try_from(job.spec.count).unwrap_or(0))
 }
 
@@ -159,6 +159,7 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
             PodRetention::KeepFailed => Retention::KeepFailed,
             PodRetention::Delete => Retention::Delete,
         },
+        hold: job.spec.hold,
     };
     (submission, problems)
 }

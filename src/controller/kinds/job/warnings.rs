@@ -13,24 +13,8 @@ use crate::render;
 /// How many warnings a job gets: whoever sees the first sees what is wrong.
 const TOLD: usize = 8;
 
-/// The submit commands and job attributes of HTCondor that say when a proc is tried again, held or removed. Nothing acts on
-/// them here.
-const NOT_ACTED_ON: [&str; 14] = [
-    "AllowedExecuteDuration",
-    "AllowedJobDuration",
-    "JobMaxRetries",
-    "MaxRetries",
-    "OnExitHold",
-    "OnExitHoldReason",
-    "OnExitHoldSubCode",
-    "OnExitRemove",
-    "PeriodicHold",
-    "PeriodicRelease",
-    "PeriodicRemove",
-    "PeriodicVacate",
-    "RetryUntil",
-    "SuccessExitCode",
-];
+/// Commands of submit files that look like attributes, and of which condor_submit makes `OnExitRemove`. Nothing acts on them here.
+const NOT_ACTED_ON: [&str; 3] = ["MaxRetries", "RetryUntil", "SuccessExitCode"];
 
 /// The macros of submit files that stand for a proc's number.
 const SUBMIT_MACROS: [&str; 6] =
@@ -166,8 +150,7 @@ fn submit_macro(text: &str) -> Option<&'static str> {
 fn of_attributes(job: &HTCJob) -> Vec<Problem> {
     let ignored = |name: &&String| NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name));
     let told = |name: &String| {
-        let message = "nothing acts on it: a proc that has ended is done, whatever its exit code, and a proc that was evicted is \
-                       tried again; leave it out";
+        let message = "nothing acts on it: it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
         warning("AttributeNotActedOn", format!("spec.attributes.{name}"), message)
     };
     job.spec.attributes.keys().filter(ignored).map(told).collect()
@@ -260,9 +243,9 @@ mod tests {
                  restarts the container; leave it out where WANT_SUSPEND may be true",
             ),
             (
-                json!({"attributes": {"periodicRemove": "true"}}),
-                "spec.attributes.periodicRemove: nothing acts on it: a proc that has ended is done, whatever its exit code, and a \
-                 proc that was evicted is tried again; leave it out",
+                json!({"attributes": {"maxRetries": "3", "OnExitRemove": "false", "PeriodicRemove": "true"}}),
+                "spec.attributes.maxRetries: nothing acts on it: it is a command of submit files, of which condor_submit makes \
+                 OnExitRemove; write that",
             ),
             (
                 json!({"requests": {"memory": "500"}}),

@@ -17,9 +17,26 @@ use super::Kept;
 #[derive(Clone, Debug)]
 pub(super) enum Marks {
     /// A proc's pod.
-    Proc { job: JobUid, proc: u32, claim: ClaimId, lease: Option<Duration> },
+    Proc { job: JobUid, proc: u32, claim: ClaimId, made: Made },
     /// A backfill pod: its machine slot, if that can be read, and the hash of its template.
     Backfill { slot: Option<SlotName>, mark: Arc<str> },
+}
+
+/// What the operator wrote on a proc's pod besides whose it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Made {
+    /// The lease of the pod's claim.
+    pub(super) lease: Option<Duration>,
+    /// How many runs of the proc came before.
+    pub(super) run: Option<u32>,
+}
+
+impl Made {
+    fn on(pod: &SlimPod) -> Self {
+        let number = |name| pod.annotations().get(name)?.parse().ok();
+        let run = pod.annotations().get(labels::RUN).and_then(|run| run.parse().ok());
+        Self { lease: number(labels::LEASE_SECONDS).map(Duration::from_secs), run }
+    }
 }
 
 impl Marks {
@@ -32,7 +49,8 @@ impl Marks {
         let job = pod.labels().get(labels::JOB_UID)?;
         let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
         let claim = pod.annotations().get(labels::CLAIM)?;
-        Some(Self::Proc { job: job.as_str().into(), proc, claim: claim.as_str().into(), lease: lease(pod) })
+        let made = Made::on(pod);
+        Some(Self::Proc { job: job.as_str().into(), proc, claim: claim.as_str().into(), made })
     }
 
     fn of_backfill(pod: &SlimPod) -> Option<Self> {
@@ -54,10 +72,10 @@ impl Marks {
         let claim = pod.annotations().get(labels::CLAIM).map(String::as_str).unwrap_or_default().into();
         let number = |job: &str| pod.name_any().strip_prefix(job)?.strip_prefix('-')?.parse().ok();
         if let Some((owner, proc)) = owner.and_then(|owner| Some((owner, number(&owner.name)?))) {
-            return Some(Self::Proc { job: owner.uid.as_str().into(), proc, claim, lease: lease(pod) });
+            return Some(Self::Proc { job: owner.uid.as_str().into(), proc, claim, made: Made::on(pod) });
         }
         let over = is_terminal(pod) || pod.metadata.deletion_timestamp.is_some();
-        let nobodys = Self::Proc { job: "".into(), proc: 0, claim, lease: None };
+        let nobodys = Self::Proc { job: "".into(), proc: 0, claim, made: Made::default() };
         (is_tracked(pod) && over).then_some(nobodys)
     }
 }
@@ -70,7 +88,7 @@ impl Kept {
                 job: facts.job.clone(),
                 proc: facts.proc,
                 claim: facts.claim.clone(),
-                lease: facts.lease,
+                made: Made { lease: facts.lease, run: facts.run },
             }),
             Self::Backfill(facts) => Some(Marks::Backfill { slot: slot_of(facts), mark: facts.mark.clone() }),
             Self::Other(_) => None,
@@ -85,9 +103,4 @@ fn slot_of(facts: &backfill::Facts) -> Option<SlotName> {
 /// Whether a pod has the tracking finalizer.
 pub(super) fn is_tracked(pod: &SlimPod) -> bool {
     pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER)
-}
-
-fn lease(pod: &SlimPod) -> Option<Duration> {
-    let seconds = pod.annotations().get(labels::LEASE_SECONDS)?;
-    seconds.parse().ok().map(Duration::from_secs)
 }

@@ -12,7 +12,7 @@ use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
 use self::end::{disrupted, ending, forced, is_terminal, main_container, remains};
-use self::marks::{Marks, is_tracked};
+use self::marks::{Made, Marks, is_tracked};
 use super::sighting::told;
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
@@ -214,8 +214,8 @@ fn machine(pod: &SlimPod) -> Option<MachineName> {
 /// A pod that bears the pool's marks; none if it is a backfill pod on no node.
 fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: Marks) -> Option<PodView> {
     match marks {
-        Marks::Proc { job, proc, claim, lease } => {
-            Some(PodView::Ours(ours(pod, uid, (job, proc), (claim, lease))))
+        Marks::Proc { job, proc, claim, made } => {
+            Some(PodView::Ours(ours(pod, uid, (job, proc), (claim, made))))
         }
         Marks::Backfill { slot, mark } => {
             Some(PodView::Backfill(backfill_pod(pod, uid, &machine(pod)?, (slot, mark))))
@@ -230,12 +230,7 @@ fn of_others(pod: &SlimPod, uid: PodUid) -> PodView {
     }
 }
 
-fn ours(
-    pod: &SlimPod,
-    uid: &PodUid,
-    (job, proc): (JobUid, u32),
-    (claim, lease): (ClaimId, Option<Duration>),
-) -> PodFacts {
+fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): (ClaimId, Made)) -> PodFacts {
     let ending = ending(pod);
     let told = ending.as_ref().is_some_and(|ending| ending.told);
     let (end, held) = ending.map_or((None, None), |ending| (Some(ending.end), ending.hold));
@@ -260,7 +255,8 @@ fn ours(
         grace: grace(pod),
         forced: forced(pod),
         disrupted: disrupted(pod).is_some(),
-        lease,
+        lease: made.lease,
+        run: made.run,
         tracked: is_tracked(pod),
         requests: pod.spec.requests(),
     }

@@ -276,7 +276,7 @@ const CAUSES: [(&str, Cause, &str); 17] = [
             world.submit("job", "alice", 1, |job| job.request.cpus = 64);
             let uid = job(&world).key.uid.clone();
             let hold = HoldReason { code: JOB_POLICY_UNDEFINED, subcode: 0, reason: "too many steps".into() };
-            world.pool.hold_waiting(&uid, &hold);
+            world.pool.hold_waiting(&uid, &hold, world.now);
             world
         },
         "proc 0 is held: too many steps (code 5); edit the job's spec to release it",

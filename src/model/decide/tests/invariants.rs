@@ -73,7 +73,8 @@ fn procs(pool: &Pool) {
         let name = &job.key.name;
         assert!(numbers.insert(job.cluster_id), "{name}: two jobs are cluster {}", job.cluster_id);
         for (proc, slot) in &job.active {
-            assert!(!job.idle.contains(*proc) && !job.is_done(*proc), "{name}-{proc} is two things");
+            let ended = job.succeeded.contains(*proc) || job.failed.contains(*proc);
+            assert!(!job.idle.contains(*proc) && !ended, "{name}-{proc} is two things");
             let holder = pool.slots().get(slot).filter(|slot| {
                 slot.claim().last.job.uid == job.key.uid
                     && slot.claim().last.proc == *proc
@@ -81,9 +82,11 @@ fn procs(pool: &Pool) {
             });
             assert!(holder.is_some(), "{name}-{proc} is active in {slot}, which does not have it");
         }
-        for proc in job.succeeded.iter().chain(job.failed.iter()) {
+        for proc in job.succeeded.iter().chain(job.failed.iter()).chain(job.removed.iter()) {
             assert!(!job.idle.contains(proc), "{name}-{proc} is done and idle");
-            assert!(!(job.succeeded.contains(proc) && job.failed.contains(proc)), "{name}-{proc}");
+            let ends = [&job.succeeded, &job.failed, &job.removed];
+            assert_eq!(ends.iter().filter(|ends| ends.contains(proc)).count(), 1, "{name}-{proc}");
+            assert!(!job.on_hold.contains_key(&proc) && !job.history.contains_key(&proc), "{name}-{proc}");
         }
         if let Some(spec) = job.spec.as_ref().filter(|_| !job.removing) {
             for proc in 0..spec.count {

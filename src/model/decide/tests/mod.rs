@@ -15,6 +15,7 @@ mod hanging;
 mod invariants;
 mod kubelets;
 mod leases;
+mod life;
 mod limits;
 mod manual;
 mod negotiator;

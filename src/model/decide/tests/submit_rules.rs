@@ -16,7 +16,7 @@ fn world() -> World {
 }
 
 /// Applies a SubmitPolicy of this text.
-fn policy(world: &mut World, text: &str) {
+pub(super) fn policy(world: &mut World, text: &str) {
     submit_by(world, "p", text);
 }
 

@@ -9,10 +9,10 @@ use crate::decide::{self, Decision};
 use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome, Pauses,
-    PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, ReportFacts, Request,
-    Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time,
-    UnknownCreator, backfill,
+    Act, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
+    Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, ReportFacts,
+    Request, Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName,
+    Time, UnknownCreator, Verb, Whom, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -255,6 +255,7 @@ impl World {
             accepted: false,
             transformed: None,
             on_hold: BTreeMap::new(),
+            life: Box::default(),
         }
     }
 
@@ -268,6 +269,17 @@ impl World {
             JobFacts { generation: facts.generation + 1, spec, accepted: false, transformed: None, ..facts };
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
         self.pool.apply(Event::Job(facts), self.now);
+    }
+
+    /// Writes an act on a job's object, as people do. Returns the act's number.
+    pub(super) fn act(&mut self, name: &str, verb: Verb, procs: &str, reason: &str) -> u64 {
+        let Some(facts) = self.jobs.get_mut(&format!("uid-{name}")) else { return 0 };
+        let id = facts.life.acts.last().map_or(facts.life.last_act, |act| act.id) + 1;
+        let whom = if procs.is_empty() { Whom::All } else { Whom::Some(Ranges::parse(procs).unwrap()) };
+        facts.life.acts.push(Act { id, verb, whom, reason: reason.into(), subcode: 0 });
+        let facts = facts.clone();
+        self.pool.apply(Event::Job(facts), self.now);
+        id
     }
 
     pub(super) fn remove(&mut self, name: &str) {
@@ -361,11 +373,15 @@ impl World {
             let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
             let unrecorded = facts.transformed.as_ref() != Some(&job.transformed)
                 || facts.owner.owner() != job.owner.as_ref();
+            let life = self.pool.life_of(job, (*facts.life).clone());
+            let on_hold = self.pool.recordable_holds(job);
             if (&facts.succeeded, &facts.failed, facts.cluster_id, &facts.on_hold)
-                != (&succeeded, &failed, Some(job.cluster_id), &job.on_hold)
+                != (&succeeded, &failed, Some(job.cluster_id), &on_hold)
                 || unrecorded
+                || *facts.life != life
             {
-                facts.on_hold.clone_from(&job.on_hold);
+                *facts.life = life;
+                facts.on_hold = on_hold;
                 facts.defaults = Some(Arc::clone(&job.defaults));
                 facts.transformed = Some(Arc::clone(&job.transformed));
                 facts.owner = RecordedOwner::of(job.owner.as_ref());

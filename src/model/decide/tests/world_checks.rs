@@ -66,9 +66,10 @@ impl World {
         for (uid, job) in self.pool.jobs() {
             let Some(spec) = &job.spec else { continue };
             let sum = job.idle.len()
-                + job.active.len() as u64
+                + job.running() as u64
                 + job.succeeded.len()
                 + job.failed.len()
+                + job.removed.len()
                 + job.on_hold.len() as u64;
             assert!(job.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
         }

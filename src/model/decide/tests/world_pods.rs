@@ -87,6 +87,7 @@ impl World {
             forced: Forced::No,
             disrupted: false,
             lease: Some(plan.lease),
+            run: Some(plan.run),
             tracked: true,
             requests: Capacity::default(),
         };
@@ -193,6 +194,9 @@ impl World {
         let recorded = self.jobs.get(uid).is_none_or(|job| {
             job.succeeded.contains(found.facts.proc)
                 || job.failed.contains(found.facts.proc)
+                || job.life.removed.contains(found.facts.proc)
+                || job.on_hold.contains_key(&found.facts.proc)
+                || job.life.history.get(&found.facts.proc).is_some_and(|run| run.starts > found.plan.run)
                 || !matches!(found.facts.end, Some(End::Exited { .. }))
         });
         assert!(recorded, "{} was let go before its end was recorded", pod.name);

@@ -5,7 +5,7 @@ use super::claim::{Assignment, Claim};
 use super::record::{Record, Shown};
 use super::state::LastTransition;
 use super::{Latched, Removal, Slot, State};
-use crate::pool::event::PodFacts;
+use crate::pool::event::{PodFacts, Remains};
 use crate::pool::ids::PodRef;
 use crate::pool::job::End;
 use crate::pool::leaving::{Cause, Eviction, HoldReason, Preemptor, Retirement};
@@ -197,7 +197,11 @@ impl Slot {
         let mut running = self.activation.take_pod(&facts.pod);
         running.note_deletion(facts, now);
         running.deleting = facts.deleting;
-        self.activation = Activation::Ended(running, facts.remains);
+        let remains = match facts.remains {
+            Remains::Others if facts.end.is_none() => Remains::Program,
+            remains => remains,
+        };
+        self.activation = Activation::Ended(running, remains);
     }
 
     /// The proc has ended, and `end` is how the pod's status says so. Returns the end that counts, which the caller
@@ -216,12 +220,15 @@ impl Slot {
         self.activation = Activation::Vacant;
     }
 
-    /// The proc must leave the slot. `MachineGone` replaces `JobRemoved` as the reason, never the other way round.
+    /// The proc must leave the slot. A stronger reason replaces a weaker one, never the other way round: `MachineGone` is the
+    /// strongest, and `AtOnce` is stronger than `ByUser`.
     pub fn must_go(&mut self, why: Removal) {
-        match why {
-            Removal::JobRemoved => self.removal = self.removal.or(Some(why)),
-            Removal::MachineGone => self.removal = Some(why),
-        }
+        self.removal = match (self.removal, why) {
+            (Some(known), Removal::ByUser) | (Some(known @ Removal::MachineGone), Removal::AtOnce) => {
+                Some(known)
+            }
+            (_, why) => Some(why),
+        };
     }
 
     /// The operator deletes the pod, as in [`Running::delete`]. Returns the pod, if there is one.

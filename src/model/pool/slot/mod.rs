@@ -35,10 +35,20 @@ pub(super) use happenings::Seen;
 /// Why a proc must leave its slot before it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// The job was deleted: `condor_rm`.
-    JobRemoved,
+    /// The proc's user wants that: the job was deleted, or the proc was removed, held or vacated. The pod has its own grace
+    /// period.
+    ByUser,
+    /// The proc's user wants that at once: `condor_vacate_job -fast`.
+    AtOnce,
     /// The node was deleted, or an admin says that it is out of service.
     MachineGone,
+}
+
+impl Removal {
+    /// Whether the proc's user wants the proc to leave.
+    pub const fn is_asked(self) -> bool {
+        matches!(self, Self::ByUser | Self::AtOnce)
+    }
 }
 
 /// The value of a [`Latch`](super::Latch) at its last evaluation.

@@ -77,7 +77,7 @@ fn transition_8_a_match_that_is_not_claimed_in_time_is_given_up() {
         (|s| s.wanted = false) as fn(&mut Scene),
         |s| s.offered = false,
         |s| s.draining = Some(Pace::Graceful),
-        |s| s.slot.set_removal(Some(Removal::JobRemoved)),
+        |s| s.slot.set_removal(Some(Removal::ByUser)),
     ] {
         assert_eq!(matched().with(fails).takes(), [8]);
     }
@@ -215,7 +215,7 @@ fn transition_15_a_suspended_job_that_ends_or_must_end_passes_through_busy() {
     let mut scene = suspended();
     scene.pod_ends().drive();
     assert_eq!(scene.taken[..2], [15, 12]);
-    let removed = suspended().with(|s| s.slot.set_removal(Some(Removal::JobRemoved)));
+    let removed = suspended().with(|s| s.slot.set_removal(Some(Removal::ByUser)));
     let mut scene = removed;
     scene.drive();
     assert_eq!(scene.taken, [15]);
@@ -533,7 +533,7 @@ fn a_claim_whose_lease_expires_is_killed_at_once_wherever_it_stands() {
         ("suspended", suspended(), vec![16, 18]),
         ("retiring", retiring(Cause::Draining, 86_400), vec![18]),
         ("vacating", leaving(VACATING, 600), vec![21]),
-        ("its job was removed", busy().with(|s| s.slot.set_removal(Some(Removal::JobRemoved))), vec![13, 18]),
+        ("its job was removed", busy().with(|s| s.slot.set_removal(Some(Removal::ByUser))), vec![13, 18]),
     ] {
         let mut scene = expired(scene);
         scene.drive();

@@ -89,7 +89,7 @@ fn happen(scene: &mut Scene, happening: &Happening) {
         Happening::Offered(offered) => scene.offered = *offered,
         Happening::Wanted(wanted) => scene.wanted = *wanted,
         Happening::Drains(pace) => scene.draining = *pace,
-        Happening::Removed => scene.slot.must_go(Removal::JobRemoved),
+        Happening::Removed => scene.slot.must_go(Removal::ByUser),
         Happening::Gone => {
             scene.slot.must_go(Removal::MachineGone);
             scene.off = Off::NodeGone;

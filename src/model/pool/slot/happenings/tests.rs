@@ -61,7 +61,7 @@ fn facts(running: bool) -> PodFacts {
 fn a_claim_is_for_a_proc_only_while_there_is_one() {
     let (mut slot, limits) = (slot(), Wants::parse("license"));
     assert_eq!(slot.assignment(), None, "the first proc is assigned, not assumed");
-    slot.must_go(Removal::JobRemoved);
+    slot.must_go(Removal::ByUser);
     slot.claim_is_written();
     slot.assign(assignment(7), &limits);
     assert_eq!(slot.assignment(), Some(&assignment(7)));
@@ -140,7 +140,8 @@ fn what_is_known_of_a_pod_goes_with_the_pod() {
     slot.activate(600, Some(60), (3600, 600), 2.5, at(10));
     slot.ask_to_freeze(true);
     slot.delete_pod_by_force(at(20));
-    slot.pod_ends(&PodFacts { remains: Remains::Others, ..facts(true) }, at(30));
+    let end = Some(End::Exited { code: 0 });
+    slot.pod_ends(&PodFacts { remains: Remains::Others, end, ..facts(true) }, at(30));
     let running = slot.running().unwrap();
     assert_eq!((running.pledged_vacate, running.frozen, running.asked_by_force), (600, Some(true), true));
     assert_eq!((slot.active(), slot.remains()), (None, Some(Remains::Others)));
@@ -259,7 +260,7 @@ fn a_claim_that_waited_starts_anew() {
     slot.claim_is_written();
     slot.book_end(&facts(false), End::Evicted { why: "refused".into() }, at(5));
     slot.must_go(Removal::MachineGone);
-    slot.must_go(Removal::JobRemoved);
+    slot.must_go(Removal::ByUser);
     assert_eq!(slot.removal(), Some(Removal::MachineGone), "a machine that is gone is the stronger reason");
     slot.retire(Cause::BetterClaim);
     slot.pod_is_over();

@@ -1,0 +1,129 @@
+//! What a job's object says of the life of its procs: acts, removed procs, and how often procs ran and were held.
+
+use std::collections::BTreeMap;
+
+use super::submission::everything;
+use crate::convert::{kube_time, time};
+use api::{HTCJob, HTCJobStatus, ProcRuns};
+use model::pool::{Exit, History, LifeFacts, Ranges, Time};
+
+/// The most entries of `status.runs`.
+const MOST: usize = 128;
+/// How many bytes of ranges `status.runs` may have before entries that differ in less than completions are joined.
+const LONGEST: usize = 128 << 10;
+
+/// What the object says.
+pub(super) fn facts(job: &HTCJob, status: &HTCJobStatus) -> LifeFacts {
+    let (acts, bad_acts) = match super::acts::acts(job) {
+        Ok(acts) => (acts, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
+    LifeFacts {
+        // If the record cannot be read, all procs count as done, as with the other ends.
+        removed: Ranges::parse(&status.removed_procs).unwrap_or_else(|_| everything(job)),
+        history: status.runs.iter().flat_map(history).collect(),
+        last_act: status.last_act.and_then(|act| u64::try_from(act).ok()).unwrap_or(0),
+        acts,
+        bad_acts,
+    }
+}
+
+fn history(runs: &ProcRuns) -> Vec<(u32, History)> {
+    let some = |count: i64| u32::try_from(count).unwrap_or(if count < 0 { 0 } else { u32::MAX });
+    let history = History {
+        completions: some(runs.completions),
+        starts: some(runs.starts),
+        holds: some(runs.holds),
+        exit: runs.exit_code.map(Exit::Code).or_else(|| runs.exit_signal.map(Exit::Signal)),
+        since: runs.since.as_ref().map_or(Time::default(), time),
+    };
+    let procs = Ranges::parse(&runs.procs).unwrap_or_default();
+    procs.iter().map(|proc| (proc, history)).collect()
+}
+
+/// `status.runs`: procs with the same counts in one entry. If there are too many different ones, entries are joined: a proc then
+/// counts as one that ran as often as any of its entry, so that it is not retried more often than its job allows.
+pub(super) fn runs(history: &BTreeMap<u32, History>) -> Vec<ProcRuns> {
+    let told = history.iter().filter(|(_, history)| history.is_told());
+    let told: Vec<(u32, History)> = told.map(|(proc, history)| (*proc, *history)).collect();
+    let whole = |history: &History| History { since: Time::default(), ..*history };
+    let less = |history: &History| History { completions: history.completions, ..History::default() };
+    let none = |_: &History| History::default();
+    for face in [&whole as &dyn Fn(&History) -> History, &less] {
+        let groups = grouped(&told, face);
+        let bytes: usize = groups.iter().map(|runs| runs.procs.len()).sum();
+        if groups.len() <= MOST && bytes <= LONGEST {
+            return groups;
+        }
+    }
+    grouped(&told, &none)
+}
+
+/// The procs in groups: those for which `face` is the same. Each group has the largest of each count.
+fn grouped(told: &[(u32, History)], face: &dyn Fn(&History) -> History) -> Vec<ProcRuns> {
+    let mut groups: BTreeMap<History, (Ranges, History)> = BTreeMap::new();
+    for (proc, history) in told {
+        let (procs, most) = groups.entry(face(history)).or_insert_with(|| (Ranges::default(), *history));
+        procs.insert(*proc);
+        *most = History {
+            completions: most.completions.max(history.completions),
+            starts: most.starts.max(history.starts),
+            holds: most.holds.max(history.holds),
+            exit: most.exit.filter(|exit| Some(*exit) == history.exit),
+            since: most.since.max(history.since),
+        };
+    }
+    groups.into_values().map(|(procs, most)| shown(&procs, &most)).collect()
+}
+
+fn shown(procs: &Ranges, history: &History) -> ProcRuns {
+    let (exit_code, exit_signal) = match history.exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    ProcRuns {
+        procs: procs.to_string(),
+        starts: history.starts.into(),
+        completions: history.completions.into(),
+        holds: history.holds.into(),
+        exit_code,
+        exit_signal,
+        since: (history.since > Time::default()).then(|| kube_time(history.since)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(starts: u32, completions: u32) -> History {
+        let exit = (completions > 0).then_some(Exit::Code(1));
+        History { starts, completions, holds: 0, exit, since: Time::from_secs(1000) }
+    }
+
+    #[test]
+    fn what_is_shown_reads_back() {
+        let history = BTreeMap::from([(0, ran(1, 1)), (1, ran(1, 1)), (7, ran(3, 0)), (9, ran(0, 0))]);
+        let shown = runs(&history);
+        let texts: Vec<_> =
+            shown.iter().map(|runs| (runs.procs.as_str(), runs.starts, runs.completions)).collect();
+        assert_eq!(texts, [("7", 3, 0), ("0-1", 1, 1)], "a proc that has not run needs no record");
+        let back: BTreeMap<u32, History> = shown.iter().flat_map(super::history).collect();
+        assert_eq!(back, history.into_iter().filter(|(proc, _)| *proc != 9).collect());
+    }
+
+    /// The schema allows no more entries. A proc must not be retried more often because of that.
+    #[test]
+    fn however_much_procs_differ_the_record_is_small_and_no_proc_counts_for_less() {
+        let many: BTreeMap<u32, History> =
+            (0..100_000_u32).map(|proc| (proc, ran(proc % 977, proc % 977 % 300))).collect();
+        let shown = runs(&many);
+        let size = serde_json::to_string(&shown).unwrap().len();
+        assert!(shown.len() <= MOST && size < 700_000, "{} entries, {size} bytes", shown.len());
+        let back: BTreeMap<u32, History> = shown.iter().flat_map(super::history).collect();
+        for (proc, history) in many.iter().filter(|(_, history)| history.starts > 0) {
+            assert!(back[proc].completions >= history.completions, "proc {proc}");
+        }
+    }
+}

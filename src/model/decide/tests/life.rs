@@ -1,0 +1,388 @@
+//! The life of a proc: held, released, removed and vacated by people, and what the expressions of its job ask for.
+
+use super::world::World;
+use crate::pool::{Job, SystemPolicy, Verb};
+use crate::schedd::{Submission, policy};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A node of `cpus` CPUs, and a job of so many procs that run for 30 s each.
+fn world(cpus: i64, procs: i64) -> World {
+    let mut world = World::new();
+    world.node("n1", cpus, 0);
+    world.submit("sweep", "alice", procs, |_| ());
+    world.settle();
+    world
+}
+
+fn of<'a>(world: &'a World, name: &str) -> &'a Job {
+    world.pool.jobs().values().find(|job| &*job.key.name == name).unwrap()
+}
+
+/// A job in short: how many procs are idle, running, held, completed, failed and removed.
+fn counts(world: &World) -> [u64; 6] {
+    let job = of(world, "sweep");
+    [
+        job.idle.len(),
+        job.running() as u64,
+        job.on_hold.len() as u64,
+        job.succeeded.len(),
+        job.failed.len(),
+        job.removed.len(),
+    ]
+}
+
+fn hold_of(world: &World, proc: u32) -> (i64, i64, String) {
+    let hold = &of(world, "sweep").on_hold[&proc];
+    (hold.code, hold.subcode, hold.reason.to_string())
+}
+
+/// A job with these attributes.
+fn acting(attributes: &[(&str, &str)]) -> impl FnOnce(&mut Submission) {
+    let attributes: Vec<_> =
+        attributes.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    move |submission| submission.attributes.extend(attributes)
+}
+
+#[test]
+fn a_held_proc_leaves_its_slot_and_does_not_run_until_it_is_released() {
+    let mut world = world(2, 3);
+    world.act("sweep", Verb::Hold, "0", "via condor_hold");
+    assert_eq!(counts(&world), [1, 1, 1, 0, 0, 0], "at once, as in HTCondor");
+    world.pass(5);
+    assert_eq!(hold_of(&world, 0), (1, 0, "via condor_hold".to_owned()));
+    assert!(!world.pods.contains_key("sweep-0"), "{:?}", world.pods.keys());
+    world.pass(100);
+    assert_eq!(counts(&world), [0, 0, 1, 2, 0, 0]);
+    world.act("sweep", Verb::Release, "0", "via condor_release");
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 0, 0, 3, 0, 0]);
+    assert_eq!(of(&world, "sweep").last_act, 2);
+}
+
+#[test]
+fn a_removed_proc_never_runs_again_and_the_job_completes_without_it() {
+    let mut world = world(1, 3);
+    // One runs, and one waits.
+    world.act("sweep", Verb::Remove, "0,2", "via condor_rm");
+    world.pass(100);
+    assert_eq!(counts(&world), [0, 0, 0, 1, 0, 2]);
+    assert_eq!((of(&world, "sweep").removed.to_string(), world.runs.len()), ("0,2".to_owned(), 1));
+    assert!(of(&world, "sweep").completed_at.is_some(), "the job is complete");
+    world.act("sweep", Verb::Release, "0", "via condor_release");
+    world.act("sweep", Verb::Hold, "2", "via condor_hold");
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 0, 0, 1, 0, 2]);
+}
+
+#[test]
+fn a_vacated_proc_is_idle_and_runs_again() {
+    let mut world = world(1, 1);
+    world.pass(5);
+    world.act("sweep", Verb::Vacate, "", "");
+    world.pass(2);
+    assert_eq!((counts(&world), world.pods.len()), ([1, 0, 0, 0, 0, 0], 0));
+    assert_eq!(of(&world, "sweep").history_of(0).starts, 1);
+    world.pass(60);
+    assert_eq!((counts(&world), world.runs["sweep-0"]), ([0, 0, 0, 1, 0, 0], 1));
+}
+
+/// `condor_vacate_job -fast` kills.
+#[test]
+fn a_proc_that_is_vacated_fast_has_no_time() {
+    for (verb, grace) in [(Verb::Vacate, None), (Verb::VacateFast, Some(1))] {
+        let mut world = world(1, 1);
+        world.pass(5);
+        world.act("sweep", verb, "", "");
+        world.settle();
+        assert_eq!(world.graces.last(), Some(&grace), "{verb:?}");
+    }
+}
+
+/// `actOnJobs`: who is held for another reason than a person's is held again by a person; who is held by a person stays so.
+#[test]
+fn a_hold_by_a_person_counts_more_than_another() {
+    let mut world = world(1, 1);
+    let uid = of(&world, "sweep").key.uid.clone();
+    world.pass(40);
+    world.submit("other", "alice", 1, acting(&[("OnExitHold", "true")]));
+    world.pass(80);
+    let other = of(&world, "other").on_hold[&0].clone();
+    assert_eq!(
+        (other.code, &*other.reason),
+        (3, "The job attribute OnExitHold expression 'true' evaluated to TRUE")
+    );
+    world.act("other", Verb::Hold, "", "mine");
+    world.act("other", Verb::Hold, "", "mine again");
+    assert_eq!(&*of(&world, "other").on_hold[&0].reason, "mine");
+    assert!(world.pool.jobs().contains_key(&uid));
+}
+
+#[test]
+fn what_a_person_holds_no_edit_releases() {
+    let mut world = world(1, 2);
+    world.act("sweep", Verb::Hold, "", "not now");
+    world.pass(5);
+    world.edit("sweep", "alice", |submission| submission.count = 3);
+    world.pass(100);
+    assert_eq!(counts(&world), [0, 0, 2, 1, 0, 0], "only the new proc runs");
+}
+
+#[test]
+fn a_job_whose_spec_holds_it_runs_nothing_until_the_spec_says_otherwise() {
+    let mut world = world(2, 3);
+    world.pass(5);
+    world.edit("sweep", "alice", |submission| (submission.count, submission.hold) = (4, true));
+    world.pass(40);
+    assert_eq!((counts(&world), world.pods.len()), ([0, 0, 4, 0, 0, 0], 0));
+    assert_eq!(hold_of(&world, 3), (1, 0, "spec.hold of the job is true".to_owned()));
+    world.act("sweep", Verb::Release, "", "in vain");
+    world.restart();
+    world.pass(40);
+    assert_eq!(counts(&world), [0, 0, 4, 0, 0, 0], "the spec still says so");
+    world.edit("sweep", "alice", |submission| submission.count = 4);
+    world.pass(100);
+    assert_eq!(counts(&world), [0, 0, 0, 4, 0, 0]);
+}
+
+/// The pod of a proc that people ask for waits until what they asked for before is recorded.
+#[test]
+fn nothing_is_lost_or_doubled_wherever_the_operator_dies() {
+    for n in 0..60 {
+        for outlives in [|_| false, |_| true, |place| place % 2 == 0, |place| place % 2 == 1] {
+            let mut world = world(3, 6);
+            world.outlives = outlives;
+            world.pass(5);
+            world.calls_left = Some(n);
+            world.act("sweep", Verb::Hold, "0,3", "a");
+            world.act("sweep", Verb::Remove, "1,4", "b");
+            world.act("sweep", Verb::Vacate, "2", "c");
+            world.pass(3);
+            world.act("sweep", Verb::Release, "3", "d");
+            world.pass(300);
+            assert_eq!(counts(&world), [0, 0, 1, 3, 0, 2], "{n}");
+            assert_eq!(of(&world, "sweep").last_act, 4, "{n}");
+            assert!(!world.runs.contains_key("sweep-0") && !world.runs.contains_key("sweep-1"), "{n}");
+        }
+    }
+}
+
+#[test]
+fn an_operator_that_starts_ends_the_pod_of_a_proc_that_is_held_or_removed() {
+    for verb in [Verb::Hold, Verb::Remove] {
+        let mut world = world(1, 1);
+        world.pass(5);
+        world.calls_left = Some(0);
+        world.outlives = |_| false;
+        world.act("sweep", verb, "", "why");
+        world.pass(60);
+        assert_eq!((world.pods.len(), world.slots.len(), world.runs.len()), (0, 0, 0), "{verb:?}");
+    }
+}
+
+/// The manual: "max_retries ... the job is run again, up to this many times". What condor_submit makes of it.
+#[test]
+fn a_program_that_fails_is_retried_so_many_times() {
+    let retries = [
+        ("JobMaxRetries", "2"),
+        ("OnExitRemove", "NumJobCompletions > JobMaxRetries || ExitCode =?= 0"),
+        ("OnExitHold", "false"),
+    ];
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (5, 7);
+    world.submit("sweep", "alice", 1, acting(&retries));
+    world.pass(8);
+    assert_eq!(counts(&world), [1, 0, 0, 0, 0, 0], "idle, and waits a little");
+    assert_eq!(of(&world, "sweep").history_of(0).completions, 1);
+    world.pass(120);
+    assert_eq!(counts(&world), [0, 0, 0, 0, 1, 0], "three runs in all");
+    let started = world.log.iter().filter(|line| line.contains("CreatePod")).count();
+    assert!(started == 3 || started == 0, "{started}");
+    // A program that succeeds at last is done.
+    world.submit("better", "alice", 1, acting(&retries));
+    world.pass(8);
+    world.fate = |_| (5, 0);
+    world.pass(60);
+    assert_eq!(of(&world, "better").succeeded.len(), 1);
+}
+
+thread_local! {
+    /// How many programs have started.
+    static RUNS: Cell<u32> = const { Cell::new(0) };
+}
+
+#[test]
+fn a_retry_is_counted_once_wherever_the_operator_dies() {
+    for n in 0..25 {
+        for outlives in [|_| false, |_| true, |place| place % 2 == 0] {
+            RUNS.set(0);
+            let mut world = World::new();
+            world.node("n1", 1, 0);
+            world.outlives = outlives;
+            world.fate = |_| {
+                RUNS.set(RUNS.get() + 1);
+                (5, 7)
+            };
+            let remove = ("OnExitRemove", "NumJobCompletions >= 3");
+            world.submit("sweep", "alice", 1, acting(&[remove]));
+            world.pass(3);
+            world.calls_left = Some(n);
+            world.pass(150);
+            assert_eq!((counts(&world), RUNS.get()), ([0, 0, 0, 0, 1, 0], 3), "{n}");
+        }
+    }
+}
+
+/// `user_job_policy.cpp`: only a value of false keeps the job in the queue.
+#[test]
+fn on_exit_remove_keeps_the_proc_only_if_it_is_false() {
+    for (expr, stays) in [
+        ("false", true),
+        ("0", true),
+        ("ExitCode == 0", true),
+        ("ExitCode =!= 7", true),
+        ("true", false),
+        ("undefined", false),
+        ("error", false),
+        ("\"text\"", false),
+        ("NoSuchThing", false),
+        ("ExitBySignal == false && ExitCode == 7", false),
+    ] {
+        let mut world = World::new();
+        world.node("n1", 1, 0);
+        world.fate = |_| (5, 7);
+        world.submit("sweep", "alice", 1, acting(&[("OnExitRemove", expr)]));
+        world.pass(7);
+        assert_eq!(counts(&world)[0] == 1, stays, "{expr}");
+    }
+}
+
+#[test]
+fn on_exit_hold_gives_reason_and_subcode() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (5, 137);
+    let attributes = [
+        ("OnExitHold", "ExitBySignal && ExitSignal == 9"),
+        ("OnExitHoldReason", "strcat(\"signal \", ExitSignal)"),
+        ("OnExitHoldSubCode", "40 + NumJobStarts"),
+        ("PeriodicRelease", "HoldReasonSubCode == 41 && time() - EnteredCurrentStatus > 100"),
+    ];
+    world.submit("sweep", "alice", 1, acting(&attributes));
+    world.pass(7);
+    assert_eq!(hold_of(&world, 0), (3, 41, "signal 9".to_owned()));
+    world.restart();
+    world.pass(80);
+    assert_eq!(counts(&world), [0, 0, 1, 0, 0, 0], "not yet");
+    world.pass(100);
+    assert_eq!(hold_of(&world, 0), (3, 42, "signal 9".to_owned()), "released once, and held again");
+    assert_eq!(of(&world, "sweep").history_of(0).holds, 2);
+}
+
+/// `user_job_policy.cpp`: the order in which periodic expressions are asked, and of which states.
+#[test]
+fn periodic_expressions_act_on_the_states_that_they_are_for() {
+    for (name, expr, after) in [
+        ("PeriodicHold", "JobStatus == 1 && time() - QDate > 50", [0, 1, 1, 0, 0, 0]),
+        ("PeriodicHold", "JobStatus == 2 && time() - EnteredCurrentStatus > 50", [1, 0, 1, 0, 0, 0]),
+        ("PeriodicRemove", "JobStatus == 1", [0, 1, 0, 0, 0, 1]),
+        ("PeriodicRemove", "ProcId == 1", [0, 1, 0, 0, 0, 1]),
+        ("PeriodicRemove", "NumJobStarts >= 1", [0, 1, 0, 0, 0, 1]),
+        ("PeriodicVacate", "JobStatus == 2 && NumJobStarts < 2", [1, 1, 0, 0, 0, 0]),
+        ("TimerRemove", "QDate + 30", [0, 0, 0, 0, 0, 2]),
+        ("AllowedJobDuration", "50", [1, 0, 1, 0, 0, 0]),
+        ("AllowedExecuteDuration", "50", [1, 0, 1, 0, 0, 0]),
+        ("PeriodicHold", "undefined", [1, 1, 0, 0, 0, 0]),
+        ("PeriodicHold", "error", [1, 1, 0, 0, 0, 0]),
+        ("PeriodicHold", "0.5", [1, 1, 0, 0, 0, 0]),
+        ("PeriodicRelease", "true", [1, 1, 0, 0, 0, 0]),
+    ] {
+        let mut world = World::new();
+        world.node("n1", 1, 0);
+        world.fate = |_| (1000, 0);
+        world.submit("sweep", "alice", 2, acting(&[(name, expr)]));
+        world.pass(66);
+        let now = counts(&world);
+        // The slot that one proc leaves goes to the other in a moment.
+        let left = |[idle, running, held, done, failed, removed]: [u64; 6]| {
+            (idle + running, held, done, failed, removed)
+        };
+        assert_eq!(left(now), left(after), "{name} = {expr}: {now:?}");
+    }
+}
+
+#[test]
+fn held_for_too_long_by_duration_has_htcondor_s_codes() {
+    for (name, code, reason) in [
+        ("AllowedJobDuration", 46, "The job exceeded allowed job duration of 00:50"),
+        ("AllowedExecuteDuration", 47, "The job exceeded allowed execute duration of 00:50"),
+    ] {
+        let mut world = World::new();
+        world.node("n1", 1, 0);
+        world.fate = |_| (1000, 0);
+        world.submit("sweep", "alice", 1, acting(&[(name, "50")]));
+        world.pass(70);
+        assert_eq!(hold_of(&world, 0), (code, 0, reason.to_owned()));
+    }
+}
+
+/// "Ignore jobs held at user request."
+#[test]
+fn no_expression_releases_what_a_person_holds() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.submit("sweep", "alice", 1, acting(&[("PeriodicRelease", "true")]));
+    world.act("sweep", Verb::Hold, "", "mine");
+    world.pass(200);
+    assert_eq!(counts(&world), [0, 0, 1, 0, 0, 0]);
+}
+
+fn system(text: &str) -> Arc<SystemPolicy> {
+    let (config, remarks) = policy::understand(text);
+    assert_eq!(remarks, []);
+    config.unwrap().system
+}
+
+#[test]
+fn the_pool_s_expressions_come_after_the_job_s() {
+    let text = "SYSTEM_PERIODIC_HOLD_NAMES = long\nSYSTEM_PERIODIC_HOLD_long = JobStatus == 2\n\
+                SYSTEM_PERIODIC_HOLD_long_REASON = strcat(\"too long: \", ProcId)\n\
+                SYSTEM_PERIODIC_HOLD_long_SUBCODE = 6\nSYSTEM_PERIODIC_HOLD = false\n\
+                SYSTEM_PERIODIC_REMOVE = NumHolds > 1\nSYSTEM_MAX_RELEASES = 3\nPERIODIC_EXPR_INTERVAL = 20\n";
+    let policy = system(text);
+    assert_eq!(
+        (policy.hold.len(), policy.remove.len(), policy.max_releases, policy.interval),
+        (1, 1, Some(3), 20)
+    );
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (1000, 0);
+    super::submit_rules::policy(&mut world, text);
+    world.submit("sweep", "alice", 1, |_| ());
+    world.submit(
+        "own",
+        "alice",
+        1,
+        acting(&[("PeriodicHold", "JobStatus == 2"), ("PeriodicHoldSubCode", "9")]),
+    );
+    world.pass(70);
+    assert_eq!(hold_of(&world, 0), (26, 6, "too long: 0".to_owned()));
+    assert_eq!((of(&world, "own").on_hold[&0].code, of(&world, "own").on_hold[&0].subcode), (3, 9));
+    world.act("sweep", Verb::Release, "", "again");
+    world.pass(90);
+    assert_eq!(counts(&world), [0, 0, 0, 0, 0, 1], "SYSTEM_PERIODIC_REMOVE");
+}
+
+/// However expensive an expression is, an evaluation of it ends, and others have their turn.
+#[test]
+fn expensive_expressions_of_one_job_do_not_keep_others_from_theirs() {
+    let mut world = World::new();
+    let costly =
+        "size(strcat(string(ProcId), join(\",\", split(\"a b c d e f g h i j\")))) > 0 && ProcId < 0";
+    world.submit("sweep", "alice", 50_000, acting(&[("PeriodicHold", costly)]));
+    world.submit("other", "bob", 2, acting(&[("PeriodicRemove", "true")]));
+    world.pass(75);
+    assert_eq!(of(&world, "other").removed.len(), 2);
+    assert_eq!(counts(&world), [50_000, 0, 0, 0, 0, 0]);
+}

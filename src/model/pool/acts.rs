@@ -1,0 +1,259 @@
+//! Acts: what people ask of single procs of a job, once. To hold, to release, to remove and to vacate procs are acts.
+//!
+//! An act is written on the job's object, with a number. The job's status records the number of the last act that was carried
+//! out, in the same write as what the act changed. So an act takes effect once, whatever happens to the operator: an act whose
+//! number is not recorded is carried out by the next leader, and until the number is recorded, no pod of the job is created.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Pool;
+use super::ids::{JobUid, SlotName};
+use super::job::Job;
+use super::leaving::HoldReason;
+use super::marks::Change;
+use super::ranges::Ranges;
+use super::slot::Removal;
+use super::time::Time;
+use super::units::counted;
+
+/// What is asked of procs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// `condor_hold`: the procs leave their slots, and do not run until they are released.
+    Hold,
+    /// `condor_release`: procs that are held are idle again.
+    Release,
+    /// `condor_rm`: the procs leave their slots, and never run again.
+    Remove,
+    /// `condor_vacate_job`: the procs leave their slots with the grace period of their pods, and are idle again.
+    Vacate,
+    /// `condor_vacate_job -fast`: the procs are killed, and are idle again.
+    VacateFast,
+}
+
+impl Verb {
+    /// All verbs.
+    pub const ALL: [Self; 5] = [Self::Hold, Self::Release, Self::Remove, Self::Vacate, Self::VacateFast];
+
+    /// The verb's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hold => "Hold",
+            Self::Release => "Release",
+            Self::Remove => "Remove",
+            Self::Vacate => "Vacate",
+            Self::VacateFast => "VacateFast",
+        }
+    }
+
+    /// The verb with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.name() == name)
+    }
+
+    /// What was done to procs, as an event says: the reason and the action of the event, and the participle.
+    const fn told(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Hold => ("ProcsHeld", "Hold", "held"),
+            Self::Release => ("ProcsReleased", "Release", "released"),
+            Self::Remove => ("ProcsRemoved", "Remove", "removed"),
+            Self::Vacate => ("ProcsVacated", "Vacate", "vacated"),
+            Self::VacateFast => ("ProcsVacated", "Vacate", "vacated fast"),
+        }
+    }
+}
+
+/// The procs that an act is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// All procs that the job has when the act is carried out.
+    All,
+    /// These procs.
+    Some(Ranges),
+}
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all procs"),
+            Self::Some(procs) => write!(f, "procs {procs}"),
+        }
+    }
+}
+
+/// What somebody asks of procs, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// The act's number. Acts are carried out in the order of their numbers.
+    pub id: u64,
+    /// What is asked.
+    pub verb: Verb,
+    /// Of which procs.
+    pub whom: Whom,
+    /// Why, in the words of whoever asks: `HoldReason`, and the text of an event.
+    pub reason: Arc<str>,
+    /// `HoldReasonSubCode` of procs that are held.
+    pub subcode: i64,
+}
+
+impl Pool {
+    /// Carries out the acts that an operator that starts has found, once it knows which procs have slots.
+    pub(super) fn carry_out_found(&mut self, now: Time) {
+        let found = self.jobs.iter_mut().filter(|(_, job)| !job.found_acts.is_empty());
+        let found: Vec<_> =
+            found.map(|(uid, job)| (uid.clone(), std::mem::take(&mut job.found_acts))).collect();
+        for (uid, acts) in found {
+            self.carry_out(&uid, acts, now);
+        }
+    }
+
+    /// Carries out the acts that were not carried out before, in the order of their numbers.
+    pub(super) fn carry_out(&mut self, uid: &JobUid, acts: Vec<Act>, now: Time) {
+        if !self.synced {
+            if let Some(job) = self.jobs.get_mut(uid) {
+                job.found_acts = acts;
+            }
+            return;
+        }
+        let last = self.jobs.get(uid).map_or(u64::MAX, |job| job.last_act);
+        let mut due: Vec<&Act> = acts.iter().filter(|act| act.id > last).collect();
+        due.sort_by_key(|act| act.id);
+        for act in due {
+            let Some(job) = self.jobs.get_mut(uid) else { return };
+            job.last_act = act.id;
+            let key = job.key.clone();
+            // A job that is being deleted has no procs left to act on.
+            let procs = if job.removing { Vec::new() } else { meant(job, act) };
+            let done = procs.into_iter().filter(|proc| self.act_on(uid, *proc, act, now)).count();
+            self.changed(Change::Procs(uid));
+            self.changed(Change::Released);
+            let (reason, action, done_to) = act.verb.told();
+            let count = u64::try_from(done).unwrap_or(u64::MAX);
+            let verb = if count == 1 { "is" } else { "are" };
+            let note =
+                format!("{} {verb} {done_to}, of {}: {}", counted(count, "proc"), act.whom, act.reason);
+            self.tell(&key, reason, action, note.chars().take(900).collect());
+        }
+        self.note_completion(uid, now);
+    }
+
+    /// Carries out an act on one proc. Returns whether the act changed anything.
+    fn act_on(&mut self, uid: &JobUid, proc: u32, act: &Act, now: Time) -> bool {
+        match act.verb {
+            Verb::Hold => self.hold_one(uid, proc, &HoldReason::by_user(act.subcode, &act.reason), now),
+            Verb::Release => self.release_one(uid, proc, now),
+            Verb::Remove => self.remove_one(uid, proc),
+            Verb::Vacate => self.vacate_one(uid, proc, Removal::ByUser),
+            Verb::VacateFast => self.vacate_one(uid, proc, Removal::AtOnce),
+        }
+    }
+
+    /// Holds a proc: it leaves its slot, if it has one, and does not run until it is released. What a person asks for replaces
+    /// any other reason for which the proc is held, as in HTCondor. Returns whether anything changed.
+    pub(super) fn hold_one(&mut self, uid: &JobUid, proc: u32, hold: &HoldReason, now: Time) -> bool {
+        let Some(job) = self.jobs.get_mut(uid).filter(|job| job.is_queued(proc)) else { return false };
+        if let Some(known) = job.on_hold.get(&proc)
+            && (known.is_by_user() || !hold.is_by_user())
+        {
+            return false;
+        }
+        job.put_on_hold(proc, hold.clone(), now);
+        let slot = job.active.get(&proc).cloned();
+        self.ask_to_go(slot.as_ref(), Removal::ByUser);
+        true
+    }
+
+    /// Releases a proc that is held. Returns whether it was held.
+    pub(super) fn release_one(&mut self, uid: &JobUid, proc: u32, now: Time) -> bool {
+        let Some(job) = self.jobs.get_mut(uid) else { return false };
+        // What the spec holds, only the spec releases.
+        if job.on_hold.get(&proc).is_none_or(HoldReason::is_by_spec) {
+            return false;
+        }
+        job.take_off_hold(proc, now);
+        true
+    }
+
+    /// Removes a proc: it leaves its slot, if it has one, and never runs again. Returns whether anything changed.
+    pub(super) fn remove_one(&mut self, uid: &JobUid, proc: u32) -> bool {
+        let Some(job) = self.jobs.get_mut(uid).filter(|job| job.is_queued(proc)) else { return false };
+        job.take_out(proc);
+        job.removed.insert(proc);
+        let slot = job.active.get(&proc).cloned();
+        self.ask_to_go(slot.as_ref(), Removal::ByUser);
+        true
+    }
+
+    /// Sends a proc that has a pod out of its slot. Returns whether the proc has a pod, and is neither held nor removed.
+    pub(super) fn vacate_one(&mut self, uid: &JobUid, proc: u32, how: Removal) -> bool {
+        let Some(job) = self.jobs.get(uid).filter(|job| !job.is_out(proc)) else { return false };
+        let Some(name) = job.active.get(&proc).cloned() else { return false };
+        let runs = self.slots.get(&name).is_some_and(|slot| slot.active().is_some() || slot.is_requested());
+        if runs {
+            self.ask_to_go(Some(&name), how);
+        }
+        runs
+    }
+
+    fn ask_to_go(&mut self, slot: Option<&SlotName>, how: Removal) {
+        let Some(name) = slot else { return };
+        if let Some(slot) = self.slots.get_mut(name) {
+            slot.must_go(how);
+            self.changed(Change::Slot(name));
+        }
+    }
+
+    /// Whether the containers of a proc may start, though the proc is held or removed by now: its pod is being created, or was not
+    /// seen to be deleted. The job's status records the hold or the removal once they may not.
+    pub fn may_yet_start(&self, job: &Job, proc: u32) -> bool {
+        let slot = job.active.get(&proc).and_then(|name| self.slots.get(name));
+        slot.is_some_and(|slot| {
+            slot.is_requested() || slot.active().is_some_and(|pod| !pod.runs && pod.doomed.is_none())
+        })
+    }
+
+    /// The procs of a job that its status may record as held.
+    pub fn recordable_holds(&self, job: &Job) -> BTreeMap<u32, HoldReason> {
+        let told = job.on_hold.iter().filter(|(proc, _)| !self.may_yet_start(job, **proc));
+        told.map(|(proc, hold)| (*proc, hold.clone())).collect()
+    }
+
+    /// The procs of a job that its status may record as removed.
+    pub fn recordable_removals(&self, job: &Job) -> Ranges {
+        let mut removed = job.removed.clone();
+        for proc in job.active.keys().filter(|proc| self.may_yet_start(job, **proc)) {
+            removed.remove(*proc);
+        }
+        removed
+    }
+
+    /// The number of the last act that the job's status may record. An act is recorded once the pods are seen to be deleted that
+    /// must go because of it. Until then a new leader would not know that they must.
+    pub fn recordable_act(&self, job: &Job) -> u64 {
+        let waits = |name| {
+            self.slots.get(name).is_some_and(|slot| {
+                slot.removal().is_some_and(Removal::is_asked)
+                    && (slot.is_requested() || slot.active().is_some_and(|pod| pod.doomed.is_none()))
+            })
+        };
+        if job.last_act > job.recorded_act && !job.removing && job.active.values().any(waits) {
+            job.recorded_act
+        } else {
+            job.last_act
+        }
+    }
+}
+
+/// The procs of a job that an act is about.
+fn meant(job: &Job, act: &Act) -> Vec<u32> {
+    let end = job.spec.as_ref().map_or(0, |spec| spec.count);
+    // A proc that runs on after the count was lowered is still there.
+    let beyond = job.active.range(end..).map(|(proc, _)| *proc);
+    let is_meant = |proc: &u32| match &act.whom {
+        Whom::All => true,
+        Whom::Some(procs) => procs.contains(*proc),
+    };
+    (0..end).chain(beyond).filter(is_meant).collect()
+}

@@ -1,0 +1,122 @@
+//! What is kept of a proc that has run, or was held, and is not done: the counts and times that the job's expressions read.
+
+use super::Pool;
+use super::event::{LifeFacts, PodFacts};
+use super::job::{End, Job};
+use super::time::Time;
+
+/// How a proc's program last ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// By itself: `ExitCode`.
+    Code(i32),
+    /// By a signal: `ExitSignal`.
+    Signal(i32),
+}
+
+impl Exit {
+    /// What a container's exit code says: 128 and more stand for a signal, as HTCondor reads the codes of Docker's containers.
+    pub fn of_code(code: i32) -> Self {
+        match code.checked_sub(128) {
+            Some(signal) if signal > 0 => Self::Signal(signal),
+            _ => Self::Code(code),
+        }
+    }
+}
+
+/// What is kept of a proc that is not done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct History {
+    /// `NumJobCompletions`: how often the program ended by itself.
+    pub completions: u32,
+    /// `NumJobStarts`: how many runs have ended. A pod that runs is one more.
+    pub starts: u32,
+    /// `NumHolds`.
+    pub holds: u32,
+    /// How the program last ended by itself; `None` if it never has.
+    pub exit: Option<Exit>,
+    /// `EnteredCurrentStatus`: since when the proc is idle or held.
+    pub since: Time,
+}
+
+impl Job {
+    /// What is kept of a proc.
+    pub fn history_of(&self, proc: u32) -> History {
+        let new = History { since: self.submitted, ..History::default() };
+        self.history.get(&proc).copied().unwrap_or(new)
+    }
+
+    /// Changes what is kept of a proc.
+    pub(super) fn note_history(&mut self, proc: u32, note: impl FnOnce(&mut History)) {
+        let mut history = self.history_of(proc);
+        note(&mut history);
+        self.history.insert(proc, history);
+    }
+
+    /// Whether the end of this pod is booked: the pod is of a run before the proc's next one. An earlier leader may have booked
+    /// the end, and may have died before it took the pod's finalizer off.
+    pub(super) fn is_booked(&self, facts: &PodFacts) -> bool {
+        facts.run.is_some_and(|run| run < self.history_of(facts.proc).starts)
+    }
+
+    /// Takes note of the number of a pod's run. An earlier leader may have died before it recorded the runs before.
+    pub(super) fn learn_run(&mut self, facts: &PodFacts) {
+        let known = self.history_of(facts.proc).starts;
+        if let Some(run) = facts.run.filter(|run| *run > known && !self.is_done(facts.proc)) {
+            self.note_history(facts.proc, |history| history.starts = run);
+        }
+    }
+
+    /// Counts the end of a run in which containers ran.
+    pub(super) fn count_run(&mut self, facts: &PodFacts) {
+        self.note_history(facts.proc, |history| history.starts = history.starts.saturating_add(1));
+    }
+
+    /// Counts that the program of a proc ended by itself, which has not made the proc done.
+    pub(super) fn count_completion(&mut self, proc: u32, end: &End) {
+        self.note_history(proc, |history| {
+            history.completions = history.completions.saturating_add(1);
+            history.exit = end.code().map(Exit::of_code);
+        });
+    }
+}
+
+impl Pool {
+    /// What a status of a job that is written now records of the life of its procs, on an object with these acts.
+    pub fn life_of(&self, job: &Job, acts: LifeFacts) -> LifeFacts {
+        let told = job.history.iter().filter(|(_, history)| history.is_told());
+        LifeFacts {
+            removed: self.recordable_removals(job),
+            history: told.map(|(proc, history)| (*proc, *history)).collect(),
+            last_act: self.recordable_act(job),
+            ..acts
+        }
+    }
+}
+
+impl History {
+    /// Whether the job's status tells it: the proc has run or was held.
+    pub fn is_told(&self) -> bool {
+        self.starts > 0 || self.holds > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docker_proc.cpp`: a status above 128 is a signal.
+    #[test]
+    fn exit_codes_above_128_are_signals() {
+        for (code, exit) in [
+            (0, Exit::Code(0)),
+            (7, Exit::Code(7)),
+            (128, Exit::Code(128)),
+            (137, Exit::Signal(9)),
+            (255, Exit::Signal(127)),
+            (-1, Exit::Code(-1)),
+        ] {
+            assert_eq!(Exit::of_code(code), exit, "{code}");
+        }
+    }
+}

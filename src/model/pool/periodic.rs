@@ -1,0 +1,248 @@
+//! Evaluates the expressions that act on procs from time to time: those of each job, and those of the SubmitPolicy.
+//!
+//! Procs that no expression can tell apart are evaluated once for all. The evaluations of one second may cost [`BUDGET`] steps;
+//! what is left waits for the next second, and the jobs take turns. So a pool with many expressions evaluates them less often, as
+//! a schedd does whose `PERIODIC_EXPR_TIMESLICE` is used up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Pool;
+use super::history::History;
+use super::ids::{JobUid, SlotName};
+use super::job::Job;
+use super::job_policy::{Acting, Fate, ProcView, Standing, SystemPolicy, Verdict};
+use super::leaving::HoldReason;
+use super::marks::Change;
+use super::slot::Removal;
+use super::time::Time;
+use super::units::counted;
+
+/// What the evaluations of one second may cost, in steps: about a hundredth of the second.
+const BUDGET: u32 = 400_000;
+/// What the evaluations of one job may cost before other jobs have their turn, in steps.
+const TURN: u32 = 100_000;
+/// The most procs of a job that are looked at in one turn.
+const PROCS: usize = 4096;
+/// What it costs to look at a proc, in steps.
+const LOOK: u32 = 8;
+/// How many procs are remembered that differ, so that procs like them need not be evaluated again.
+const REMEMBERED: usize = 8;
+
+/// What became of procs in one turn: for each verdict, how many procs, and the first of them.
+type Told = BTreeMap<(&'static str, Arc<str>), (u64, u32)>;
+
+impl Pool {
+    /// What the SubmitPolicy in force asks of every job.
+    pub fn system_policy(&self) -> Arc<SystemPolicy> {
+        self.submit_config().map_or_else(Arc::default, |config| Arc::clone(&config.system))
+    }
+
+    /// Plans the next evaluation of a job, if it needs one and none is planned.
+    pub(super) fn plan_evaluation(&mut self, uid: &JobUid, now: Time) {
+        let at = self.jobs.get(uid).and_then(|job| self.evaluation_after(job, now));
+        if at.is_none() || self.evaluations.get(uid).is_none() {
+            self.evaluations.set(uid, at);
+        }
+    }
+
+    /// Plans evaluations anew, since the SubmitPolicy changed.
+    pub(super) fn plan_evaluations(&mut self, now: Time) {
+        let jobs: Vec<JobUid> = self.jobs.keys().cloned().collect();
+        for uid in jobs {
+            self.plan_evaluation(&uid, now);
+        }
+    }
+
+    /// When a job is evaluated again that was evaluated now; `None` if nothing is to be evaluated.
+    fn evaluation_after(&self, job: &Job, now: Time) -> Option<Time> {
+        let system = self.system_policy();
+        let wanted = job.acting.is_periodic() || system.is_periodic();
+        let left = !job.removing && job.spec.is_some() && !job.is_complete();
+        (wanted && left && system.interval > 0).then(|| now + Duration::from_secs(system.interval))
+    }
+
+    /// When expressions are evaluated next.
+    pub(super) fn next_evaluation(&self) -> Option<Time> {
+        let next = self.evaluations.next()?;
+        let (second, spent) = self.evaluated;
+        let rested = second + Duration::from_secs(1);
+        Some(if spent < BUDGET { next } else { next.max(rested) })
+    }
+
+    /// Evaluates the expressions that are due, as far as the budget of this second goes.
+    pub(super) fn evaluate_due(&mut self, now: Time) {
+        let second = Time::from_secs(now.secs());
+        if self.evaluated.0 != second {
+            self.evaluated = (second, 0);
+        }
+        while self.evaluated.1 < BUDGET {
+            let Some(uid) = self.evaluations.pop_due(now) else { return };
+            let finished = self.evaluate(&uid, now);
+            let next = self.jobs.get(&uid).and_then(|job| self.evaluation_after(job, now));
+            self.evaluations.set(&uid, if finished { next } else { next.map(|_| now) });
+        }
+    }
+
+    /// Evaluates a job's expressions for as many procs as a turn allows. Returns whether that was all.
+    fn evaluate(&mut self, uid: &JobUid, now: Time) -> bool {
+        let system = self.system_policy();
+        let Some(job) = self.jobs.get(uid).filter(|job| !job.removing) else { return true };
+        let Some(spec) = job.spec.clone() else { return true };
+        let acting = Arc::clone(&job.acting);
+        let mut asked = Asked { known: Vec::new(), spent: 0 };
+        let mut told = Told::new();
+        let alike = job.evaluated_to == 0 && !acting.is_by_proc();
+        let first = if alike { fresh(job).next() } else { None };
+        if let Some(first) = first {
+            let view = self.view_of(job, first);
+            if let Some(verdict) = asked.ask(&acting, &system, &spec, &view, now) {
+                let all: Vec<u32> = fresh(job).collect();
+                for proc in all {
+                    self.do_as_said(uid, proc, &verdict, now, &mut told);
+                }
+            }
+        }
+        let (procs, mut finished) =
+            self.jobs.get(uid).map(|job| next_procs(job, &acting)).unwrap_or_default();
+        let mut reached = 0;
+        for proc in procs {
+            if asked.spent > TURN {
+                finished = false;
+                break;
+            }
+            reached = proc.saturating_add(1);
+            let Some(job) = self.jobs.get(uid) else { return true };
+            if !job.is_queued(proc) {
+                continue;
+            }
+            let view = self.view_of(job, proc);
+            if let Some(verdict) = asked.ask(&acting, &system, &spec, &view, now) {
+                self.do_as_said(uid, proc, &verdict, now, &mut told);
+            }
+        }
+        self.evaluated.1 = self.evaluated.1.saturating_add(asked.spent).saturating_add(LOOK);
+        if let Some(job) = self.jobs.get_mut(uid) {
+            job.evaluated_to = if finished { 0 } else { reached };
+        }
+        if !told.is_empty() {
+            self.tell_verdicts(uid, told, now);
+        }
+        finished
+    }
+
+    /// A proc as its expressions see it.
+    fn view_of(&self, job: &Job, proc: u32) -> ProcView {
+        let hold = job.on_hold.get(&proc).cloned();
+        let slot = job.active.get(&proc).and_then(|name| self.slots.get(name)).filter(|_| hold.is_none());
+        let history = job.history_of(proc);
+        let waits = if hold.is_some() { Standing::Held } else { Standing::Idle };
+        let Some((slot, pod)) = slot.and_then(|slot| Some((slot, slot.active()?))) else {
+            return ProcView { proc, standing: waits, history, hold, started: None, usage: None };
+        };
+        let report = self.reports.get(&slot.name().machine);
+        ProcView {
+            proc,
+            standing: if pod.suspended_since.is_some() { Standing::Suspended } else { Standing::Running },
+            history: History {
+                since: pod.started.unwrap_or_else(|| slot.phase().entered_activity()),
+                ..history
+            },
+            hold,
+            started: pod.started,
+            usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).copied(),
+        }
+    }
+
+    fn do_as_said(&mut self, uid: &JobUid, proc: u32, verdict: &Verdict, now: Time, told: &mut Told) {
+        let (done, verb, why) = match verdict {
+            Verdict::Hold(hold) => (self.hold_one(uid, proc, hold, now), "held", hold.reason.clone()),
+            Verdict::Release(why) => (self.release_one(uid, proc, now), "released", why.clone()),
+            Verdict::Remove(why) => (self.remove_one(uid, proc), "removed", why.clone()),
+            Verdict::Vacate(why) => (self.vacate_one(uid, proc, Removal::ByUser), "vacated", why.clone()),
+        };
+        if done {
+            told.entry((verb, why)).or_insert((0, proc)).0 += 1;
+        }
+    }
+
+    fn tell_verdicts(&mut self, uid: &JobUid, told: Told, now: Time) {
+        self.changed(Change::Procs(uid));
+        self.changed(Change::Released);
+        let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) else { return };
+        for ((verb, why), (count, first)) in told.into_iter().take(4) {
+            let note = match count {
+                1 => format!("proc {first} is {verb}: {why}"),
+                _ => format!("{}, the first of them proc {first}, are {verb}: {why}", counted(count, "proc")),
+            };
+            self.warn(&key, "PolicyActed", "Evaluate", note);
+        }
+        self.look_at_unrecorded(uid);
+        self.look_at_waiting(uid);
+        self.note_completion(uid, now);
+    }
+
+    /// What becomes of a proc whose program has ended with this exit code, which is counted already.
+    pub(super) fn fate(&self, job: &Job, proc: u32, now: Time) -> Fate {
+        let Some(spec) = &job.spec else { return Fate::Done };
+        let history = job.history_of(proc);
+        let view =
+            ProcView { proc, standing: Standing::Running, history, hold: None, started: None, usage: None };
+        job.acting.at_exit(&self.system_policy(), spec, &view, now)
+    }
+}
+
+/// The idle procs of a job that have never had a slot and were never held: no expression tells them apart, unless it reads
+/// `ProcId`.
+fn fresh(job: &Job) -> impl Iterator<Item = u32> + use<'_> {
+    job.idle.iter().filter(|proc| !job.history.contains_key(proc))
+}
+
+/// The procs of a job that are looked at next, besides those that have never had a slot; and whether these are all.
+fn next_procs(job: &Job, acting: &Acting) -> (Vec<u32>, bool) {
+    let from = job.evaluated_to;
+    let mut procs: Vec<u32> = job.history.range(from..).map(|(proc, _)| *proc).take(PROCS).collect();
+    procs.extend(job.active.range(from..).map(|(proc, _): (&u32, &SlotName)| *proc).take(PROCS));
+    procs.extend(job.on_hold.range(from..).map(|(proc, _): (&u32, &HoldReason)| *proc).take(PROCS));
+    if acting.is_by_proc() {
+        procs.extend(job.idle.iter().skip_while(|proc| *proc < from).take(PROCS));
+    }
+    procs.sort_unstable();
+    procs.dedup();
+    let finished = procs.len() < PROCS;
+    procs.truncate(PROCS);
+    (procs, finished)
+}
+
+/// Evaluations, and what they have cost.
+struct Asked {
+    /// Procs that differ, each with what was said of it.
+    known: Vec<(ProcView, Option<Verdict>)>,
+    spent: u32,
+}
+
+impl Asked {
+    fn ask(
+        &mut self,
+        acting: &Acting,
+        system: &SystemPolicy,
+        spec: &super::job::JobSpec,
+        view: &ProcView,
+        now: Time,
+    ) -> Option<Verdict> {
+        self.spent = self.spent.saturating_add(LOOK);
+        if !acting.is_by_proc()
+            && let Some((_, said)) = self.known.iter().find(|(known, _)| known.is_like(view))
+        {
+            return said.clone();
+        }
+        let (said, steps) = acting.periodic(system, spec, view, now);
+        self.spent = self.spent.saturating_add(steps);
+        if self.known.len() == REMEMBERED {
+            self.known.remove(0);
+        }
+        self.known.push((view.clone(), said.clone()));
+        said
+    }
+}

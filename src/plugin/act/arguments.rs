@@ -1,0 +1,219 @@
+//! The command lines of condor_hold, condor_release, condor_rm and condor_vacate_job.
+
+use std::env;
+
+use classad::Expr;
+
+use super::{Request, Selection, Verb};
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq)]
+pub enum Asked {
+    /// Acts. The texts are warnings of words that are skipped, and whether one of these makes the whole fail.
+    Act(Box<Request>, Vec<String>, bool),
+    /// The usage.
+    Help,
+    /// The version.
+    Version,
+}
+
+/// Why a command line cannot be carried out: a message, and whether the usage follows.
+pub type Refusal = (String, bool);
+
+/// Options with a value that have no meaning here, with the least length of their name.
+const IGNORED: &[(&str, usize)] = &[("name", 1), ("pool", 1), ("addr", 2)];
+
+/// How a tool is used.
+pub fn usage(verb: Verb) -> String {
+    let word = match verb {
+        Verb::Hold => "Hold",
+        Verb::Release => "Release",
+        Verb::Remove => "Remove",
+        Verb::Vacate | Verb::VacateFast => "Vacate",
+    };
+    let own = match verb {
+        Verb::Hold => {
+            "  -reason reason      Use the given HoldReason\n  -subcode number     Set HoldReasonSubCode\n"
+        }
+        Verb::Release => "  -reason reason      Say why, in the job's event\n",
+        Verb::Remove => "  -reason reason      Say why, in the job's event\n",
+        Verb::Vacate | Verb::VacateFast => "  -fast               Kill, without time to shut down\n",
+    };
+    format!(
+        "Usage: {} [options] [constraints]\n where [options] is zero or more of:\n\
+         \x20 -help               Display this message and exit\n\
+         \x20 -version            Display version information and exit\n\
+         \x20 -totals             Display success/failure totals\n{own}\
+         \x20and where [constraints] is one of:\n\
+         \x20 cluster.proc        {word} the given job\n\
+         \x20 cluster             {word} the given cluster of jobs\n\
+         \x20 user                {word} all jobs owned by user\n\
+         \x20 -constraint expr    {word} all jobs matching the boolean expression\n\
+         \x20 -all                {word} all jobs (cannot be used with other constraints)\n\
+         \x20 -held               {word} only held jobs (may be combined with the above constraints)\n\
+         The environment variable SLOTWRIGHT_NAMESPACE names a namespace.",
+        verb.tool()
+    )
+}
+
+/// Whether a word is an option: a dash, or two, and at least so many letters of its name.
+fn is_option(word: &str, name: &str, least: usize) -> bool {
+    let Some(given) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { return false };
+    let given = given.split(':').next().unwrap_or(given);
+    given.len() >= least && name.starts_with(given)
+}
+
+/// Reads the words behind the name of a tool.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
+    let tool = verb.tool();
+    let mut request = Request {
+        verb,
+        selection: Selection::default(),
+        reason: None,
+        subcode: 0,
+        totals: false,
+        namespace: env::var("SLOTWRIGHT_NAMESPACE").ok().filter(|value| !value.is_empty()),
+    };
+    let (mut told, mut failed) = (Vec::new(), false);
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            if request.selection.all {
+                return Err((format!("{tool}: can't mix -all with other constraints"), true));
+            }
+            failed |= read_word(word, &mut request.selection, &mut told);
+            continue;
+        }
+        let option = |name: &str, least: usize| is_option(word, name, least);
+        let mut value = |name: &str| {
+            let missing = || (format!("{tool}: -{name} requires another argument"), false);
+            words.next().filter(|value| name == "reason" || !value.starts_with('-')).ok_or_else(missing)
+        };
+        if option("debug", 1) || option("long", 1) {
+        } else if option("totals", 3) {
+            request.totals = true;
+        } else if option("constraint", 1) {
+            let text = value("constraint")?;
+            let constraint = Expr::parse(text)
+                .map_err(|error| (format!("{tool}: {text:?} is no constraint: {error}"), false))?;
+            let both = |first: Expr| Expr::parse(&format!("({first}) && ({constraint})")).unwrap_or(first);
+            request.selection.constraint =
+                Some(request.selection.constraint.take().map_or_else(|| constraint.clone(), both));
+        } else if option("all", 1) {
+            if request.selection != Selection::default() {
+                return Err((format!("{tool}: can't mix -all with other constraints"), false));
+            }
+            request.selection.all = true;
+        } else if option("held", 3) || option("hold", 3) {
+            request.selection.held = true;
+        } else if option("reason", 1) {
+            request.reason = Some(value("reason")?.to_owned());
+        } else if option("subcode", 1) {
+            let text =
+                words.next().ok_or_else(|| (format!("{tool}: -subcode requires another argument"), false))?;
+            request.subcode = text.parse().map_err(|_| (format!("Invalid -subcode {text}!"), false))?;
+        } else if option("fast", if verb == Verb::Vacate { 1 } else { 2 }) {
+            if verb != Verb::Vacate {
+                return Err(("-fast is only valid with condor_vacate_job".to_owned(), true));
+            }
+            request.verb = Verb::VacateFast;
+        } else if option("forcex", if verb == Verb::Remove { 1 } else { 2 }) {
+            let why = "-forcex: a proc that is removed leaves nothing behind that could be forced; wait until its pod has ended";
+            return Err((format!("{tool}: {why}"), false));
+        } else if option("transfer", 2) {
+            return Err((format!("{tool}: -transfer: Slotwright moves no files"), false));
+        } else if let Some((name, _)) = IGNORED.iter().find(|(name, least)| option(name, *least)) {
+            let why = "there is one queue, that of the cluster of the kubeconfig";
+            return Err((format!("{tool}: -{name}: {why}; use SLOTWRIGHT_NAMESPACE or KUBECONFIG"), false));
+        } else if option("version", 1) {
+            return Ok(Asked::Version);
+        } else if option("help", 1) {
+            return Ok(Asked::Help);
+        } else {
+            return Err((format!("Unrecognized option: {word}"), true));
+        }
+    }
+    if request.selection == Selection::default() && told.is_empty() {
+        return Err(("You did not specify any jobs".to_owned(), true));
+    }
+    Ok(Asked::Act(Box::new(request), told, failed))
+}
+
+/// Reads a word that is no option: ClusterId, ClusterId.ProcId, or a user. Returns whether it makes the whole fail.
+fn read_word(word: &str, selection: &mut Selection, told: &mut Vec<String>) -> bool {
+    if !word.starts_with(|c: char| c.is_ascii_digit()) {
+        selection.users.push(word.to_owned());
+        return false;
+    }
+    let (cluster, proc) = word.split_once('.').map_or((word, None), |(cluster, proc)| (cluster, Some(proc)));
+    match (cluster.parse::<i64>(), proc.map(str::parse::<u32>)) {
+        (Ok(cluster), _) if cluster <= 0 => {
+            told.push(format!("Invalid cluster # from {word}."));
+            return true;
+        }
+        (Ok(cluster), None) => selection.clusters.push(cluster),
+        (Ok(cluster), Some(Ok(proc))) => selection.procs.push((cluster, proc)),
+        _ => told.push(format!("Warning: unrecognized \"{word}\" skipped.")),
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(tool: &str, words: &[&str]) -> Result<Asked, Refusal> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        parse(Verb::of_tool(tool).unwrap(), &words)
+    }
+
+    fn request(tool: &str, words: &[&str]) -> Request {
+        match read(tool, words) {
+            Ok(Asked::Act(request, ..)) => *request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn command_lines_are_those_of_htcondor_s_tools() {
+        let hold = request("condor_hold", &["-reason", "a b", "-sub", "42", "5", "6.3", "alice"]);
+        assert_eq!((hold.verb, hold.reason.as_deref(), hold.subcode), (Verb::Hold, Some("a b"), 42));
+        let selection = &hold.selection;
+        assert_eq!((&selection.clusters, &selection.procs), (&vec![5], &vec![(6, 3)]));
+        assert_eq!(selection.users, ["alice"]);
+        assert_eq!(request("condor_vacate_job", &["-f", "5"]).verb, Verb::VacateFast);
+        assert!(request("condor_rm", &["-all"]).selection.all);
+        assert!(request("condor_release", &["-hel"]).selection.held);
+        let both = request("condor_rm", &["-con", "JobPrio < 0", "-constraint", "ProcId > 2"]);
+        let text = both.selection.constraint.unwrap().to_string();
+        assert_eq!(text, "(JobPrio < 0) && (ProcId > 2)");
+        assert_eq!(read("condor_rm", &["-help"]), Ok(Asked::Help));
+        assert_eq!(read("condor_rm", &["-version"]), Ok(Asked::Version));
+    }
+
+    #[test]
+    fn what_is_refused_says_why() {
+        for (tool, words, expected, usage) in [
+            ("condor_hold", &[][..], "You did not specify any jobs", true),
+            ("condor_hold", &["-nonsense"], "Unrecognized option: -nonsense", true),
+            ("condor_hold", &["5", "-all"], "condor_hold: can't mix -all with other constraints", false),
+            ("condor_hold", &["-reason"], "condor_hold: -reason requires another argument", false),
+            ("condor_hold", &["-subcode", "x", "5"], "Invalid -subcode x!", false),
+            (
+                "condor_rm",
+                &["-constraint", "-all"],
+                "condor_rm: -constraint requires another argument",
+                false,
+            ),
+            ("condor_release", &["-fast", "5"], "-fast is only valid with condor_vacate_job", true),
+        ] {
+            assert_eq!(read(tool, words), Err((expected.to_owned(), usage)), "{tool} {words:?}");
+        }
+        let Ok(Asked::Act(_, told, failed)) = read("condor_rm", &["0", "5.x"]) else { panic!() };
+        assert_eq!(told, ["Invalid cluster # from 0.", "Warning: unrecognized \"5.x\" skipped."]);
+        assert!(failed);
+    }
+}

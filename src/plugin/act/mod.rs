@@ -1,0 +1,430 @@
+//! `kubectl slotwright hold`, `release`, `rm` and `vacate-job`, and HTCondor's tools by their own names: acts on jobs and procs.
+//!
+//! | file | is |
+//! | --- | --- |
+//! | `mod` | a request, its outcome, and what is printed of both |
+//! | `arguments` | the command lines of condor_hold, condor_release, condor_rm and condor_vacate_job |
+//! | `options` | the options of kubectl slotwright |
+//! | `procs` | the procs of jobs, what is known of each, and which of them are meant |
+//! | `write` | acts, as they are written on a job's object |
+
+mod arguments;
+mod options;
+mod procs;
+mod write;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use api::HTCJob;
+use classad::Expr;
+use model::pool::Ranges;
+use thiserror::Error;
+
+pub use arguments::{Asked, parse, usage};
+pub use options::{ActArgs, HoldArgs, VacateArgs};
+use procs::{Found, Proc, Procs, State};
+
+use crate::cluster::{self, Cluster, Connection};
+
+/// What is asked of procs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// condor_hold
+    Hold,
+    /// condor_release
+    Release,
+    /// condor_rm
+    Remove,
+    /// condor_vacate_job
+    Vacate,
+    /// condor_vacate_job -fast
+    VacateFast,
+}
+
+impl Verb {
+    /// The verb for which HTCondor has a tool of this name.
+    pub fn of_tool(tool: &str) -> Option<Self> {
+        [Self::Hold, Self::Release, Self::Remove, Self::Vacate].into_iter().find(|verb| verb.tool() == tool)
+    }
+
+    /// HTCondor's tool.
+    pub const fn tool(self) -> &'static str {
+        match self {
+            Self::Hold => "condor_hold",
+            Self::Release => "condor_release",
+            Self::Remove => "condor_rm",
+            Self::Vacate | Self::VacateFast => "condor_vacate_job",
+        }
+    }
+
+    /// What is done, and what was done, in the words of HTCondor's tools.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Hold => ("hold", "held"),
+            Self::Release => ("release", "released"),
+            Self::Remove => ("remove", "marked for removal"),
+            Self::Vacate => ("vacate", "vacated"),
+            Self::VacateFast => ("fast-vacate", "fast-vacated"),
+        }
+    }
+
+    /// The act.
+    const fn act(self) -> model::pool::Verb {
+        match self {
+            Self::Hold => model::pool::Verb::Hold,
+            Self::Release => model::pool::Verb::Release,
+            Self::Remove => model::pool::Verb::Remove,
+            Self::Vacate => model::pool::Verb::Vacate,
+            Self::VacateFast => model::pool::Verb::VacateFast,
+        }
+    }
+}
+
+/// What is acted on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Procs: ClusterId and ProcId.
+    pub procs: Vec<(i64, u32)>,
+    /// Jobs by ClusterId.
+    pub clusters: Vec<i64>,
+    /// Jobs by the names of their objects.
+    pub names: Vec<String>,
+    /// All jobs of these owners.
+    pub users: Vec<String>,
+    /// What must be true of procs that are selected by anything but their numbers.
+    pub constraint: Option<Expr>,
+    /// All jobs.
+    pub all: bool,
+    /// Only procs that are held.
+    pub held: bool,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What is asked.
+    pub verb: Verb,
+    /// Of whom.
+    pub selection: Selection,
+    /// Why.
+    pub reason: Option<String>,
+    /// `HoldReasonSubCode`.
+    pub subcode: i64,
+    /// Whether totals are printed.
+    pub totals: bool,
+    /// The namespace; if unset, the context's.
+    pub namespace: Option<String>,
+}
+
+/// Why nothing was done.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The cluster refuses.
+    #[error(transparent)]
+    Cluster(#[from] cluster::Error),
+    /// The output cannot be written.
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// What became of a proc: HTCondor's `action_result_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Success,
+    NotFound,
+    BadStatus,
+    AlreadyDone,
+    Denied,
+    BySpec,
+}
+
+/// Carries a request out, and prints what HTCondor's tool prints. Returns the exit status: 1 if something that was asked for was not
+/// done.
+///
+/// # Errors
+/// When the cluster cannot be reached or refuses to list jobs, or the output cannot be written.
+pub async fn run(
+    request: &Request,
+    connection: &Connection,
+    now: model::pool::Time,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Error> {
+    let cluster = Cluster::connect(connection).await?;
+    let namespace = request.namespace.clone().unwrap_or_else(|| cluster.namespace.clone());
+    let jobs = jobs(&cluster, &namespace, &request.selection).await?;
+    let needs_pods =
+        matches!(request.verb, Verb::Vacate | Verb::VacateFast) || request.selection.constraint.is_some();
+    let pods = if needs_pods { procs::pods(&cluster, &jobs).await? } else { BTreeMap::new() };
+    let found: Vec<Found> = jobs.iter().filter_map(|job| Found::of(job, &pods, now)).collect();
+    let mut failed = false;
+    if !request.selection.procs.is_empty() {
+        failed |= by_number(request, &cluster, &found, out, err).await?;
+    }
+    if request.selection.is_by_constraint() {
+        failed |= by_constraint(request, &cluster, &found, out, err).await?;
+    }
+    out.flush()?;
+    Ok(u8::from(failed))
+}
+
+/// The jobs of the namespace; and if a job is meant by its number that is not among them, those of all namespaces which the user
+/// may list.
+async fn jobs(cluster: &Cluster, namespace: &str, wanted: &Selection) -> Result<Vec<HTCJob>, cluster::Error> {
+    let own: Vec<HTCJob> = cluster.list(Some(namespace)).await?;
+    let id = |job: &HTCJob| job.status.as_ref().and_then(|status| status.cluster_id);
+    let is_there = |number: &i64| own.iter().any(|job| id(job) == Some(*number));
+    let numbers = || wanted.procs.iter().map(|(number, _)| number).chain(&wanted.clusters);
+    if numbers().all(is_there) {
+        return Ok(own);
+    }
+    match cluster.list_all::<HTCJob>().await {
+        Ok(all) => Ok(all
+            .into_iter()
+            .filter(|job| {
+                let meant = id(job).is_some_and(|id| numbers().any(|number| *number == id));
+                meant || job.metadata.namespace.as_deref() == Some(namespace)
+            })
+            .collect()),
+        // Who may not list them all is not told of the others.
+        Err(cluster::Error::Forbidden { .. }) => Ok(own),
+        Err(error) => Err(error),
+    }
+}
+
+impl Selection {
+    fn is_by_constraint(&self) -> bool {
+        self.all
+            || self.constraint.is_some()
+            || !self.clusters.is_empty()
+            || !self.names.is_empty()
+            || !self.users.is_empty()
+            || (self.held && self.procs.is_empty())
+    }
+
+    /// Whether the selection means this job, apart from its constraint.
+    fn means(&self, found: &Found) -> bool {
+        let named = !self.clusters.is_empty() || !self.users.is_empty() || !self.names.is_empty();
+        !named
+            || self.clusters.contains(&found.cluster)
+            || self.users.iter().any(|user| *user == found.owner)
+            || self.names.contains(&found.name)
+    }
+
+    /// What is meant, in the words of HTCondor's tools.
+    fn told(&self) -> String {
+        match (self.clusters.as_slice(), self.users.as_slice(), self.names.as_slice(), &self.constraint) {
+            ([], [], [], None) => String::new(),
+            ([cluster], [], [], None) => format!(" in cluster {cluster}"),
+            ([], [user], [], None) => format!(" of user \"{user}\""),
+            ([], [], [name], None) => format!(" of {name}"),
+            _ => format!(" matching constraint ({})", self.as_constraint()),
+        }
+    }
+
+    /// The selection as one expression, as HTCondor's tools put it together.
+    fn as_constraint(&self) -> String {
+        let clusters = self.clusters.iter().map(|cluster| format!("ClusterId == {cluster}"));
+        let users = self.users.iter().map(|user| format!("Owner == \"{user}\""));
+        let names = self.names.iter().map(|name| format!("JobName == \"{name}\""));
+        let named: Vec<String> = clusters.chain(users).chain(names).collect();
+        match (&self.constraint, named.join(" || ")) {
+            (Some(constraint), named) if named.is_empty() => constraint.to_string(),
+            (Some(constraint), named) => format!("({constraint}) && ({named})"),
+            (None, named) => named,
+        }
+    }
+}
+
+/// What becomes of a proc by a verb, before the operator is asked.
+fn judge(verb: Verb, proc: &Proc, whole: bool) -> Outcome {
+    match (verb, proc.state) {
+        (Verb::Remove, State::Removed) => Outcome::AlreadyDone,
+        (_, State::Removed | State::Ended) => Outcome::NotFound,
+        (Verb::Hold, State::HeldByUser | State::HeldBySpec) => Outcome::AlreadyDone,
+        (Verb::Release, State::HeldBySpec) if !whole => Outcome::BySpec,
+        (Verb::Release, State::Idle | State::Running) => Outcome::BadStatus,
+        (Verb::Vacate | Verb::VacateFast, state) if state != State::Running => Outcome::BadStatus,
+        _ => Outcome::Success,
+    }
+}
+
+/// Acts on procs that are given by their numbers, and prints a line for each. Returns whether no proc was acted on.
+async fn by_number(
+    request: &Request,
+    cluster: &Cluster,
+    found: &[Found<'_>],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<bool, Error> {
+    let verb = request.verb;
+    let mut results: Vec<((i64, u32), Outcome)> = Vec::new();
+    let mut acts: BTreeMap<i64, Ranges> = BTreeMap::new();
+    for (id, number) in &request.selection.procs {
+        let proc = found.iter().find(|job| job.cluster == *id).and_then(|job| job.proc(*number));
+        let result = match proc {
+            Some(proc) if request.selection.held && !proc.is_held() => Outcome::NotFound,
+            Some(proc) => judge(verb, &proc, false),
+            None => Outcome::NotFound,
+        };
+        if result == Outcome::Success {
+            acts.entry(*id).or_default().insert(*number);
+        }
+        results.push(((*id, *number), result));
+    }
+    for (id, procs) in &acts {
+        let Some(job) = found.iter().find(|job| job.cluster == *id) else { continue };
+        let denied = match write::act(cluster, job, request, &write::Which::These(procs), err).await {
+            Ok(()) => continue,
+            Err(cluster::Error::Denied { .. }) => Outcome::Denied,
+            Err(error) => return Err(error.into()),
+        };
+        for ((other, _), result) in results.iter_mut().filter(|(_, result)| *result == Outcome::Success) {
+            if *other == *id {
+                *result = denied;
+            }
+        }
+    }
+    let done = results.iter().filter(|(_, result)| *result == Outcome::Success).count();
+    if request.totals {
+        totals(&results.iter().map(|(_, result)| *result).collect::<Vec<_>>(), out)?;
+    }
+    for ((id, proc), result) in results {
+        let line = said(verb, result, id, proc);
+        if result == Outcome::Success { writeln!(out, "{line}")? } else { writeln!(err, "{line}")? }
+    }
+    Ok(done == 0)
+}
+
+/// What HTCondor's tools say of one proc.
+fn said(verb: Verb, result: Outcome, cluster: i64, proc: u32) -> String {
+    let (word, past) = verb.words();
+    match result {
+        Outcome::Success => format!("Job {cluster}.{proc} {past}"),
+        Outcome::NotFound => format!("Job {cluster}.{proc} not found"),
+        Outcome::Denied => format!("Permission denied to {word} job {cluster}.{proc}"),
+        Outcome::BadStatus if verb == Verb::Release => {
+            format!("Job {cluster}.{proc} not held to be released")
+        }
+        Outcome::BadStatus => format!("Job {cluster}.{proc} not running to be {past}"),
+        Outcome::AlreadyDone => format!("Job {cluster}.{proc} already {past}"),
+        Outcome::BySpec => format!(
+            "Job {cluster}.{proc} is held by spec.hold of the whole job: release {cluster}, or take spec.hold out of its manifest"
+        ),
+    }
+}
+
+fn totals(results: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
+    let count = |wanted: &[Outcome]| results.iter().filter(|result| wanted.contains(result)).count();
+    writeln!(
+        out,
+        "{} Succeeded, 0 Failed, {} Not Found, {} Bad Status, {} Already Done, {} Permission Denied",
+        count(&[Outcome::Success]),
+        count(&[Outcome::NotFound]),
+        count(&[Outcome::BadStatus, Outcome::BySpec]),
+        count(&[Outcome::AlreadyDone]),
+        count(&[Outcome::Denied])
+    )
+}
+
+/// Acts on all procs that the selection means, and prints one line. Returns whether none was acted on although there are jobs.
+async fn by_constraint(
+    request: &Request,
+    cluster: &Cluster,
+    found: &[Found<'_>],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<bool, Error> {
+    let (verb, selection) = (request.verb, &request.selection);
+    let mut results = Vec::new();
+    let mut there = false;
+    for job in found {
+        there |= job.is_queued();
+        if !selection.means(job) {
+            continue;
+        }
+        let whole = selection.constraint.is_none() && !selection.held;
+        let chosen = Procs::of(job, selection.constraint.as_ref(), selection.held, |proc| {
+            judge(verb, proc, whole) == Outcome::Success
+        });
+        let count = chosen.acted.len();
+        if count == 0 {
+            continue;
+        }
+        let which = if whole { write::Which::All } else { write::Which::These(&chosen.acted) };
+        let result = match write::act(cluster, job, request, &which, err).await {
+            Ok(()) => Outcome::Success,
+            Err(cluster::Error::Denied { .. }) => Outcome::Denied,
+            Err(error) => return Err(error.into()),
+        };
+        results.extend((0..count).map(|_| result));
+    }
+    if request.totals {
+        totals(&results, out)?;
+    }
+    let (word, past) = verb.words();
+    let (jobs, told) = (if selection.held { "held jobs" } else { "jobs" }, selection.told());
+    if results.contains(&Outcome::Success) {
+        writeln!(out, "All {jobs}{told} have been {past}")?;
+        return Ok(false);
+    }
+    if there {
+        writeln!(err, "\nCouldn't find/{word} all {jobs}{told}")?;
+    } else {
+        writeln!(err, "{}:0:There are no jobs in the queue", verb.tool())?;
+    }
+    Ok(there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proc(state: State) -> Proc {
+        Proc { number: 0, state }
+    }
+
+    /// `actOnJobs` of the schedd, and `getResultString`.
+    #[test]
+    fn what_becomes_of_a_proc_is_said_as_htcondor_s_tools_say_it() {
+        for (verb, state, expected) in [
+            (Verb::Hold, State::Idle, "Job 5.0 held"),
+            (Verb::Hold, State::HeldByUser, "Job 5.0 already held"),
+            (Verb::Hold, State::HeldOtherwise, "Job 5.0 held"),
+            (Verb::Hold, State::Ended, "Job 5.0 not found"),
+            (Verb::Release, State::HeldByUser, "Job 5.0 released"),
+            (Verb::Release, State::HeldOtherwise, "Job 5.0 released"),
+            (Verb::Release, State::Running, "Job 5.0 not held to be released"),
+            (Verb::Remove, State::HeldByUser, "Job 5.0 marked for removal"),
+            (Verb::Remove, State::Removed, "Job 5.0 already marked for removal"),
+            (Verb::Vacate, State::Running, "Job 5.0 vacated"),
+            (Verb::Vacate, State::Idle, "Job 5.0 not running to be vacated"),
+            (Verb::VacateFast, State::HeldByUser, "Job 5.0 not running to be fast-vacated"),
+            (
+                Verb::Release,
+                State::HeldBySpec,
+                "Job 5.0 is held by spec.hold of the whole job: release 5, or take spec.hold out of its manifest",
+            ),
+        ] {
+            assert_eq!(said(verb, judge(verb, &proc(state), false), 5, 0), expected, "{verb:?} {state:?}");
+        }
+        assert_eq!(said(Verb::Remove, Outcome::Denied, 5, 1), "Permission denied to remove job 5.1");
+    }
+
+    #[test]
+    fn selections_are_told_as_htcondor_s_tools_tell_them() {
+        let selection = |edit: fn(&mut Selection)| {
+            let mut selection = Selection::default();
+            edit(&mut selection);
+            selection.told()
+        };
+        assert_eq!(selection(|s| s.all = true), "");
+        assert_eq!(selection(|s| s.clusters = vec![7]), " in cluster 7");
+        assert_eq!(selection(|s| s.users = vec!["bob".into()]), " of user \"bob\"");
+        let two = " matching constraint (ClusterId == 7 || ClusterId == 8)";
+        assert_eq!(selection(|s| s.clusters = vec![7, 8]), two);
+        let expr = " matching constraint (JobPrio < 0)";
+        assert_eq!(selection(|s| s.constraint = Expr::parse("JobPrio < 0").ok()), expr);
+    }
+}

@@ -1,0 +1,197 @@
+//! Writes acts on a job's object.
+
+use std::io::Write;
+use std::time::Duration;
+
+use api::labels::ACTS;
+use model::pool::Ranges;
+use serde_json::{Value, json};
+
+use super::Request;
+use super::procs::Found;
+use crate::cluster::{self, Cluster};
+
+/// How long the operator is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long before it is looked again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often an act is written again that others' writes got in the way of.
+const TRIES: usize = 20;
+/// The most acts that may wait on an object; the operator takes no more than 32.
+const WAITING: usize = 24;
+/// The most ranges of one act, so that the annotation stays below the operator's bound of 64 KiB.
+const RANGES: usize = 3000;
+/// The longest reason, in characters.
+const REASON: usize = 400;
+
+/// The procs of an act.
+pub(super) enum Which<'a> {
+    All,
+    These(&'a Ranges),
+}
+
+/// Writes an act on a job, and waits until the operator has carried it out. Very many procs that do not follow one another take
+/// several acts.
+pub(super) async fn act(
+    cluster: &Cluster,
+    job: &Found<'_>,
+    request: &Request,
+    which: &Which<'_>,
+    err: &mut dyn Write,
+) -> Result<(), cluster::Error> {
+    let texts = match which {
+        Which::All => vec![None],
+        Which::These(procs) => parts(&procs.to_string()).into_iter().map(Some).collect(),
+    };
+    let all = matches!(which, Which::All);
+    let mut waited = true;
+    for procs in texts {
+        let id = write(cluster, job, request, procs.as_deref(), all).await?;
+        waited = wait(cluster, job, id).await?;
+    }
+    if !waited {
+        // Nobody may be there to read it.
+        let _ = writeln!(
+            err,
+            "note: {}/{} has the request, and no operator has carried it out yet",
+            job.namespace, job.name
+        );
+    }
+    Ok(())
+}
+
+/// Ranges in parts that are not too long.
+fn parts(ranges: &str) -> Vec<String> {
+    let all: Vec<&str> = ranges.split(',').collect();
+    all.chunks(RANGES).map(|part| part.join(",")).collect()
+}
+
+async fn write(
+    cluster: &Cluster,
+    job: &Found<'_>,
+    request: &Request,
+    procs: Option<&str>,
+    all: bool,
+) -> Result<u64, cluster::Error> {
+    for _ in 0..TRIES {
+        let object = cluster.read(&job.namespace, &job.name).await?;
+        let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
+        let pending = pending(&object, job.uid(), last);
+        if pending.len() >= WAITING {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        let highest = pending.iter().filter_map(|act| act.get("id").and_then(Value::as_u64)).max();
+        let id = highest.unwrap_or(0).max(last) + 1;
+        let patch = patch(&object, job.uid(), &pending, &new(id, request, procs), request, all);
+        if cluster.patch(&job.namespace, &job.name, &patch).await? {
+            return Ok(id);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(cluster::Error::Contended { job: format!("{}/{}", job.namespace, job.name) })
+}
+
+fn new(id: u64, request: &Request, procs: Option<&str>) -> Value {
+    let tool = format!("via {}", request.verb.tool());
+    let reason: String = request.reason.as_deref().unwrap_or(&tool).chars().take(REASON).collect();
+    let mut act = json!({"id": id, "act": request.verb.act().name(), "reason": reason});
+    if let Some(procs) = procs {
+        act["procs"] = procs.into();
+    }
+    if request.subcode != 0 {
+        act["subcode"] = request.subcode.into();
+    }
+    act
+}
+
+/// The acts on an object that are not carried out yet.
+fn pending(object: &Value, uid: &str, last: u64) -> Vec<Value> {
+    let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+    let text = annotations.and_then(|all| all.get(ACTS)).and_then(Value::as_str).unwrap_or_default();
+    let Ok(written) = serde_json::from_str::<Value>(text) else { return Vec::new() };
+    if written.get("job").and_then(Value::as_str).is_some_and(|job| job != uid) {
+        return Vec::new();
+    }
+    let acts = written.get("acts").and_then(Value::as_array).cloned().unwrap_or_default();
+    acts.into_iter().filter(|act| act.get("id").and_then(Value::as_u64).is_some_and(|id| id > last)).collect()
+}
+
+/// The patch that writes an act. It names the object's version, so that nobody else's act is lost.
+fn patch(object: &Value, uid: &str, pending: &[Value], act: &Value, request: &Request, all: bool) -> Value {
+    let mut acts = pending.to_vec();
+    acts.push(act.clone());
+    let text = json!({"job": uid, "acts": acts}).to_string();
+    let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+    let mut patch = json!({"metadata": {"resourceVersion": version, "annotations": {ACTS: text}}});
+    // Who releases the whole job does not want its spec to hold it.
+    let held = object.pointer("/spec/hold").and_then(Value::as_bool) == Some(true);
+    if all && held && request.verb == super::Verb::Release {
+        patch["spec"] = json!({"hold": null});
+    }
+    patch
+}
+
+/// Waits until an act is carried out. False: it is not yet.
+async fn wait(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, cluster::Error> {
+    let carried_out = async {
+        loop {
+            let object = cluster.read(&job.namespace, &job.name).await?;
+            let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
+            let going = object.pointer("/metadata/deletionTimestamp").is_some();
+            if last >= id || going {
+                return Ok(true);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, carried_out).await.unwrap_or(Ok(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Selection, Verb};
+    use super::*;
+
+    fn request(verb: Verb) -> Request {
+        Request {
+            verb,
+            selection: Selection::default(),
+            reason: None,
+            subcode: 0,
+            totals: false,
+            namespace: None,
+        }
+    }
+
+    /// What is carried out goes, what waits stays, and nobody else's act is lost.
+    #[test]
+    fn an_act_is_added_to_those_that_wait() {
+        let text =
+            json!({"job": "u1", "acts": [{"id": 3, "act": "Hold"}, {"id": 4, "act": "Remove"}]}).to_string();
+        let object = json!({"metadata": {"resourceVersion": "77", "annotations": {ACTS: text}},
+                            "spec": {"hold": true}, "status": {"lastAct": 3}});
+        let waiting = pending(&object, "u1", 3);
+        let act = new(5, &request(Verb::Release), Some("0-4"));
+        let patch = patch(&object, "u1", &waiting, &act, &request(Verb::Release), true);
+        assert_eq!(patch["metadata"]["resourceVersion"], "77");
+        assert_eq!(patch["spec"], json!({"hold": null}));
+        let written: Value =
+            serde_json::from_str(patch["metadata"]["annotations"][ACTS].as_str().unwrap()).unwrap();
+        assert_eq!(
+            written,
+            json!({"job": "u1", "acts": [{"id": 4, "act": "Remove"},
+                {"id": 5, "act": "Release", "procs": "0-4", "reason": "via condor_release"}]})
+        );
+        // A copy of another job has that job's acts, which are not this one's.
+        assert_eq!(pending(&object, "u2", 0), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn very_many_ranges_take_several_acts() {
+        let text: Vec<String> = (0..7000).map(|n| (2 * n).to_string()).collect();
+        let parts = parts(&text.join(","));
+        assert_eq!((parts.len(), parts.join(",")), (3, text.join(",")));
+        assert!(parts.iter().all(|part| part.len() < 24_000));
+    }
+}

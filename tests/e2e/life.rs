@@ -1,0 +1,79 @@
+//! The life of a proc through the API: acts, `spec.hold`, retries.
+
+use api::labels::ACTS;
+use hollow::nodes::shapes;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, condition, job};
+
+async fn patch(cluster: &Cluster, name: &str, patch: Value) {
+    let params = PatchParams::default();
+    cluster.jobs("life").patch(name, &params, &Patch::Merge(patch)).await.unwrap();
+}
+
+/// Writes acts on a job, as the plugin does.
+async fn act(cluster: &Cluster, name: &str, acts: Value) {
+    let text = json!({"acts": acts}).to_string();
+    patch(cluster, name, json!({"metadata": {"annotations": {ACTS: text}}})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn procs_are_held_released_removed_and_vacated_through_the_api() {
+    let mut cluster = Cluster::start(shapes::uniform(1, 4000, 16 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("life").await;
+    cluster.apply(job("life", "sweep", 6, "1h", |_| {})).await;
+    let status = |job: &api::HTCJob| job.status.clone().unwrap_or_default();
+    cluster.job_when("life", "sweep", "runs", |job| status(job).running == 4).await;
+    let acts = json!([
+        {"id": 1, "act": "Hold", "procs": "0", "reason": "look first", "subcode": 7},
+        {"id": 2, "act": "Remove", "procs": "1,5", "reason": "not wanted"},
+    ]);
+    act(&cluster, "sweep", acts).await;
+    let held = cluster.job_when("life", "sweep", "is acted on", |job| status(job).last_act == Some(2)).await;
+    let now = status(&held);
+    assert_eq!((now.held, now.removed, now.removed_procs.as_str()), (1, 2, "1,5"));
+    let reason = &now.held_procs[0];
+    assert_eq!((reason.procs.as_str(), reason.code, reason.subcode), ("0", 1, 7));
+    assert_eq!(reason.reason, "look first");
+    // The next leader keeps to it.
+    cluster.kill_operator();
+    cluster.start_operator();
+    cluster.job_when("life", "sweep", "runs what is left", |job| status(job).running == 3).await;
+    act(&cluster, "sweep", json!([{"id": 3, "act": "Release", "procs": "0"}])).await;
+    cluster.job_when("life", "sweep", "runs all but the removed", |job| status(job).running == 4).await;
+    patch(&cluster, "sweep", json!({"spec": {"hold": true}})).await;
+    cluster.job_when("life", "sweep", "is held as a whole", |job| status(job).held == 4).await;
+    act(&cluster, "sweep", json!([{"id": 4, "act": "Remove"}])).await;
+    let done = cluster.completed("life", "sweep").await;
+    let (_, reason, message) = condition(&done, "Complete").unwrap();
+    assert_eq!(reason, "SomeRemoved");
+    assert_eq!(message, "6 procs were removed, and every other ended with exit code 0");
+    assert_eq!(status(&done).summary.as_deref(), Some("Removed"));
+    cluster.all_ended().await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_fails_is_run_again_and_counted() {
+    let cluster = Cluster::start(shapes::uniform(1, 4000, 16 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("life").await;
+    let retried = job("life", "retried", 1, "100ms", |job| {
+        job["spec"]["attributes"] = json!({"JobMaxRetries": "1", "OnExitHold": "NumJobCompletions == 2",
+            "OnExitRemove": "NumJobCompletions > JobMaxRetries || ExitCode =?= 0"});
+        job["spec"]["template"]["metadata"]["annotations"]["hollow.slotwright.dev/exit-code"] = json!("3");
+    });
+    cluster.apply(retried).await;
+    let held = cluster
+        .job_when("life", "retried", "is held at the second end", |job| {
+            job.status.as_ref().is_some_and(|status| status.held == 1 && !status.held_procs.is_empty())
+        })
+        .await;
+    let status = held.status.unwrap_or_default();
+    let runs = &status.runs[0];
+    assert_eq!((runs.procs.as_str(), runs.starts, runs.completions, runs.holds), ("0", 2, 2, 1));
+    assert_eq!((runs.exit_code, status.held_procs[0].code), (Some(3), 3));
+    cluster.stop().await;
+}
