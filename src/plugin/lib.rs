@@ -510,6 +510,19 @@ mod tests {
     }
 
     #[test]
+    fn tools_are_named_in_both_spellings() {
+        for name in condor::TOOLS {
+            assert_eq!(Tool::named(name), Some(Tool::Other(name)));
+        }
+        assert_eq!(Tool::named("condor-q"), Some(Tool::Other("condor_q")));
+        assert_eq!(Tool::named("condor_submit"), Some(Tool::Submit));
+        for verb in ["condor_hold", "condor-release", "condor_rm", "condor_vacate_job"] {
+            assert!(matches!(Tool::named(verb), Some(Tool::Act(_))), "{verb}");
+        }
+        assert_eq!(Tool::named("condor_nonsense"), None);
+    }
+
+    #[test]
     fn what_is_forbidden_is_noted_and_what_fails_is_an_error() {
         let resource = || "nodes".to_owned();
         let forbidden =

@@ -4,6 +4,7 @@ use super::Pool;
 use super::event::{LifeFacts, PodFacts};
 use super::job::{End, Job};
 use super::time::Time;
+use classad::Ad;
 
 /// How a proc's program last ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,31 @@ pub struct History {
     pub exit: Option<Exit>,
     /// `EnteredCurrentStatus`: since when the proc is idle or held.
     pub since: Time,
+}
+
+impl History {
+    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`,
+    /// `NumJobCompletions`, `NumHolds`; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before.
+    /// `runs` says whether the program has started once more since.
+    pub fn set_in(&self, ad: &mut Ad, runs: bool) {
+        let starts = i64::from(self.starts) + i64::from(runs);
+        ad.set("EnteredCurrentStatus", self.since.secs());
+        ad.set("NumJobStarts", starts);
+        ad.set("NumShadowStarts", starts);
+        ad.set("NumJobCompletions", i64::from(self.completions));
+        ad.set("NumHolds", i64::from(self.holds));
+        match self.exit {
+            Some(Exit::Code(code)) => {
+                ad.set("ExitBySignal", false);
+                ad.set("ExitCode", i64::from(code));
+            }
+            Some(Exit::Signal(signal)) => {
+                ad.set("ExitBySignal", true);
+                ad.set("ExitSignal", i64::from(signal));
+            }
+            None => {}
+        }
+    }
 }
 
 impl Job {

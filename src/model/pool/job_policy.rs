@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::agent::Usage;
-use super::history::{Exit, History};
+use super::history::History;
 use super::holds::{JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_POLICY, SYSTEM_POLICY};
 use super::job::JobSpec;
 use super::leaving::HoldReason;
@@ -116,29 +116,12 @@ pub struct ProcView {
 impl ProcView {
     /// The job's ad with the attributes of the proc.
     pub fn ad(&self, spec: &JobSpec, now: Time) -> Ad {
-        let History { completions, starts, holds, exit, since } = self.history;
-        let runs = u32::from(self.started.is_some());
-        let starts = i64::from(starts.saturating_add(runs));
+        let since = self.history.since;
         let mut ad = Ad::new();
         ad.set("ProcId", i64::from(self.proc));
         ad.set("JobStatus", self.standing.status());
-        ad.set("EnteredCurrentStatus", since.secs());
-        ad.set("NumJobStarts", starts);
-        ad.set("NumShadowStarts", starts);
-        ad.set("NumJobCompletions", i64::from(completions));
-        ad.set("NumHolds", i64::from(holds));
         ad.set("CurrentTime", now.secs());
-        match exit {
-            Some(Exit::Code(code)) => {
-                ad.set("ExitBySignal", false);
-                ad.set("ExitCode", i64::from(code));
-            }
-            Some(Exit::Signal(signal)) => {
-                ad.set("ExitBySignal", true);
-                ad.set("ExitSignal", i64::from(signal));
-            }
-            None => {}
-        }
+        self.history.set_in(&mut ad, self.started.is_some());
         if let Some(hold) = &self.hold {
             ad.set("HoldReason", &*hold.reason);
             ad.set("HoldReasonCode", hold.code);
@@ -151,7 +134,10 @@ impl ProcView {
         if let Some(started) = self.started {
             ad.set("JobCurrentStartExecutingDate", started.secs());
         }
-        let usage = self.usage.unwrap_or_default();
+        let usage = self.usage.clone().unwrap_or_default();
+        for (name, value) in &usage.metrics {
+            ad.set(&**name, *value);
+        }
         for (name, amount) in [
             ("MemoryUsage", usage.memory_mib),
             ("ResidentSetSize", usage.resident_kib),

@@ -151,7 +151,7 @@ impl Pool {
             },
             hold,
             started: pod.started,
-            usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).copied(),
+            usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).cloned(),
         }
     }
 

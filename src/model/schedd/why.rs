@@ -4,7 +4,8 @@
 use crate::pool::units::{counted, plain};
 use crate::pool::{
     Amount, Bar, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_OUT_OF_RESOURCES, JOB_POLICY,
-    JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, SYSTEM_POLICY, USER_REQUEST, VacateReason, Waits,
+    JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, SYSTEM_POLICY, USER_REQUEST, VacateReason,
+    Waits,
 };
 
 /// The status, reason and message of one condition of a job.

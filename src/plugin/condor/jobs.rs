@@ -1,7 +1,7 @@
 //! The job ads of HTCJobs: an ad for each proc that is in the queue.
 //!
 //! No object has an ad: this room makes the ads from the same objects and with the same code as the operator. An ad has what the
-//! objects tell, and nothing else: there is no `NumJobStarts`, since no object counts starts.
+//! objects tell, and nothing else: there is no `RemoteWallClockTime`, since no object has the times of earlier runs.
 //!
 //! All procs of a job share one ad, to which the ad of each proc is chained, so that 100,000 procs take little more than their
 //! own attributes.
@@ -100,10 +100,10 @@ fn counted(job: &HTCJob, known: &Job) -> BTreeMap<i64, Run> {
         .collect()
 }
 
-/// The procs that have not ended.
+/// The procs that have not ended and were not removed.
 fn queued<'a>(job: &'a HTCJob, known: &'a Job) -> impl Iterator<Item = u32> + 'a {
     let count = u32::try_from(job.spec.count).unwrap_or(0);
-    (0..count).filter(|proc| !known.succeeded.contains(*proc) && !known.failed.contains(*proc))
+    (0..count).filter(|proc| !known.is_done(*proc))
 }
 
 /// Adds the ads of a job's procs.
@@ -119,11 +119,13 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
         let mut ad = Ad::new().with("ProcId", number);
         ad.chain(Some(shared.clone()));
         let run = runs.get(&number);
+        known.history_of(proc).set_in(&mut ad, run.is_some());
         if let Some(run) = run {
             if let Some(slot) = &run.slot {
                 ad.set("RemoteHost", slot.as_str());
             }
             if let Some(started) = run.started {
+                ad.set("EnteredCurrentStatus", started);
                 ad.set("JobCurrentStartDate", started);
                 ad.set("ShadowBday", started);
             }

@@ -102,6 +102,24 @@ fn each_proc_in_the_queue_has_an_ad() {
     );
 }
 
+/// What the job's status keeps of procs that have run or were held before, and of those that were removed.
+#[test]
+fn the_record_of_runs_and_holds_is_in_the_ad() {
+    let mut status = status();
+    status["removedProcs"] = json!("2");
+    status["runs"] = json!([
+        {"procs": "0", "starts": 1, "completions": 1, "exitCode": 85},
+        {"procs": "4", "starts": 2, "holds": 1, "since": "2030-01-01T00:30:00Z"},
+    ]);
+    let runs = Runs::of(&[], &[pod(0), pod(3)]);
+    let ads = ads(&[job(json!({}), status)], Some(&runs), NOW);
+    assert_eq!(states(&ads), [(0, 2), (3, 2), (4, 5)], "a proc that was removed is not in the queue");
+    let counts = ["NumJobStarts", "NumJobCompletions", "NumHolds", "ExitCode", "EnteredCurrentStatus"];
+    assert_eq!(shown(&ads[0], &counts), ["2", "1", "0", "85", "1893459600"]);
+    assert_eq!(shown(&ads[1], &counts), ["1", "0", "0", "undefined", "1893459600"]);
+    assert_eq!(shown(&ads[2], &counts), ["2", "0", "1", "undefined", "1893457800"]);
+}
+
 #[test]
 fn pods_or_slots_alone_tell_which_procs_run() {
     for runs in [Runs::of(&[slot(2, "Busy")], &[]), Runs::of(&[], &[pod(2)])] {

@@ -145,13 +145,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_named_in_both_spellings() {
-        assert_eq!(named("condor_q"), Some("condor_q"));
-        assert_eq!(named("condor-q"), Some("condor_q"));
-        assert_eq!(named("condor_nonsense"), None);
-    }
-
-    #[test]
     fn texts_of_others_do_not_control_the_terminal() {
         assert_eq!(harmless("a\u{1b}[2Jb\tc\nd\r"), "a [2Jb\tc\nd ");
     }
