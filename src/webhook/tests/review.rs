@@ -185,7 +185,7 @@ fn an_object_that_is_wrong_can_be_finished_and_deleted() {
 
 #[test]
 fn what_a_job_says_in_vain_is_a_short_warning() {
-    let spec = job(json!({"requirements": "TARGET.Memroy > 100", "attributes": {"periodicRemove": "true"}}));
+    let spec = job(json!({"requirements": "TARGET.Memroy > 100", "attributes": {"maxRetries": "3"}}));
     let (refusal, told) = created("HTCJob", spec, &Known::nothing());
     assert_eq!((refusal, told.len()), (None, 2), "{told:?}");
     assert!(told.iter().any(|warning| warning.contains("did you mean Memory?")), "{told:?}");
