@@ -91,7 +91,7 @@ fn each_proc_in_the_queue_has_an_ad() {
             "1893456000",
             "1893463200",
             "\"/bin/sim\"",
-            "\"--fast 'a b'\"",
+            "\"--fast a' 'b\"",
             "\"registry.example/sim\""
         ]
     );
