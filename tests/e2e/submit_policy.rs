@@ -61,10 +61,10 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
     assert_eq!(requested(&cluster, "plain").await, [(1000, 128, 1024)], "HTCondor's own defaults");
 
     let text = "JOB_DEFAULT_REQUESTCPUS = 2\nJOB_DEFAULT_REQUESTMEMORY = 300 * RequestCpus\n\
-                JOB_DEFAULT_REQUESTDISK = 64 * 1024\nSYSTEM_PERIODIC_HOLD = False\n";
+                JOB_DEFAULT_REQUESTDISK = 64 * 1024\nMAX_JOBS_PER_SUBMISSION = 5\n";
     cluster.apply(policy("default", text)).await;
     says(&cluster, "default", "Accepted", "Accepted", "").await;
-    says(&cluster, "default", "FullyApplied", "KnobNotActedOn", "line 4, column 1: SYSTEM_PERIODIC_HOLD")
+    says(&cluster, "default", "FullyApplied", "KnobNotActedOn", "line 4, column 1: MAX_JOBS_PER_SUBMISSION")
         .await;
     // Only two of the three procs fit, and the third waits.
     submit(&cluster, "wide", 3, "5s").await;

@@ -168,7 +168,7 @@ mod tests {
             "JOB_DEFAULT_REQUESTMEMORY = (",
             "JOB_DEFAULT_REQUESTMEMORY = 256",
             "JOB_DEFAULT_REQUESTMEMORY = 512 *",
-            "JOB_DEFAULT_REQUESTMEMORY = 1024\nSYSTEM_PERIODIC_HOLD = False",
+            "JOB_DEFAULT_REQUESTMEMORY = 1024\nMAX_JOBS_PER_SUBMISSION = 5",
         ]
         .map(|text| {
             pool.apply(

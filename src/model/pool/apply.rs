@@ -77,6 +77,7 @@ impl Pool {
     }
 
     fn sync(&mut self, now: Time) {
+        self.adopt_unmarked(now);
         self.synced = true;
         self.recall_drains();
         self.number_jobs(now);

@@ -121,6 +121,30 @@ impl Pool {
         self.edit_slot(&name, |slot| slot.serve(facts.proc));
     }
 
+    /// Gives each pod from which somebody took the claim's id to a claim of the pod's job, on the pod's machine, whose own pod
+    /// nobody has seen. The claim was used again, so that its object names another proc than the pod's. All pods that name their
+    /// claims must be seen before.
+    pub(super) fn adopt_unmarked(&mut self, now: Time) {
+        let unmarked =
+            |facts: &&PodFacts| facts.claim.as_str().is_empty() && facts.tracked && !facts.is_over();
+        for facts in self.orphans.values().filter(unmarked).cloned().collect::<Vec<_>>() {
+            if let Some(claim) = self.claim_without_pod(&facts) {
+                self.pod(PodFacts { claim, ..facts }, now);
+            }
+        }
+    }
+
+    fn claim_without_pod(&self, facts: &PodFacts) -> Option<ClaimId> {
+        self.jobs.get(&facts.job).filter(|job| job.owns(facts))?;
+        let machine = facts.machine.as_ref()?;
+        let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
+        let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
+        let mut claims = claims.map(|(_, slot)| slot.claim().id.clone());
+        claims.find(|claim| {
+            self.slot_of_later_proc(&PodFacts { claim: claim.clone(), ..facts.clone() }).is_some()
+        })
+    }
+
     /// The slot whose claim this pod names, if the claim's object names another proc of the pod's job, no pod of the claim
     /// is known, and the start is not complete. Anybody may write labels: namespace, name and machine must be those that
     /// the operator chose.

@@ -112,6 +112,37 @@ fn a_new_leader_follows_the_pod_though_the_proc_that_the_slot_names_waits() {
     assert!(waits && strays(&world) == 0);
 }
 
+/// While no operator led, somebody took the claim's id off a pod of a claim that was used again.
+#[test]
+fn a_new_leader_finds_the_claim_of_a_pod_without_the_claims_id() {
+    let mut world = with_second_proc();
+    world.pods.get_mut("sweep-1").unwrap().facts.claim = "".into();
+    world.restart();
+    let slot = world.pool.slots().values().next().unwrap();
+    assert_eq!((slot.assignment().map(|assignment| assignment.proc), strays(&world)), (Some(1), 0));
+    assert_eq!(to_the_end(world), (true, vec![1, 1, 1]));
+}
+
+/// The pod without an id may be seen before the other, which names its claim.
+#[test]
+fn a_pod_without_a_claims_id_gets_the_claim_that_no_other_pod_names() {
+    for unmarked in ["sweep-2", "sweep-3"] {
+        let mut world = World::new();
+        world.node("n1", 2, 1);
+        world.submit("sweep", "alice", 4, |_| {});
+        world.pass(45);
+        let claim_of = |world: &World, pod: &str| world.pods[pod].plan.claim.id.clone();
+        let made = ["sweep-2", "sweep-3"].map(|pod| claim_of(&world, pod));
+        world.pods.get_mut(unmarked).unwrap().facts.claim = "".into();
+        world.restart();
+        assert_eq!(strays(&world), 0, "{unmarked}");
+        for (proc, claim) in [(2, &made[0]), (3, &made[1])] {
+            let slot = world.pool.slots().values().find(|slot| slot.claim().id == *claim).unwrap();
+            assert_eq!(slot.assignment().map(|assignment| assignment.proc), Some(proc), "{unmarked}");
+        }
+    }
+}
+
 /// Anybody may write a pod's labels. A pod that is not where the claim is does not get the claim.
 #[test]
 fn a_new_leader_follows_only_what_the_operator_can_have_made() {
