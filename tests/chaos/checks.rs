@@ -435,11 +435,10 @@ pub fn started(world: &mut World, process: &Process) {
     }
     let lost = world.checks.lost.contains(&(job.clone(), proc));
     let ends = world.checks.ends.get(&(job.clone(), proc));
-    let again = ends.is_some_and(|ends| match world.checks.retried.contains(job) {
-        // A program that failed once runs a second time.
-        true => ends.len() > 1 || ends.contains(&0),
-        false => true,
-    });
+    // A program that failed once runs a second time, if its job asks for that.
+    let may_again =
+        |ends: &[i64]| world.checks.retried.contains(job) && ends.len() <= 1 && !ends.contains(&0);
+    let again = ends.is_some_and(|ends| !may_again(ends));
     if !lost && again {
         world.violated(format!("{name} ended by itself and is run again"));
     }

@@ -76,7 +76,7 @@ fn metric_to_spec(metric: &Metric) -> String {
 }
 
 /// A metric of a kind that the operator does not know is none: the operator then asks the agent again.
-fn metric_of_spec(text: &String) -> Option<Metric> {
+fn metric_of_spec(text: &str) -> Option<Metric> {
     let (kind, resource) = text.split_once(':')?;
     let kind = match kind {
         "SUM" => MetricKind::Sum,
@@ -105,7 +105,7 @@ fn job_of_spec(job: &NodeCronJob) -> CronJob {
         rerun: job.reconfig_rerun,
         slots: job.slots.clone(),
         load: job.load,
-        metrics: job.metrics.iter().filter_map(metric_of_spec).collect(),
+        metrics: job.metrics.iter().filter_map(|text| metric_of_spec(text)).collect(),
         may_start: !job.waits,
     }
 }

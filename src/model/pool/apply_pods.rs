@@ -457,7 +457,7 @@ impl Pool {
     fn program_ended(&mut self, facts: &PodFacts, end: &End, note: String, now: Time) {
         let (uid, proc, code) = (&facts.job, facts.proc, end.code().unwrap_or_default());
         let Some(job) = self.jobs.get_mut(uid) else { return };
-        let held = job.on_hold.contains_key(&proc);
+        let is_held = job.on_hold.contains_key(&proc);
         job.count_run(facts);
         job.count_completion(proc, end);
         let wanted = job.has_counted(proc) && !job.removing;
@@ -465,7 +465,7 @@ impl Pool {
         let fate = self.jobs.get(uid).filter(|_| wanted).map_or(Fate::Done, |job| self.fate(job, proc, now));
         match fate {
             Fate::Done => self.proc_done(facts, code, note, now),
-            Fate::Again if held => self.keep_earlier_pod(facts),
+            Fate::Again | Fate::Hold(_) if is_held => self.keep_earlier_pod(facts),
             Fate::Again => {
                 self.keep_earlier_pod(facts);
                 self.send_back(uid, proc, now);
@@ -478,7 +478,6 @@ impl Pool {
                     );
                 }
             }
-            Fate::Hold(_) if held => self.keep_earlier_pod(facts),
             Fate::Hold(hold) => self.hold_proc(facts, hold, now),
             Fate::Remove(why) => self.remove_ended(facts, &why, now),
         }

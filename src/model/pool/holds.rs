@@ -141,8 +141,8 @@ impl Pool {
         if spec.hold {
             let queued: Vec<u32> = job.idle.iter().chain(job.active.keys().copied()).collect();
             let hold = HoldReason::by_spec();
-            let held = queued.into_iter().filter(|proc| self.hold_one(uid, *proc, &hold, now)).count();
-            if held > 0 {
+            let more = queued.into_iter().filter(|proc| self.hold_one(uid, *proc, &hold, now)).count();
+            if more > 0 {
                 self.changed(Change::Procs(uid));
             }
             return;

@@ -25,6 +25,7 @@ struct Own {
 
 /// The expressions of a job that act. An expression that is literally false is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each says whether the ad has an attribute")]
 pub struct Acting {
     on_exit_hold: Option<Own>,
     on_exit_remove: Option<Own>,

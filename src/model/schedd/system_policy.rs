@@ -31,8 +31,8 @@ impl Text<'_> {
     /// expression that is literally false is left out.
     fn all(&mut self, knob: &str) -> Vec<SystemExpr> {
         let names = self.config.list(&format!("{knob}_NAMES")).unwrap_or_default();
-        let named = names.into_iter().map(|name| format!("{knob}_{name}"));
-        let all: Vec<String> = named.chain([knob.to_owned()]).collect();
+        let listed = names.into_iter().map(|name| format!("{knob}_{name}"));
+        let all: Vec<String> = listed.chain([knob.to_owned()]).collect();
         all.into_iter().filter_map(|name| self.one(&name)).collect()
     }
 

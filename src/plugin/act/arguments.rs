@@ -35,8 +35,7 @@ pub fn usage(verb: Verb) -> String {
         Verb::Hold => {
             "  -reason reason      Use the given HoldReason\n  -subcode number     Set HoldReasonSubCode\n"
         }
-        Verb::Release => "  -reason reason      Say why, in the job's event\n",
-        Verb::Remove => "  -reason reason      Say why, in the job's event\n",
+        Verb::Release | Verb::Remove => "  -reason reason      Say why, in the job's event\n",
         Verb::Vacate | Verb::VacateFast => "  -fast               Kill, without time to shut down\n",
     };
     format!(

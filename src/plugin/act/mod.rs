@@ -208,7 +208,7 @@ impl Selection {
         let named = !self.clusters.is_empty() || !self.users.is_empty() || !self.names.is_empty();
         !named
             || self.clusters.contains(&found.cluster)
-            || self.users.iter().any(|user| *user == found.owner)
+            || self.users.contains(&found.owner)
             || self.names.contains(&found.name)
     }
 
@@ -228,21 +228,22 @@ impl Selection {
         let clusters = self.clusters.iter().map(|cluster| format!("ClusterId == {cluster}"));
         let users = self.users.iter().map(|user| format!("Owner == \"{user}\""));
         let names = self.names.iter().map(|name| format!("JobName == \"{name}\""));
-        let named: Vec<String> = clusters.chain(users).chain(names).collect();
-        match (&self.constraint, named.join(" || ")) {
-            (Some(constraint), named) if named.is_empty() => constraint.to_string(),
-            (Some(constraint), named) => format!("({constraint}) && ({named})"),
-            (None, named) => named,
+        let all: Vec<String> = clusters.chain(users).chain(names).collect();
+        match (&self.constraint, all.join(" || ")) {
+            (Some(constraint), any) if any.is_empty() => constraint.to_string(),
+            (Some(constraint), any) => format!("({constraint}) && ({any})"),
+            (None, any) => any,
         }
     }
 }
 
 /// What becomes of a proc by a verb, before the operator is asked.
-fn judge(verb: Verb, proc: &Proc, whole: bool) -> Outcome {
+fn judge(verb: Verb, proc: Proc, whole: bool) -> Outcome {
     match (verb, proc.state) {
-        (Verb::Remove, State::Removed) => Outcome::AlreadyDone,
+        (Verb::Remove, State::Removed) | (Verb::Hold, State::HeldByUser | State::HeldBySpec) => {
+            Outcome::AlreadyDone
+        }
         (_, State::Removed | State::Ended) => Outcome::NotFound,
-        (Verb::Hold, State::HeldByUser | State::HeldBySpec) => Outcome::AlreadyDone,
         (Verb::Release, State::HeldBySpec) if !whole => Outcome::BySpec,
         (Verb::Release, State::Idle | State::Running) => Outcome::BadStatus,
         (Verb::Vacate | Verb::VacateFast, state) if state != State::Running => Outcome::BadStatus,
@@ -265,7 +266,7 @@ async fn by_number(
         let proc = found.iter().find(|job| job.cluster == *id).and_then(|job| job.proc(*number));
         let result = match proc {
             Some(proc) if request.selection.held && !proc.is_held() => Outcome::NotFound,
-            Some(proc) => judge(verb, &proc, false),
+            Some(proc) => judge(verb, proc, false),
             None => Outcome::NotFound,
         };
         if result == Outcome::Success {
@@ -346,7 +347,7 @@ async fn by_constraint(
         }
         let whole = selection.constraint.is_none() && !selection.held;
         let chosen = Procs::of(job, selection.constraint.as_ref(), selection.held, |proc| {
-            judge(verb, proc, whole) == Outcome::Success
+            judge(verb, *proc, whole) == Outcome::Success
         });
         let count = chosen.acted.len();
         if count == 0 {
@@ -407,7 +408,7 @@ mod tests {
                 "Job 5.0 is held by spec.hold of the whole job: release 5, or take spec.hold out of its manifest",
             ),
         ] {
-            assert_eq!(said(verb, judge(verb, &proc(state), false), 5, 0), expected, "{verb:?} {state:?}");
+            assert_eq!(said(verb, judge(verb, proc(state), false), 5, 0), expected, "{verb:?} {state:?}");
         }
         assert_eq!(said(Verb::Remove, Outcome::Denied, 5, 1), "Permission denied to remove job 5.1");
     }

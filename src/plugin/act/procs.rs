@@ -33,7 +33,7 @@ pub(super) struct Proc {
 }
 
 impl Proc {
-    pub(super) fn is_held(&self) -> bool {
+    pub(super) const fn is_held(self) -> bool {
         matches!(self.state, State::HeldByUser | State::HeldBySpec | State::HeldOtherwise)
     }
 }

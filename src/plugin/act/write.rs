@@ -95,14 +95,18 @@ async fn write(
 fn new(id: u64, request: &Request, procs: Option<&str>) -> Value {
     let tool = format!("via {}", request.verb.tool());
     let reason: String = request.reason.as_deref().unwrap_or(&tool).chars().take(REASON).collect();
-    let mut act = json!({"id": id, "act": request.verb.act().name(), "reason": reason});
-    if let Some(procs) = procs {
-        act["procs"] = procs.into();
+    let act = json!({"id": id, "act": request.verb.act().name(), "reason": reason});
+    let procs = procs.map(|procs| ("procs", procs.into()));
+    let subcode = (request.subcode != 0).then(|| ("subcode", request.subcode.into()));
+    with(act, procs.into_iter().chain(subcode))
+}
+
+/// An object with more fields.
+fn with(mut object: Value, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    if let Some(known) = object.as_object_mut() {
+        known.extend(fields.into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
-    if request.subcode != 0 {
-        act["subcode"] = request.subcode.into();
-    }
-    act
+    object
 }
 
 /// The acts on an object that are not carried out yet.
@@ -123,13 +127,11 @@ fn patch(object: &Value, uid: &str, pending: &[Value], act: &Value, request: &Re
     acts.push(act.clone());
     let text = json!({"job": uid, "acts": acts}).to_string();
     let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-    let mut patch = json!({"metadata": {"resourceVersion": version, "annotations": {ACTS: text}}});
+    let patch = json!({"metadata": {"resourceVersion": version, "annotations": {ACTS: text}}});
     // Who releases the whole job does not want its spec to hold it.
     let held = object.pointer("/spec/hold").and_then(Value::as_bool) == Some(true);
-    if all && held && request.verb == super::Verb::Release {
-        patch["spec"] = json!({"hold": null});
-    }
-    patch
+    let spec = (all && held && request.verb == super::Verb::Release).then(|| ("spec", json!({"hold": null})));
+    with(patch, spec)
 }
 
 /// Waits until an act is carried out. False: it is not yet.
