@@ -39,6 +39,9 @@ pub struct JobLine {
     pub completed: i64,
     /// Procs that ended with another exit code.
     pub failed: i64,
+    /// Procs that were removed.
+    #[serde(skip_serializing_if = "is_none")]
+    pub removed: i64,
     /// All procs: idle, running, held, completed, failed and removed ones.
     pub total: i64,
     /// `JobPrio`.
@@ -52,6 +55,11 @@ pub struct JobLine {
     pub details: Option<Details>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_none(count: &i64) -> bool {
+    *count == 0
+}
+
 /// Details of a job, which are shown only if the user names the job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,6 +69,9 @@ pub struct Details {
     pub completed_procs: String,
     /// Which procs ended with another exit code, as ranges.
     pub failed_procs: String,
+    /// Which procs were removed, as ranges.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub removed_procs: String,
     /// Procs that have a claim, by number; `None` if the slots could not be read.
     pub running_procs: Option<Vec<ProcLine>>,
 }
@@ -117,6 +128,7 @@ fn line(job: &HTCJob) -> JobLine {
         held: status.held.saturating_add(held),
         completed: status.completed,
         failed: status.failed,
+        removed: status.removed,
         total: counted.saturating_add(missing),
         priority: job.spec.priority,
         status: status.summary.clone(),
@@ -173,6 +185,7 @@ pub fn detailed(job: &HTCJob, slots: Option<&[Slot]>, proc: Option<i64>) -> JobL
     let details = Details {
         completed_procs: status.completed_procs,
         failed_procs: status.failed_procs,
+        removed_procs: status.removed_procs,
         running_procs: slots.map(|slots| procs(job, slots, proc)),
     };
     JobLine { details: Some(details), ..line(job) }
@@ -271,8 +284,12 @@ fn job_table(lines: &[JobLine], with_namespace: bool, longest: Option<usize>) ->
 
 fn summary(lines: &[JobLine]) -> String {
     let sum = |of: fn(&JobLine) -> i64| lines.iter().map(of).fold(0_i64, i64::saturating_add);
+    let removed = match sum(|line| line.removed) {
+        0 => String::new(),
+        removed => format!(", {removed} removed"),
+    };
     format!(
-        "Total for query: {}; {}: {} completed, {} failed, {} running, {} idle, {} held",
+        "Total for query: {}; {}: {} completed, {} failed, {} running, {} idle, {} held{removed}",
         counted(u64::try_from(lines.len()).unwrap_or(u64::MAX), "job"),
         counted(u64::try_from(sum(|line| line.total)).unwrap_or(0), "proc"),
         sum(|line| line.completed),
@@ -285,9 +302,11 @@ fn summary(lines: &[JobLine]) -> String {
 
 fn render_details(line: &JobLine, details: &Details) -> String {
     let mut text = format!("\n{}/{}\n", line.namespace, line.name);
-    for (title, ranges) in
-        [("Completed procs", &details.completed_procs), ("Failed procs", &details.failed_procs)]
-    {
+    for (title, ranges) in [
+        ("Completed procs", &details.completed_procs),
+        ("Failed procs", &details.failed_procs),
+        ("Removed procs", &details.removed_procs),
+    ] {
         if !ranges.is_empty() {
             let _ = writeln!(text, "{title}: {}", printable(ranges));
         }

@@ -155,3 +155,21 @@ fn reasons_are_cut_at_the_width_of_the_terminal() {
     assert!(render(&lines, false, None).contains("have a larger node added"));
     assert!(render(&lines, false, Some(10)).contains("a proc asks for 64…"));
 }
+
+#[test]
+fn procs_that_were_removed_are_told_of_where_there_are_any() {
+    let job = job(
+        "some",
+        &json!({"observedGeneration": 1, "clusterId": 4, "summary": "Removed", "completed": 2, "removed": 3,
+                "completedProcs": "0-1", "removedProcs": "2-4"}),
+    );
+    let lines = [detailed(&job, None, None)];
+    let text = render(&lines, false, None);
+    assert!(
+        text.contains("5 procs: 2 completed, 0 failed, 0 running, 0 idle, 0 held, 3 removed\n"),
+        "{text}"
+    );
+    assert!(text.contains("\nRemoved procs: 2-4\n"), "{text}");
+    let without = render(&[detailed(&running(), None, None)], false, None);
+    assert!(!without.contains("emoved"), "{without}");
+}

@@ -14,7 +14,7 @@ use super::book::is_address;
 use crate::pods::{Pod, Uid};
 use api::{NodeCronJob, NodeResource, PodDevices};
 
-/// The most ads with tags of a job.
+/// The most ads of a job. Further ones are not measured.
 const MAX_ADS: usize = 64;
 /// The most attributes that are told of a pod.
 const MAX_TOLD: usize = 64;
@@ -88,8 +88,16 @@ impl Monitors {
         now: Duration,
     ) {
         let key = (job.name.clone(), tag.cloned());
+        let mut samples = Vec::new();
+        for metric in &job.metrics {
+            let Some((kind, resource)) = metric.split_once(':') else { continue };
+            let sums = kind == "SUM";
+            samples.extend(
+                sample(attributes, &sample_name(sums, resource)).map(|sample| (sums, resource, sample)),
+            );
+        }
         let of_job = self.ads.keys().filter(|(name, _)| *name == job.name).count();
-        if !self.ads.contains_key(&key) && of_job > MAX_ADS {
+        if !self.ads.contains_key(&key) && of_job >= MAX_ADS {
             return;
         }
         let goes_to = Address::of(job, attributes);
@@ -97,10 +105,7 @@ impl Monitors {
             self.pods.values_mut().filter(|pod| goes_to.reaches(&pod.slot, pod.id)).collect();
         let measured = self.ads.entry(key.clone()).or_default();
         measured.at = now;
-        for metric in &job.metrics {
-            let Some((kind, resource)) = metric.split_once(':') else { continue };
-            let sums = kind == "SUM";
-            let Some(sample) = sample(attributes, &sample_name(sums, resource)) else { continue };
+        for (sums, resource, sample) in samples {
             let all = if sums { &mut measured.sums } else { &mut measured.peaks };
             let known = all.entry(resource.to_owned()).or_insert(0.0);
             *known = if sums { *known + sample } else { known.max(sample) };
