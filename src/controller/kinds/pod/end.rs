@@ -83,7 +83,7 @@ pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
         return Some(of_confirmed(pod));
     }
     // A pod that is being deleted says more with its last phase. If somebody only said that it is to go, nothing may follow.
-    let exit = main_exit(pod).filter(|_| asked_by_deletion(pod).is_none())?;
+    let exit = main_exit(pod).filter(|exit| asked_by_deletion(pod).is_none() && !never_started(exit))?;
     Some(of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into()))
 }
 
@@ -156,6 +156,13 @@ fn names_the_program(message: &str) -> bool {
     PROGRAM.iter().any(|text| message.contains(text))
 }
 
+/// Whether a container was created and never started: its node lost power in between. Kubelets count such a container as ended,
+/// with exit code 0, and give neither a reason nor a time; the pod's phase is then Succeeded.
+fn never_started(exit: &SlimTerminated) -> bool {
+    let has_no_time = exit.finished_at.as_ref().is_none_or(|at| at.0.as_second() <= 0);
+    exit.exit_code == 0 && has_no_time && exit.reason.as_deref().unwrap_or_default().is_empty()
+}
+
 /// How the end of a container ends its proc, if the container's end is not an exit by the program itself.
 fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option<Ending> {
     let is = |known: &[&str]| reason.is_some_and(|reason| known.contains(&reason));
@@ -168,6 +175,9 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
         let (reason, code) = (reason.unwrap_or_default(), exit.exit_code);
         let why = format!("its node lost it, as a node does that starts again: {reason} (exit code {code})");
         return Some(evicted(&why).into());
+    }
+    if never_started(exit) {
+        return Some(evicted("its node lost it between the creation of its container and the start").into());
     }
     if was_told(pod, exit) {
         return Some(Ending { told: true, ..deleted(pod).into() });

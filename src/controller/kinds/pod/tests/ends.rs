@@ -149,7 +149,11 @@ fn a_program_that_was_told_to_end_is_evicted() {
         ("failed long before", status("Failed", main(3, "00:08:59"), none()), deleted(), code(3)),
         (
             "nobody knows when it ended",
-            status("Succeeded", json!([{"name": "main", "state": {"terminated": {"exitCode": 0}}}]), none()),
+            status(
+                "Succeeded",
+                json!([{"name": "main", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]),
+                none(),
+            ),
             deleted(),
             gone(DELETED),
         ),
@@ -198,9 +202,23 @@ fn a_program_that_was_told_to_end_is_evicted() {
     }
 }
 
+/// What a kubelet says of a container that was created and never started.
+fn created(phase: &str, at: Option<&str>) -> Value {
+    let terminated =
+        json!({"exitCode": 0, "startedAt": at, "finishedAt": at, "containerID": "containerd://1"});
+    json!({"phase": phase, "containerStatuses": [{"name": "main", "state": {"terminated": terminated}}]})
+}
+
+#[test]
+fn a_container_that_is_created_has_not_ended_while_its_pod_has_no_last_phase() {
+    let facts = ours(created("Running", None), json!({}));
+    assert_eq!((facts.end, facts.hold), (None, None));
+}
+
 #[test]
 fn what_a_node_lost_or_refused_is_evicted() {
     let lost = "its node lost its containers: nobody knows how they ended";
+    let before_start = "its node lost it between the creation of its container and the start";
     for (case, status, why) in [
         ("refused", json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no"}), "OutOfcpu: no"),
         (
@@ -226,6 +244,12 @@ fn what_a_node_lost_or_refused_is_evicted() {
             lost,
         ),
         ("failed without a word", json!({"phase": "Failed"}), lost),
+        ("created, and lost before the start", created("Succeeded", None), before_start),
+        (
+            "the same, with the time of a clock that was never set",
+            created("Succeeded", Some("1970-01-01T00:00:00Z")),
+            before_start,
+        ),
         (
             "ended by the node's agent",
             json!({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated":
