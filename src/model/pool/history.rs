@@ -63,6 +63,11 @@ impl History {
             None => {}
         }
     }
+
+    /// Whether the job's status tells of the proc: the proc has run or was held.
+    pub fn is_told(&self) -> bool {
+        self.starts > 0 || self.holds > 0
+    }
 }
 
 impl Job {
@@ -117,13 +122,6 @@ impl Pool {
             last_act: self.recordable_act(job),
             ..acts
         }
-    }
-}
-
-impl History {
-    /// Whether the job's status tells it: the proc has run or was held.
-    pub fn is_told(&self) -> bool {
-        self.starts > 0 || self.holds > 0
     }
 }
 

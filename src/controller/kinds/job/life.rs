@@ -41,8 +41,9 @@ fn history(runs: &ProcRuns) -> Vec<(u32, History)> {
     procs.iter().map(|proc| (proc, history)).collect()
 }
 
-/// `status.runs`: procs with the same counts in one entry. If there are too many different ones, entries are joined: a proc then
-/// counts as one that ran as often as any of its entry, so that it is not retried more often than its job allows.
+/// `status.runs`: procs with the same counts in one entry. If there are too many different ones, entries are joined. A joined
+/// entry has the most completions and holds of its procs, so that none is retried more often than its job allows; and the fewest
+/// starts, since a new leader takes the end of a pod's run for booked if the run's number is below them.
 pub(super) fn runs(history: &BTreeMap<u32, History>) -> Vec<ProcRuns> {
     let told = history.iter().filter(|(_, history)| history.is_told());
     let told: Vec<(u32, History)> = told.map(|(proc, history)| (*proc, *history)).collect();
@@ -59,7 +60,7 @@ pub(super) fn runs(history: &BTreeMap<u32, History>) -> Vec<ProcRuns> {
     grouped(&told, &none)
 }
 
-/// The procs in groups: those for which `face` is the same. Each group has the largest of each count.
+/// The procs in groups: those for which `face` is the same.
 fn grouped(told: &[(u32, History)], face: &dyn Fn(&History) -> History) -> Vec<ProcRuns> {
     let mut groups: BTreeMap<History, (Ranges, History)> = BTreeMap::new();
     for (proc, history) in told {
@@ -67,7 +68,7 @@ fn grouped(told: &[(u32, History)], face: &dyn Fn(&History) -> History) -> Vec<P
         procs.insert(*proc);
         *most = History {
             completions: most.completions.max(history.completions),
-            starts: most.starts.max(history.starts),
+            starts: most.starts.min(history.starts),
             holds: most.holds.max(history.holds),
             exit: most.exit.filter(|exit| Some(*exit) == history.exit),
             since: most.since.max(history.since),
@@ -124,6 +125,10 @@ mod tests {
         let back: BTreeMap<u32, History> = shown.iter().flat_map(super::history).collect();
         for (proc, history) in many.iter().filter(|(_, history)| history.starts > 0) {
             assert!(back[proc].completions >= history.completions, "proc {proc}");
+            assert!(
+                back[proc].starts <= history.starts,
+                "proc {proc}: a run that goes on would count as booked"
+            );
         }
     }
 }
