@@ -90,7 +90,7 @@ pub struct Act {
     pub id: u64,
     /// What is asked.
     pub verb: Verb,
-    /// Of which procs.
+    /// The procs that the act is about.
     pub whom: Whom,
     /// Why, in the words of whoever asks: `HoldReason`, and the text of an event.
     pub reason: Arc<str>,

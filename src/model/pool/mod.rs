@@ -13,6 +13,7 @@ mod agent;
 mod apply;
 mod apply_accounts;
 mod apply_backfill;
+mod apply_ends;
 mod apply_jobs;
 mod apply_machines;
 mod apply_outcomes;
