@@ -85,29 +85,25 @@ pub enum Error {
         /// What the API server said.
         message: String,
     },
-    /// The user may not write the job.
-    #[error("not allowed to write {job}: {message}; ask an admin for the role edit in the namespace")]
+    /// The user may not change an object.
+    #[error("not allowed to {verb} {object}: {message}; ask an admin for the role")]
     Denied {
-        /// Namespace and name of the job.
-        job: String,
+        /// What was to be done.
+        verb: &'static str,
+        /// The object.
+        object: String,
         /// What the API server said.
         message: String,
     },
-    /// The API server did not write the job.
-    #[error("cannot write {job}: {message}")]
-    NotPatched {
-        /// Namespace and name of the job.
-        job: String,
-        /// What the API server said.
-        message: String,
-    },
-    /// Others' writes got in the way too often.
+    /// Somebody else wrote an object between its reading and its change.
     #[error(
-        "cannot write {job}: others write it all the time, or too many requests wait for the operator; try again"
+        "cannot {verb} {object}: others write it all the time, or too many requests wait for the operator; try again"
     )]
     Contended {
-        /// Namespace and name of the job.
-        job: String,
+        /// What was to be done.
+        verb: &'static str,
+        /// The object.
+        object: String,
     },
     /// The API server refused for another reason.
     #[error("cannot list {resource}: {message}")]
@@ -294,18 +290,19 @@ impl Cluster {
         self.client.request(request).await.map_err(refused)
     }
 
-    /// Changes an object by a merge patch.
+    /// Changes an object by a merge patch. A patch that names a version changes this version only.
     ///
     /// # Errors
-    /// When the API server does not answer, or refuses.
+    /// When the API server does not answer, or refuses; [`Error::Contended`] if the object has another version by now.
     pub async fn merge<K: Resource<DynamicType = ()>>(
         &self,
         namespace: Option<&str>,
         name: &str,
         patch: &Value,
     ) -> Result<(), Error> {
-        let request = Request::new(K::url_path(&(), namespace));
-        let request = request.patch(name, &PatchParams::default(), &Patch::Merge(patch));
+        let params =
+            PatchParams { field_manager: Some("kubectl-slotwright".to_owned()), ..PatchParams::default() };
+        let request = Request::new(K::url_path(&(), namespace)).patch(name, &params, &Patch::Merge(patch));
         self.write::<K>("change", name, request).await
     }
 
@@ -334,12 +331,21 @@ impl Cluster {
         name: &str,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<(), Error> {
-        let refused = |error: kube::Error| {
-            let message = match error {
-                kube::Error::Api(status) => status.message.clone(),
-                other => format!("{}: {}", self.server, chain(&other)),
-            };
-            Error::NotWritten { verb, object: format!("{} {name}", K::kind(&())), message }
+        let object = format!("{} {name}", K::kind(&()));
+        let refused = |error: kube::Error| match error {
+            kube::Error::Api(status) if status.code == 403 => {
+                Error::Denied { verb, object: object.clone(), message: status.message.clone() }
+            }
+            kube::Error::Api(status) if status.reason == "Conflict" => {
+                Error::Contended { verb, object: object.clone() }
+            }
+            kube::Error::Api(status) => {
+                Error::NotWritten { verb, object: object.clone(), message: status.message.clone() }
+            }
+            other => {
+                let message = format!("{}: {}", self.server, chain(&other));
+                Error::NotWritten { verb, object: object.clone(), message }
+            }
         };
         let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
         self.client.request::<Value>(request).await.map(drop).map_err(refused)
@@ -363,30 +369,6 @@ impl Cluster {
             }
             other => self.explain::<Pod>(other),
         })
-    }
-
-    /// Changes an HTCJob by a merge patch that names the job's version. False: somebody else wrote the job in between.
-    ///
-    /// # Errors
-    /// When the API server does not answer, or refuses.
-    pub async fn patch(&self, namespace: &str, name: &str, patch: &Value) -> Result<bool, Error> {
-        let job = || format!("{namespace}/{name}");
-        let params =
-            PatchParams { field_manager: Some("kubectl-slotwright".to_owned()), ..PatchParams::default() };
-        let request = Request::new(HTCJob::url_path(&(), Some(namespace)));
-        let request = request.patch(name, &params, &Patch::Merge(patch)).map_err(kube::Error::BuildRequest);
-        let answer: Result<Value, kube::Error> = match request {
-            Ok(request) => self.client.request(request).await,
-            Err(error) => Err(error),
-        };
-        match answer {
-            Ok(_) => Ok(true),
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
-            Err(kube::Error::Api(status)) if status.code == 403 => {
-                Err(Error::Denied { job: job(), message: status.message.clone() })
-            }
-            Err(error) => Err(Error::NotPatched { job: job(), message: chain(&error) }),
-        }
     }
 
     /// Reads an HTCJob.

@@ -288,7 +288,7 @@ impl Tool {
             return Some(Self::Submit);
         }
         let other = || condor::TOOLS.iter().find(|tool| **tool == name).map(|tool| Self::Other(tool));
-        act::Verb::of_tool(&name).map(Self::Act).or_else(other)
+        act::verb_of(&name).map(Self::Act).or_else(other)
     }
 }
 
@@ -352,7 +352,7 @@ async fn condor_act(
     match act::run(&request, connection, now(), out, err).await {
         Ok(status) => Ok(status.max(u8::from(failed))),
         Err(act::Error::Output(error)) => Err(error),
-        Err(error) => writeln!(err, "{}: {error}", verb.tool()).map(|()| 1),
+        Err(error) => writeln!(err, "{}: {error}", act::tool_of(verb)).map(|()| 1),
     }
 }
 

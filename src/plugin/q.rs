@@ -40,7 +40,7 @@ pub struct JobLine {
     /// Procs that ended with another exit code.
     pub failed: i64,
     /// Procs that were removed.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub removed: i64,
     /// All procs: idle, running, held, completed, failed and removed ones.
     pub total: i64,
@@ -56,7 +56,7 @@ pub struct JobLine {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-const fn is_none(count: &i64) -> bool {
+const fn is_zero(count: &i64) -> bool {
     *count == 0
 }
 
@@ -156,11 +156,7 @@ pub fn select<'a>(jobs: &'a [HTCJob], wanted: &str) -> (Vec<&'a HTCJob>, Option<
     if !named.is_empty() {
         return (named, None);
     }
-    let (cluster, proc) = match wanted.split_once('.') {
-        Some((cluster, proc)) => (cluster, proc.parse::<i64>().map(Some)),
-        None => (wanted, Ok(None)),
-    };
-    let (Ok(cluster), Ok(proc)) = (cluster.parse::<i64>(), proc) else { return (Vec::new(), None) };
+    let Some((cluster, proc)) = tools::job_id(wanted) else { return (Vec::new(), None) };
     let id = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(cluster);
     (jobs.iter().filter(id).collect(), proc)
 }

@@ -7,6 +7,7 @@
 //! | file | is |
 //! | --- | --- |
 //! | `screen` | where the text goes: width, time, time zone |
+//! | `values` | what several tools read of their words |
 //! | `options` | finds an option by the beginning of its name, as HTCondor's tools do |
 //! | `conversion` | one conversion of a format: C's, and HTCondor's `%v`, `%V`, `%r`, `%T`, `%Y` |
 //! | `column`, `table` | columns of ads' values: how wide they get, and how a row prints |
@@ -28,9 +29,11 @@ mod screen;
 pub mod slots;
 mod table;
 pub mod users;
+mod values;
 mod xml;
 
 pub use autoformat::Formats;
 pub use choice::reads as reads_ads;
 pub use long::{Form, whole};
 pub use screen::{Screen, Width};
+pub use values::job_id;

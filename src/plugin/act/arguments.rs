@@ -4,7 +4,7 @@ use std::env;
 
 use classad::Expr;
 
-use super::{Request, Selection, Verb};
+use super::{Request, Selection, Verb, tool_of};
 
 /// What a command line asks for.
 #[derive(Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub fn usage(verb: Verb) -> String {
          \x20 -all                {word} all jobs (cannot be used with other constraints)\n\
          \x20 -held               {word} only held jobs (may be combined with the above constraints)\n\
          The environment variable SLOTWRIGHT_NAMESPACE names a namespace.",
-        verb.tool()
+        tool_of(verb)
     )
 }
 
@@ -67,7 +67,7 @@ fn is_option(word: &str, name: &str, least: usize) -> bool {
 /// # Errors
 /// What is wrong with them.
 pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
-    let tool = verb.tool();
+    let tool = tool_of(verb);
     let mut request = Request {
         verb,
         selection: Selection::default(),
@@ -96,7 +96,7 @@ pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
             request.totals = true;
         } else if option("constraint", 1) {
             let text = value("constraint")?;
-            let constraint = Expr::parse(text)
+            let constraint = Expr::parse_old(text)
                 .map_err(|error| (format!("{tool}: {text:?} is no constraint: {error}"), false))?;
             let both = |first: Expr| Expr::parse(&format!("({first}) && ({constraint})")).unwrap_or(first);
             request.selection.constraint =
@@ -147,26 +147,24 @@ fn read_word(word: &str, selection: &mut Selection, told: &mut Vec<String>) -> b
         selection.users.push(word.to_owned());
         return false;
     }
-    let (cluster, proc) = word.split_once('.').map_or((word, None), |(cluster, proc)| (cluster, Some(proc)));
-    match (cluster.parse::<i64>(), proc.map(str::parse::<u32>)) {
-        (Ok(cluster), _) if cluster <= 0 => {
-            told.push(format!("Invalid cluster # from {word}."));
-            return true;
-        }
-        (Ok(cluster), None) => selection.clusters.push(cluster),
-        (Ok(cluster), Some(Ok(proc))) => selection.procs.push((cluster, proc)),
-        _ => told.push(format!("Warning: unrecognized \"{word}\" skipped.")),
+    if tools::job_id(word).is_some_and(|(cluster, _)| cluster <= 0) {
+        told.push(format!("Invalid cluster # from {word}."));
+        return true;
+    }
+    if !selection.add(word) {
+        told.push(format!("Warning: unrecognized \"{word}\" skipped."));
     }
     false
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::verb_of;
     use super::*;
 
     fn read(tool: &str, words: &[&str]) -> Result<Asked, Refusal> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        parse(Verb::of_tool(tool).unwrap(), &words)
+        parse(verb_of(tool).unwrap(), &words)
     }
 
     fn request(tool: &str, words: &[&str]) -> Request {

@@ -19,65 +19,40 @@ use std::io::{self, Write};
 use api::HTCJob;
 use classad::Expr;
 use model::pool::Ranges;
+pub use model::pool::Verb;
 use thiserror::Error;
 
 pub use arguments::{Asked, parse, usage};
 pub use options::{ActArgs, HoldArgs, VacateArgs};
-use procs::{Found, Proc, Procs, State};
+use procs::{Found, Proc, State};
 
 use crate::cluster::{self, Cluster, Connection};
+use crate::condor::jobs::Runs;
 
-/// What is asked of procs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// condor_hold
-    Hold,
-    /// condor_release
-    Release,
-    /// condor_rm
-    Remove,
-    /// condor_vacate_job
-    Vacate,
-    /// condor_vacate_job -fast
-    VacateFast,
+/// The verb for which HTCondor has a tool of this name.
+pub fn verb_of(tool: &str) -> Option<Verb> {
+    // Vacate stands before VacateFast, so that condor_vacate_job without -fast is found.
+    Verb::ALL.into_iter().find(|verb| tool_of(*verb) == tool)
 }
 
-impl Verb {
-    /// The verb for which HTCondor has a tool of this name.
-    pub fn of_tool(tool: &str) -> Option<Self> {
-        [Self::Hold, Self::Release, Self::Remove, Self::Vacate].into_iter().find(|verb| verb.tool() == tool)
+/// HTCondor's tool for a verb.
+pub const fn tool_of(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Hold => "condor_hold",
+        Verb::Release => "condor_release",
+        Verb::Remove => "condor_rm",
+        Verb::Vacate | Verb::VacateFast => "condor_vacate_job",
     }
+}
 
-    /// HTCondor's tool.
-    pub const fn tool(self) -> &'static str {
-        match self {
-            Self::Hold => "condor_hold",
-            Self::Release => "condor_release",
-            Self::Remove => "condor_rm",
-            Self::Vacate | Self::VacateFast => "condor_vacate_job",
-        }
-    }
-
-    /// What is done, and what was done, in the words of HTCondor's tools.
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Hold => ("hold", "held"),
-            Self::Release => ("release", "released"),
-            Self::Remove => ("remove", "marked for removal"),
-            Self::Vacate => ("vacate", "vacated"),
-            Self::VacateFast => ("fast-vacate", "fast-vacated"),
-        }
-    }
-
-    /// The act.
-    const fn act(self) -> model::pool::Verb {
-        match self {
-            Self::Hold => model::pool::Verb::Hold,
-            Self::Release => model::pool::Verb::Release,
-            Self::Remove => model::pool::Verb::Remove,
-            Self::Vacate => model::pool::Verb::Vacate,
-            Self::VacateFast => model::pool::Verb::VacateFast,
-        }
+/// What is done by a verb, and what was done, in the words of HTCondor's tools.
+const fn words_of(verb: Verb) -> (&'static str, &'static str) {
+    match verb {
+        Verb::Hold => ("hold", "held"),
+        Verb::Release => ("release", "released"),
+        Verb::Remove => ("remove", "marked for removal"),
+        Verb::Vacate => ("vacate", "vacated"),
+        Verb::VacateFast => ("fast-vacate", "fast-vacated"),
     }
 }
 
@@ -105,7 +80,7 @@ pub struct Selection {
 pub struct Request {
     /// What is asked.
     pub verb: Verb,
-    /// Of whom.
+    /// The procs that are meant.
     pub selection: Selection,
     /// Why.
     pub reason: Option<String>,
@@ -156,8 +131,8 @@ pub async fn run(
     let jobs = jobs(&cluster, &namespace, &request.selection).await?;
     let needs_pods =
         matches!(request.verb, Verb::Vacate | Verb::VacateFast) || request.selection.constraint.is_some();
-    let pods = if needs_pods { procs::pods(&cluster, &jobs).await? } else { BTreeMap::new() };
-    let found: Vec<Found> = jobs.iter().filter_map(|job| Found::of(job, &pods, now)).collect();
+    let runs = if needs_pods { procs::runs(&cluster, &jobs).await? } else { Runs::default() };
+    let found: Vec<Found> = jobs.iter().filter_map(|job| Found::of(job, &runs, now)).collect();
     let mut failed = false;
     if !request.selection.procs.is_empty() {
         failed |= by_number(request, &cluster, &found, out, err).await?;
@@ -194,6 +169,19 @@ async fn jobs(cluster: &Cluster, namespace: &str, wanted: &Selection) -> Result<
 }
 
 impl Selection {
+    /// Adds a job or a proc by its number. Returns whether the word is such a number.
+    fn add(&mut self, word: &str) -> bool {
+        match tools::job_id(word) {
+            Some((cluster, None)) => self.clusters.push(cluster),
+            Some((cluster, Some(proc))) => match u32::try_from(proc) {
+                Ok(proc) => self.procs.push((cluster, proc)),
+                Err(_) => return false,
+            },
+            None => return false,
+        }
+        true
+    }
+
     fn is_by_constraint(&self) -> bool {
         self.all
             || self.constraint.is_some()
@@ -300,7 +288,7 @@ async fn by_number(
 
 /// What HTCondor's tools say of one proc.
 fn said(verb: Verb, result: Outcome, cluster: i64, proc: u32) -> String {
-    let (word, past) = verb.words();
+    let (word, past) = words_of(verb);
     match result {
         Outcome::Success => format!("Job {cluster}.{proc} {past}"),
         Outcome::NotFound => format!("Job {cluster}.{proc} not found"),
@@ -346,14 +334,14 @@ async fn by_constraint(
             continue;
         }
         let whole = selection.constraint.is_none() && !selection.held;
-        let chosen = Procs::of(job, selection.constraint.as_ref(), selection.held, |proc| {
-            judge(verb, *proc, whole) == Outcome::Success
+        let acted = procs::meant(job, selection.constraint.as_ref(), selection.held, |proc| {
+            judge(verb, proc, whole) == Outcome::Success
         });
-        let count = chosen.acted.len();
+        let count = acted.len();
         if count == 0 {
             continue;
         }
-        let which = if whole { write::Which::All } else { write::Which::These(&chosen.acted) };
+        let which = if whole { write::Which::All } else { write::Which::These(&acted) };
         let result = match write::act(cluster, job, request, &which, err).await {
             Ok(()) => Outcome::Success,
             Err(cluster::Error::Denied { .. }) => Outcome::Denied,
@@ -364,7 +352,7 @@ async fn by_constraint(
     if request.totals {
         totals(&results, out)?;
     }
-    let (word, past) = verb.words();
+    let (word, past) = words_of(verb);
     let (jobs, told) = (if selection.held { "held jobs" } else { "jobs" }, selection.told());
     if results.contains(&Outcome::Success) {
         writeln!(out, "All {jobs}{told} have been {past}")?;
@@ -373,7 +361,7 @@ async fn by_constraint(
     if there {
         writeln!(err, "\nCouldn't find/{word} all {jobs}{told}")?;
     } else {
-        writeln!(err, "{}:0:There are no jobs in the queue", verb.tool())?;
+        writeln!(err, "{}:0:There are no jobs in the queue", tool_of(verb))?;
     }
     Ok(there)
 }

@@ -72,12 +72,8 @@ impl ActArgs {
             ..Selection::default()
         };
         for word in self.jobs {
-            let (cluster, proc) =
-                word.split_once('.').map_or((word.as_str(), None), |(cluster, proc)| (cluster, Some(proc)));
-            match (cluster.parse::<i64>(), proc.map(str::parse::<u32>)) {
-                (Ok(cluster), None) => selection.clusters.push(cluster),
-                (Ok(cluster), Some(Ok(proc))) => selection.procs.push((cluster, proc)),
-                _ => selection.names.push(word),
+            if !selection.add(&word) {
+                selection.names.push(word);
             }
         }
         let (reason, totals, namespace) = (self.reason, self.totals, self.namespace);

@@ -1,17 +1,12 @@
 //! The procs of jobs: what is known of each, and which of them are meant.
 
-use std::collections::BTreeMap;
-
 use api::HTCJob;
-use classad::{Ad, Env, Expr};
+use classad::{Env, Expr};
 use controller::kinds;
-use controller::kinds::pod::{PodView, SlimPod};
-use model::pool::{HoldReason, JobFacts, JobSpec, ProcView, Ranges, Standing, Time};
+use model::pool::{JobFacts, Ranges, Time};
 
 use crate::cluster::{self, Cluster};
-
-/// When the containers of each running proc started, by the job's uid and the proc's number.
-pub(super) type Pods = BTreeMap<(String, u32), Option<Time>>;
+use crate::condor::jobs::{self, Runs};
 
 /// The state of a proc, as far as the job's object and its pods tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,33 +39,28 @@ pub(super) struct Found<'a> {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) owner: String,
+    job: &'a HTCJob,
     facts: JobFacts,
-    pods: &'a Pods,
+    runs: &'a Runs,
     count: u32,
     now: Time,
 }
 
-/// The running procs of these jobs.
-pub(super) async fn pods(cluster: &Cluster, jobs: &[HTCJob]) -> Result<Pods, cluster::Error> {
+/// The running procs of these jobs, as pods tell.
+pub(super) async fn runs(cluster: &Cluster, jobs: &[HTCJob]) -> Result<Runs, cluster::Error> {
     let mut namespaces: Vec<&str> = jobs.iter().filter_map(|job| job.metadata.namespace.as_deref()).collect();
     namespaces.sort_unstable();
     namespaces.dedup();
-    let mut running = Pods::new();
+    let mut pods = Vec::new();
     for namespace in namespaces {
-        let pods: Vec<SlimPod> = cluster.list(Some(namespace)).await?;
-        running.extend(pods.iter().filter_map(kinds::pod::view).filter_map(|view| match view {
-            PodView::Ours(facts) if facts.end.is_none() && !facts.deleting => {
-                Some(((facts.job.to_string(), facts.proc), facts.started))
-            }
-            _ => None,
-        }));
+        pods.extend(jobs::pods(cluster, Some(namespace)).await?);
     }
-    Ok(running)
+    Ok(Runs::of(&[], &pods))
 }
 
 impl<'a> Found<'a> {
     /// A job that has a number; none if the operator has not seen the job yet.
-    pub(super) fn of(job: &HTCJob, pods: &'a Pods, now: Time) -> Option<Self> {
+    pub(super) fn of(job: &'a HTCJob, runs: &'a Runs, now: Time) -> Option<Self> {
         let facts = kinds::job::facts(job)?;
         let owner = facts.owner.owner().map(ToString::to_string);
         Some(Self {
@@ -79,8 +69,9 @@ impl<'a> Found<'a> {
             name: job.metadata.name.clone()?,
             owner: owner.unwrap_or_else(|| kinds::job::owner(job)),
             count: u32::try_from(job.spec.count).unwrap_or(0),
+            job,
             facts,
-            pods,
+            runs,
             now,
         })
     }
@@ -111,64 +102,43 @@ impl<'a> Found<'a> {
             Some(hold) if hold.is_by_spec() => State::HeldBySpec,
             Some(hold) if hold.is_by_user() => State::HeldByUser,
             Some(_) => State::HeldOtherwise,
-            None if self.pods.contains_key(&(self.uid().to_owned(), number)) => State::Running,
+            None if self.runs.has(self.uid(), number) => State::Running,
             None => State::Idle,
         }
     }
 
-    /// The ad of a proc: the job's, with what is known of the proc.
-    fn ad(&self, spec: &JobSpec, proc: Proc) -> Ad {
-        let hold: Option<HoldReason> = self.facts.on_hold.get(&proc.number).cloned();
-        let standing = match proc.state {
-            State::Running => Standing::Running,
-            State::HeldByUser | State::HeldBySpec | State::HeldOtherwise => Standing::Held,
-            State::Idle | State::Ended | State::Removed => Standing::Idle,
-        };
-        let started = self.pods.get(&(self.uid().to_owned(), proc.number)).copied().flatten();
-        let kept = self.facts.life.history.get(&proc.number).copied().unwrap_or_default();
-        let known = if kept.since > Time::default() { kept.since } else { self.facts.submitted };
-        let since = started.filter(|_| standing == Standing::Running).unwrap_or(known);
-        let history = model::pool::History { since, ..kept };
-        let view = ProcView { proc: proc.number, standing, history, hold, started, usage: None };
-        let mut ad = view.ad(spec, self.now);
-        ad.set("ClusterId", self.cluster);
-        ad.set("Owner", self.owner.as_str());
-        ad
-    }
-}
-
-/// The procs of a job that a selection means.
-pub(super) struct Procs {
-    /// Those that are to be acted on.
-    pub(super) acted: Ranges,
-}
-
-impl Procs {
-    /// The procs of a job for which `acts` is true, and of which a constraint is true.
-    pub(super) fn of(
-        found: &Found,
-        constraint: Option<&Expr>,
-        held: bool,
-        acts: impl Fn(&Proc) -> bool,
-    ) -> Self {
-        let env = Env::at(found.now.secs());
-        let meets = |proc: &Proc| match (constraint, &found.facts.spec) {
-            (None, _) => true,
-            (Some(constraint), Ok(spec)) => {
-                let ad = found.ad(spec, *proc);
-                constraint.eval(Some(&ad), None, &env).as_bool_equiv() == Some(true)
-            }
-            // Nobody knows the ad of a job whose spec is not valid.
-            (Some(_), Err(_)) => false,
-        };
-        let mut acted = Ranges::default();
-        for proc in (0..found.count).filter_map(|number| found.proc(number)) {
-            if acts(&proc) && (!held || proc.is_held()) && meets(&proc) {
-                acted.insert(proc.number);
+    /// The procs in the queue of whose ads, as condor_q shows them, an expression is true.
+    fn meeting(&self, constraint: &Expr) -> Ranges {
+        let env = Env::at(self.now.secs());
+        let mut meeting = Ranges::default();
+        for ad in jobs::ads(std::slice::from_ref(self.job), Some(self.runs), self.now) {
+            let proc = ad.eval_attr("ProcId", None, &env).as_int().and_then(|proc| u32::try_from(proc).ok());
+            let meets = constraint.eval(Some(&ad), None, &env).as_bool_equiv() == Some(true);
+            if let Some(proc) = proc.filter(|_| meets) {
+                meeting.insert(proc);
             }
         }
-        Self { acted }
+        meeting
     }
+}
+
+/// The procs of a job for which `acts` is true, and which a selection means: those for which a constraint is true, and with `held`
+/// only held ones.
+pub(super) fn meant(
+    found: &Found,
+    constraint: Option<&Expr>,
+    held: bool,
+    acts: impl Fn(Proc) -> bool,
+) -> Ranges {
+    let meeting = constraint.map(|constraint| found.meeting(constraint));
+    let meets = |number: u32| meeting.as_ref().is_none_or(|meeting| meeting.contains(number));
+    let mut meant = Ranges::default();
+    for proc in (0..found.count).filter_map(|number| found.proc(number)) {
+        if acts(proc) && (!held || proc.is_held()) && meets(proc.number) {
+            meant.insert(proc.number);
+        }
+    }
+    meant
 }
 
 #[cfg(test)]
@@ -193,9 +163,11 @@ mod tests {
 
     #[test]
     fn a_constraint_is_asked_of_each_proc() {
-        let pods = Pods::from([(("u1".to_owned(), 5), Some(Time::from_secs(1_767_225_700)))]);
+        let pod = json!({"name": "pi-5", "namespace": "alice", "creationTimestamp": "2026-01-01T00:01:40Z",
+            "labels": {"slotwright.dev/job-uid": "u1", "slotwright.dev/proc": "5"}});
+        let runs = Runs::of(&[], &[serde_json::from_value(pod).unwrap()]);
         let (job, now) = (job(), Time::from_secs(1_767_226_000));
-        let found = Found::of(&job, &pods, now).unwrap();
+        let found = Found::of(&job, &runs, now).unwrap();
         let states: Vec<State> = (0..8).map(|number| found.proc(number).unwrap().state).collect();
         let (held, other) = (State::HeldByUser, State::HeldOtherwise);
         let done = [State::Ended, State::Ended, State::Removed];
@@ -208,12 +180,12 @@ mod tests {
             ("ProcId % 2 == 0", "4,6"),
             ("ClusterId == 5 && Owner == \"alice\" && JobPrio == 3", "3-7"),
             ("JobStatus == 2 && time() - EnteredCurrentStatus > 299", "5"),
+            ("ContainerImage == \"busybox\" && TotalSubmitProcs == 8", "3-7"),
             ("NoSuchThing", ""),
         ] {
             let constraint = Expr::parse(text).unwrap();
-            let queued = |proc: &Proc| !matches!(proc.state, State::Ended | State::Removed);
-            let procs = Procs::of(&found, Some(&constraint), false, queued);
-            assert_eq!(procs.acted.to_string(), expected, "{text}");
+            let queued = |proc: Proc| !matches!(proc.state, State::Ended | State::Removed);
+            assert_eq!(meant(&found, Some(&constraint), false, queued).to_string(), expected, "{text}");
         }
         assert!(found.is_queued() && found.proc(8).is_none());
     }

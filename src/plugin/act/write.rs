@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::time::Duration;
 
+use api::HTCJob;
 use api::labels::ACTS;
 use model::pool::Ranges;
 use serde_json::{Value, json};
 
-use super::Request;
 use super::procs::Found;
+use super::{Request, tool_of};
 use crate::cluster::{self, Cluster};
 
 /// How long the operator is waited for.
@@ -84,18 +85,21 @@ async fn write(
         let highest = pending.iter().filter_map(|act| act.get("id").and_then(Value::as_u64)).max();
         let id = highest.unwrap_or(0).max(last) + 1;
         let patch = patch(&object, job.uid(), &pending, &new(id, request, procs), request, all);
-        if cluster.patch(&job.namespace, &job.name, &patch).await? {
-            return Ok(id);
+        match cluster.merge::<HTCJob>(Some(&job.namespace), &job.name, &patch).await {
+            Err(cluster::Error::Contended { .. }) => tokio::time::sleep(PAUSE).await,
+            written => return written.map(|()| id),
         }
-        tokio::time::sleep(PAUSE).await;
     }
-    Err(cluster::Error::Contended { job: format!("{}/{}", job.namespace, job.name) })
+    Err(cluster::Error::Contended {
+        verb: "change",
+        object: format!("HTCJob {}/{}", job.namespace, job.name),
+    })
 }
 
 fn new(id: u64, request: &Request, procs: Option<&str>) -> Value {
-    let tool = format!("via {}", request.verb.tool());
+    let tool = format!("via {}", tool_of(request.verb));
     let reason: String = request.reason.as_deref().unwrap_or(&tool).chars().take(REASON).collect();
-    let act = json!({"id": id, "act": request.verb.act().name(), "reason": reason});
+    let act = json!({"id": id, "act": request.verb.name(), "reason": reason});
     let procs = procs.map(|procs| ("procs", procs.into()));
     let subcode = (request.subcode != 0).then(|| ("subcode", request.subcode.into()));
     with(act, procs.into_iter().chain(subcode))

@@ -29,7 +29,7 @@ pub(super) struct Picked {
 impl Chosen {
     /// Adds a job or an owner.
     pub(super) fn add(&mut self, word: &str) {
-        match id(word) {
+        match tools::job_id(word) {
             Some(id) => self.ids.push(id),
             None => self.owners.push(word.to_owned()),
         }
@@ -82,13 +82,5 @@ impl Chosen {
             return Err(Failure("no job in the queue matches; see all with: condor_q -allusers".to_owned()));
         }
         Ok(picked)
-    }
-}
-
-/// ClusterId, and ProcId if the word has one. `None`: the word is neither.
-pub(super) fn id(word: &str) -> Option<(i64, Option<i64>)> {
-    match word.split_once('.') {
-        Some((cluster, proc)) => Some((cluster.parse().ok()?, Some(proc.parse().ok()?))),
-        None => Some((word.parse().ok()?, None)),
     }
 }

@@ -12,9 +12,11 @@ use api::labels::{JOB_UID, PROC, SLOT, SUSPEND};
 use api::{HTCJob, Slot, SlotActivity};
 use classad::{Ad, join_arguments};
 use controller::kinds;
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
 use model::pool::{Event, Job, JobUid, Pool, Time};
 
+use crate::cluster::{self, Cluster};
 use crate::status::served;
 
 /// The values of `JobStatus`.
@@ -38,12 +40,12 @@ struct Run {
 
 /// The procs that have a claim, by the uid of their job and their number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs(HashMap<String, BTreeMap<i64, Run>>);
+pub(crate) struct Runs(HashMap<String, BTreeMap<i64, Run>>);
 
 impl Runs {
     /// The procs that slots serve and that pods run. Either may be missing, if the user may not list it. The pods must be those
     /// that have not ended.
-    pub(super) fn of(slots: &[Slot], pods: &[ObjectMeta]) -> Self {
+    pub(crate) fn of(slots: &[Slot], pods: &[ObjectMeta]) -> Self {
         let mut runs: HashMap<String, BTreeMap<i64, Run>> = HashMap::new();
         for pod in pods {
             let label = |name: &str| pod.labels.as_ref().and_then(|labels| labels.get(name));
@@ -67,11 +69,28 @@ impl Runs {
         }
         Self(runs)
     }
+
+    /// Whether a proc runs.
+    pub(crate) fn has(&self, uid: &str, proc: u32) -> bool {
+        self.0.get(uid).is_some_and(|procs| procs.contains_key(&i64::from(proc)))
+    }
+}
+
+/// The metadata of the pool's pods that have not ended, which carry the uid of their job: those of a namespace, or all.
+///
+/// # Errors
+/// When the API server does not answer, or refuses.
+pub(crate) async fn pods(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+) -> Result<Vec<ObjectMeta>, cluster::Error> {
+    const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+    cluster.list_some_metadata::<Pod>(namespace, JOB_UID, RUNNING).await
 }
 
 /// The ads of all procs that are in the queue. A job to which the operator has given no number yet has none. Without `runs`, the counts in the jobs' statuses say how many procs run, and the
 /// lowest numbers are taken for those: the ads are then good for counting only.
-pub(super) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, now: Time) -> Vec<Ad> {
+pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, now: Time) -> Vec<Ad> {
     let mut pool = Pool::default();
     for facts in jobs.iter().filter_map(kinds::job::facts) {
         pool.apply(Event::Job(facts), now);

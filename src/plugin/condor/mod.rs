@@ -21,7 +21,7 @@ mod chosen;
 mod config_val;
 mod drain;
 mod edit;
-mod jobs;
+pub(crate) mod jobs;
 mod place;
 mod pods;
 mod q;

@@ -5,7 +5,6 @@ use std::process::Command;
 use api::HTCJob;
 use model::pool::Time;
 
-use super::chosen::id;
 use super::{Answer, Failure, Outcome, jobs, place, version};
 use crate::cluster::{Cluster, Connection};
 
@@ -25,7 +24,7 @@ const LINES: i64 = 1000;
 /// The pod of a proc: its namespace and name.
 async fn pod_of(cluster: &Cluster, word: &str) -> Result<(String, String), Failure> {
     let unknown = || Failure(format!("{word} is no job: give CLUSTER.PROC, such as 12.0"));
-    let (wanted, proc) = id(word).ok_or_else(unknown)?;
+    let (wanted, proc) = tools::job_id(word).ok_or_else(unknown)?;
     let all: Vec<HTCJob> = match cluster.list_all().await {
         Err(crate::cluster::Error::Forbidden { .. }) => {
             cluster.list(Some(&place::namespace(cluster))).await?
@@ -151,7 +150,7 @@ pub(super) async fn wait(words: &[String], connection: &Connection) -> Outcome {
         }
     }
     let job = job.ok_or_else(|| Failure(WAIT_USAGE.to_owned()))?;
-    let Some((wanted, _)) = id(job) else {
+    let Some((wanted, _)) = tools::job_id(job) else {
         return Err(Failure(format!(
             "{job}: there are no job event logs; wait for a job by its number: condor_wait 12, or with: kubectl wait --for=condition=Complete htcjob/NAME"
         )));

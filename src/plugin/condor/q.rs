@@ -4,8 +4,6 @@ use std::fs;
 
 use api::{HTCJob, Slot};
 use classad::{Ad, Env};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::ObjectMeta;
 use model::pool::Time;
 use tools::queue::{self, Asked, Request, Source, Totals};
 
@@ -13,9 +11,6 @@ use super::jobs::{self, Runs};
 use super::{Answer, Failure, Outcome, analysis, place, version};
 use crate::cluster::{self, Cluster, Connection};
 use crate::if_allowed;
-
-/// The pods of the pool that have not ended, which carry the uid of their job.
-const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
 pub(super) async fn run(words: &[String], connection: &Connection, width: Option<usize>) -> Outcome {
     let request = match queue::parse(words)? {
@@ -105,10 +100,7 @@ async fn runs(
 ) -> Result<Option<Runs>, Failure> {
     let mut hidden = Vec::new();
     let slots: Option<Vec<Slot>> = if_allowed(cluster.list_all().await, &mut hidden)?;
-    let pods: Option<Vec<ObjectMeta>> = if_allowed(
-        cluster.list_some_metadata::<Pod>(namespace, api::labels::JOB_UID, RUNNING).await,
-        &mut hidden,
-    )?;
+    let pods = if_allowed(jobs::pods(cluster, namespace).await, &mut hidden)?;
     if slots.is_none() && pods.is_none() {
         notes.append(&mut hidden);
         notes.push(

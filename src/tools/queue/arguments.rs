@@ -1,11 +1,9 @@
 //! The command line of condor_q.
 
-use classad::Name;
-
 use super::{Request, Shown, Times};
 use crate::long::Form;
 use crate::options::{Known, Words, find};
-use crate::screen::Width;
+use crate::values::{append, error, form, format, job_id, limit, names, wide};
 
 /// How condor_q is used here.
 pub const USAGE: &str = "\
@@ -210,15 +208,9 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
 impl Request {
     /// Adds a job or an owner.
     fn choose_word(&mut self, word: &str) {
-        let (cluster, proc) = match word.split_once('.') {
-            Some((cluster, proc)) => (cluster, Some(proc)),
-            None => (word, None),
-        };
-        let proc = proc.map(str::parse::<i64>);
-        match (cluster.parse::<i64>(), proc) {
-            (Ok(cluster), None) => self.chosen.jobs.push((cluster, None)),
-            (Ok(cluster), Some(Ok(proc))) => self.chosen.jobs.push((cluster, Some(proc))),
-            _ => self.chosen.owners.push(word.to_owned()),
+        match job_id(word) {
+            Some(id) => self.chosen.jobs.push(id),
+            None => self.chosen.owners.push(word.to_owned()),
         }
     }
 }
@@ -250,9 +242,7 @@ impl Said {
                 request.only.extend(names(words.needed(name, "a list of attributes to show")?));
             }
             Does::Format => {
-                let format = words.needed(name, "format and attribute parameters")?;
-                let expression = words.needed(name, "format and attribute parameters")?;
-                request.columns.format(format, expression).map_err(error)?;
+                format(&mut request.columns, words, "format and attribute parameters")?;
             }
             Does::Columns => {
                 let asked = words.plain();
@@ -263,16 +253,10 @@ impl Said {
             }
             Does::AppendColumns => {
                 let asked = words.plain();
-                let letters = more.unwrap_or_default();
                 if asked.is_empty() {
                     return Err("Error: -aaf requires at least one attribute parameter".to_owned());
                 }
-                if letters.len() > 1 || !"VrTY".contains(letters) {
-                    return Err(format!(
-                        "Error: {letters} is invalid -aaf format qualifier. only one of V,r,T, or Y is permitted."
-                    ));
-                }
-                request.more_columns.autoformat(&format!("h{letters}"), &asked).map_err(error)?;
+                append(&mut request.more_columns, more.unwrap_or_default(), &asked, "V,r,T, or Y")?;
             }
             Does::Everybody => request.everybody = true,
             Does::Analyze => request.analysis = true,
@@ -379,41 +363,6 @@ impl Request {
         }
         self.constraint.and(&conditions.join(" || "))
     }
-}
-
-fn error(message: String) -> String {
-    format!("Error: {message}")
-}
-
-/// The most columns that `-wide:` takes.
-const WIDEST: usize = 100_000;
-
-/// The width of `-wide` and `-wide:80`.
-pub(crate) fn wide(more: Option<&str>) -> Result<Width, String> {
-    let Some(more) = more else { return Ok(Width::Wide) };
-    let columns = more.parse().ok().filter(|columns| *columns <= WIDEST);
-    let wrong = || format!("Error: -wide:{more}: '{more}' is no number of columns");
-    columns.map(Width::Columns).ok_or_else(wrong)
-}
-
-/// The form of `-long` and `-long:json`.
-pub(crate) fn form(more: Option<&str>) -> Result<Form, String> {
-    let name = more.unwrap_or("long");
-    // The order of attributes is always that of their names.
-    let name = if name == "nosort" { "long" } else { name };
-    Form::named(name).ok_or_else(|| format!("Error: -long:{name}: the forms are long, json, xml and new"))
-}
-
-/// The number behind `-limit`.
-pub(crate) fn limit(words: &mut Words) -> Result<usize, String> {
-    let text = words.needed("limit", "the max number of results as an argument.")?;
-    let number = text.parse::<usize>().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("Error: {text} is not a valid for -limit."))
-}
-
-/// The names of a list that commas or spaces separate.
-pub(crate) fn names(list: &str) -> Vec<Name> {
-    list.split([',', ' ']).filter(|name| !name.is_empty()).map(Name::from).collect()
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ use crate::long::{Form, whole};
 use crate::screen::{Screen, Width};
 use crate::table::{Table, trim_line};
 pub use arguments::{Asked, USAGE, parse};
-pub(crate) use arguments::{form, limit, names, wide};
 pub(crate) use forms::valued;
 pub use totals::Totals;
 

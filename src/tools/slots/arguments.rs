@@ -3,7 +3,7 @@
 use super::{Kind, Request, Shown, Which};
 use crate::long::Form;
 use crate::options::{Known, Words, find};
-use crate::queue::{form, limit, names, wide};
+use crate::values::{append, error, form, format, limit, names, wide};
 
 /// How condor_status is used here.
 pub const USAGE: &str = "\
@@ -225,9 +225,7 @@ impl Request {
             Does::Submitters => (self.kind, self.form) = (Kind::Submitters, Shown::Submitters),
             Does::AdsFile => self.ads_file = Some(words.needed(name, "a filename")?.to_owned()),
             Does::Format => {
-                let format = words.needed(name, "two additional parameters")?;
-                let expression = words.needed(name, "two additional parameters")?;
-                self.columns.format(format, expression).map_err(error)?;
+                format(&mut self.columns, words, "two additional parameters")?;
             }
             Does::Columns | Does::AppendColumns => {
                 let asked = words.plain();
@@ -237,12 +235,8 @@ impl Request {
                 let letters = more.unwrap_or_default();
                 if does == Does::Columns {
                     self.columns.autoformat(letters, &asked).map_err(error)?;
-                } else if letters.len() > 1 || !"VrTY".contains(letters) {
-                    return Err(format!(
-                        "Error: {letters} is invalid -aaf format qualifier. only one of V, r, T or Y is permitted."
-                    ));
                 } else {
-                    self.more_columns.autoformat(&format!("h{letters}"), &asked).map_err(error)?;
+                    append(&mut self.more_columns, letters, &asked, "V, r, T or Y")?;
                 }
             }
             Does::Wide => self.width = Some(wide(more)?),
@@ -269,10 +263,6 @@ impl Request {
         }
         Ok(())
     }
-}
-
-fn error(message: String) -> String {
-    format!("Error: {message}")
 }
 
 #[cfg(test)]
