@@ -289,8 +289,6 @@ impl Agent {
         self.list_if_wanted();
         self.ask_kubelet_if_due();
         self.devices.ask_about(&running);
-        let of_pods = self.devices.of_pods();
-        self.cron.follow(self.pods.iter().filter(|pod| running.contains(&pod.uid)), &of_pods);
         self.observe(None);
         self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
         let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
@@ -303,11 +301,13 @@ impl Agent {
         senses.suspended.clone_from(&self.suspended);
         // Those that are not named yet are named in a later pass.
         senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
+        senses.pod_devices = self.devices.of_pods();
+        let running = senses.usage.iter().filter_map(|usage| self.pods.get(&usage.uid));
+        self.cron.follow(running, &senses.pod_devices);
         for usage in &mut senses.usage {
             usage.disk_kib = self.disk.get(usage.uid.as_str()).copied();
             usage.metrics = self.cron.metrics_of(&usage.uid);
         }
-        senses.pod_devices = self.devices.of_pods();
         senses.problem = problem.or(senses.problem);
         senses.cron = self.cron.senses();
         self.reporter.observe(senses, now);

@@ -39,7 +39,7 @@ pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStat
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};
 pub use node_report::{
     LastInput, LastInputs, NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode, NodeReport,
-    NodeReportSpec, NodeReportStatus, NodeResource, PodDevices, PodUsage, ReportedDevice, ReportedSlotAd,
+    NodeReportSpec, NodeReportStatus, PodDevices, PodUsage, ReportedDevice, ReportedSlotAd,
 };
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use rejections::{FailedClauseStatus, RejectionStatus, RequirementsOf};

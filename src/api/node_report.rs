@@ -94,22 +94,6 @@ pub struct NodeCron {
     /// STARTD_CRON_LOG_NON_ZERO_EXIT: whether the agent logs the exit code and the output of a run that fails.
     #[serde(default)]
     pub log_non_zero_exit: bool,
-    /// The node's extended resources, with their names in ads. Jobs with metrics know the devices of a slot by Assigned and this
-    /// name. Empty if no job has metrics.
-    #[serde(default)]
-    #[schemars(length(max = 1024))]
-    pub resources: Vec<NodeResource>,
-}
-
-/// An extended resource of a node.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, KubeSchema)]
-pub struct NodeResource {
-    /// The resource's name in Kubernetes: nvidia.com/gpu.
-    #[schemars(length(min = 1, max = 317))]
-    pub resource: String,
-    /// The resource's name in ads: GPUs.
-    #[schemars(length(min = 1, max = 317))]
-    pub name: String,
 }
 
 /// A cron job: STARTD_CRON_<JobName>_*.

@@ -176,9 +176,11 @@ impl Cron {
         }
     }
 
-    /// Takes note of which pods run, and of their devices.
+    /// Takes note of which pods run, and of their devices, if there are monitors.
     pub(crate) fn follow<'a>(&mut self, running: impl Iterator<Item = &'a Pod>, devices: &[PodDevices]) {
-        self.monitors.follow(running, devices, &self.asked.resources);
+        if self.asked.jobs.iter().any(|job| !job.metrics.is_empty()) {
+            self.monitors.follow(running, devices);
+        }
     }
 
     /// What monitors have measured of a pod, by the name of the attribute.

@@ -12,7 +12,9 @@ use classad::{Ad, Env, Expr, Value};
 
 use super::book::is_address;
 use crate::pods::{Pod, Uid};
-use api::{NodeCronJob, NodeResource, PodDevices};
+use api::{NodeCronJob, PodDevices};
+use model::pool::{SlotOutput, classad_name};
+use model::startd::goes_into;
 
 /// The most ads of a job. Further ones are not measured.
 const MAX_ADS: usize = 64;
@@ -43,7 +45,8 @@ struct Measured {
 struct Followed {
     /// The pod's slot, as far as the agent knows its ad: what a monitor's ad is compared with.
     slot: Ad,
-    id: Option<i64>,
+    /// The slot's number; 0 if the pod does not tell.
+    id: u32,
     /// Where the pod's use of a SUM begins: by monitor and resource, the sum and the time of the first sample.
     begins: BTreeMap<(Key, String), (f64, Duration)>,
     /// The greatest sample of a PEAK.
@@ -57,6 +60,9 @@ impl Monitors {
             jobs.iter().filter(|job| !job.metrics.is_empty()).map(|job| job.name.as_str()).collect();
         let there = |(name, _): &Key| names.contains(name.as_str());
         self.ads.retain(|key, _| there(key));
+        if names.is_empty() {
+            self.pods.clear();
+        }
         for pod in self.pods.values_mut() {
             pod.begins.retain(|(key, _), _| there(key));
             pod.peaks.retain(|(key, _), _| there(key));
@@ -64,17 +70,12 @@ impl Monitors {
     }
 
     /// Takes note of which pods run, and of the devices that they have.
-    pub(super) fn follow<'a>(
-        &mut self,
-        running: impl Iterator<Item = &'a Pod>,
-        devices: &[PodDevices],
-        resources: &[NodeResource],
-    ) {
+    pub(super) fn follow<'a>(&mut self, running: impl Iterator<Item = &'a Pod>, devices: &[PodDevices]) {
         let mut before = std::mem::take(&mut self.pods);
         for pod in running {
             let followed = before.remove(&pod.uid).unwrap_or_default();
             let own = devices.iter().filter(|found| *found.uid == *pod.uid);
-            let (slot, id) = slot_ad(pod, own, resources);
+            let (slot, id) = slot_ad(pod, own);
             self.pods.insert(pod.uid.clone(), Followed { slot, id, ..followed });
         }
     }
@@ -100,9 +101,9 @@ impl Monitors {
         if !self.ads.contains_key(&key) && of_job >= MAX_ADS {
             return;
         }
-        let goes_to = Address::of(job, attributes);
+        let output = address(job, attributes);
         let mut pods: Vec<&mut Followed> =
-            self.pods.values_mut().filter(|pod| goes_to.reaches(&pod.slot, pod.id)).collect();
+            self.pods.values_mut().filter(|pod| goes_into(&output, &pod.slot, pod.id)).collect();
         let measured = self.ads.entry(key.clone()).or_default();
         measured.at = now;
         for (sums, resource, sample) in samples {
@@ -186,77 +187,32 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// The part of the slot's ad that the agent knows: `Name`, `SlotID`, and `Assigned<Resource>` for the devices that the kubelet has
-/// given to the pod.
-fn slot_ad<'a>(
-    pod: &Pod,
-    devices: impl Iterator<Item = &'a PodDevices>,
-    resources: &[NodeResource],
-) -> (Ad, Option<i64>) {
-    let mut ad = Ad::new();
-    let id = pod.slot().and_then(slot_id);
+/// The part of the slot's ad that the agent knows, and the slot's number: `Name`, `SlotID`, and `Assigned<Resource>` for the devices
+/// that the kubelet has given to the pod. The slot's type is none that an ad could name.
+fn slot_ad<'a>(pod: &Pod, devices: impl Iterator<Item = &'a PodDevices>) -> (Ad, u32) {
+    let mut ad = Ad::new().with("SlotTypeID", -1);
+    let id = pod.slot().and_then(slot_id).unwrap_or(0);
     if let Some(name) = pod.slot() {
         ad.set("Name", name);
-    }
-    if let Some(id) = id {
-        ad.set("SlotID", id);
+        ad.set("SlotID", i64::from(id));
     }
     for found in devices {
-        if let Some(known) = resources.iter().find(|known| known.resource == found.resource) {
-            ad.set(format!("Assigned{}", known.name), found.ids.join(","));
-        }
+        ad.set(format!("Assigned{}", classad_name(&found.resource)), found.ids.join(","));
     }
     (ad, id)
 }
 
 /// The number of a slot: 1 for `slot1_3@node7`.
-fn slot_id(name: &str) -> Option<i64> {
+fn slot_id(name: &str) -> Option<u32> {
     let digits = name.split(['@', '_']).next()?.trim_start_matches(|c: char| !c.is_ascii_digit());
     digits.parse().ok()
 }
 
-/// Into which slots' ads a monitor's ad goes: as for other cron jobs, by the slots of the job and by the first that is there of
-/// SlotMergeConstraint, SlotName or Name, SlotTypeId and SlotId. The agent does not know slots' types.
-struct Address {
-    slots: Vec<u32>,
-    own: Ad,
-}
-
-impl Address {
-    fn of(job: &NodeCronJob, attributes: &BTreeMap<String, String>) -> Self {
-        let mut own = Ad::new();
-        for (name, text) in attributes {
-            if is_address(name)
-                && let Ok(expr) = Expr::parse(text)
-            {
-                own.insert(name.as_str(), expr);
-            }
-        }
-        Self { slots: job.slots.clone(), own }
-    }
-
-    fn reaches(&self, slot: &Ad, id: Option<i64>) -> bool {
-        let env = Env::at(0);
-        if !self.slots.is_empty() && !self.slots.iter().any(|wanted| Some(i64::from(*wanted)) == id) {
-            return false;
-        }
-        if self.own.get("SlotMergeConstraint").is_some() {
-            let merges = self.own.eval_attr("SlotMergeConstraint", Some(slot), &env);
-            return merges.as_bool_equiv() == Some(true);
-        }
-        let text = |ad: &Ad, name: &str| ad.eval_attr(name, None, &env).as_str().map(str::to_owned);
-        let named = ["SlotName", "Name"].iter().find_map(|name| text(&self.own, name));
-        if let (Some(start), Some(name)) = (named.filter(|name| !name.is_empty()), text(slot, "Name")) {
-            return name.starts_with(&start);
-        }
-        if self.own.get("SlotTypeId").is_some() {
-            return false;
-        }
-        match self.own.eval_attr("SlotId", None, &env) {
-            Value::Int(wanted) => Some(wanted) == id,
-            _ => true,
-        }
-    }
+/// What says of a monitor's ad into which slots' ads it goes, as of the output of other cron jobs.
+fn address(job: &NodeCronJob, attributes: &BTreeMap<String, String>) -> SlotOutput {
+    let own = attributes.iter().filter(|(name, _)| is_address(name));
+    let parsed = own.filter_map(|(name, text)| Some((name.as_str().into(), Expr::parse(text).ok()?)));
+    SlotOutput { slots: job.slots.clone(), attributes: parsed.collect() }
 }
 
 #[cfg(test)]

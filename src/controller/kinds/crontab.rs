@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode, NodeResource};
+use api::{NodeCron, NodeCronAutopublish, NodeCronJob, NodeCronMode};
 use model::pool::{Autopublish, CronJob, CronMode, Crontab, Metric, MetricKind};
 
 /// The spec by which an agent is asked to run these jobs.
@@ -16,11 +16,6 @@ pub fn to_spec(tab: &Crontab) -> NodeCron {
             Autopublish::Always => NodeCronAutopublish::Always,
         },
         log_non_zero_exit: tab.log_failures,
-        resources: tab
-            .resource_names
-            .iter()
-            .map(|(resource, name)| NodeResource { resource: resource.to_string(), name: name.clone() })
-            .collect(),
     }
 }
 
@@ -35,11 +30,6 @@ pub fn of_spec(spec: &NodeCron) -> Crontab {
             NodeCronAutopublish::Always => Autopublish::Always,
         },
         log_failures: spec.log_non_zero_exit,
-        resource_names: spec
-            .resources
-            .iter()
-            .map(|NodeResource { resource, name }| (resource.as_str().into(), name.clone()))
-            .collect(),
     }
 }
 
@@ -140,13 +130,7 @@ mod tests {
                     may_start: false,
                 };
                 let plain = CronJob { mode, may_start: true, ..CronJob::default() };
-                let tab = Crontab {
-                    jobs: vec![job, plain],
-                    max_load: 0.3,
-                    publish,
-                    log_failures: true,
-                    resource_names: [("nvidia.com/gpu".into(), "GPUs".to_owned())].into(),
-                };
+                let tab = Crontab { jobs: vec![job, plain], max_load: 0.3, publish, log_failures: true };
                 let json = serde_json::to_string(&to_spec(&tab)).unwrap();
                 assert_eq!(of_spec(&serde_json::from_str(&json).unwrap()), tab, "{json}");
             }

@@ -318,19 +318,12 @@ async fn a_request_for_cron_jobs_names_all_that_an_earlier_one_may_have_set() {
     };
     assert_eq!(spec(Crontab::default()).await, [Value::Null], "no jobs any more");
     let job = CronJob { name: "a".to_owned(), executable: "/opt/a".to_owned(), ..CronJob::default() };
-    let loud = Crontab {
-        jobs: vec![job],
-        log_failures: true,
-        publish: Autopublish::Always,
-        max_load: 0.5,
-        resource_names: [("nvidia.com/gpu".into(), "GPUs".to_owned())].into(),
-    };
+    let loud = Crontab { jobs: vec![job], log_failures: true, publish: Autopublish::Always, max_load: 0.5 };
     let quiet = Crontab { jobs: loud.jobs.clone(), ..Crontab::default() };
     let fields = |spec: &Value| spec.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let (before, after) = (spec(loud).await.remove(0), spec(quiet).await.remove(0));
     assert_eq!(fields(&before), fields(&after));
     assert_eq!((&after["logNonZeroExit"], &after["autopublish"]), (&json!(false), &json!("Never")));
-    assert_eq!(after["resources"], json!([]));
 }
 
 /// The claim that took over a static slot, and came to nothing before it was written, is not on the object: the one before it is.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::resources::ResourceName;
 use classad::Expr;
 
 /// The cron jobs of a machine, as its agent is asked to run them: `STARTD_CRON_*`.
@@ -18,20 +17,11 @@ pub struct Crontab {
     pub publish: Autopublish,
     /// `STARTD_CRON_LOG_NON_ZERO_EXIT`.
     pub log_failures: bool,
-    /// The names in ads of the machine's extended resources, by which jobs with metrics know the devices of a slot: `GPUs` in
-    /// `AssignedGPUs`. Empty if no job has metrics.
-    pub resource_names: BTreeMap<ResourceName, String>,
 }
 
 impl Default for Crontab {
     fn default() -> Self {
-        Self {
-            jobs: Vec::new(),
-            max_load: 0.1,
-            publish: Autopublish::default(),
-            log_failures: false,
-            resource_names: BTreeMap::new(),
-        }
+        Self { jobs: Vec::new(), max_load: 0.1, publish: Autopublish::default(), log_failures: false }
     }
 }
 

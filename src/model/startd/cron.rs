@@ -3,14 +3,11 @@
 //! What an agent is to run stands in the spec of its machine's report, so that an agent that starts anew knows it. The pool
 //! compares the spec that it sees with what the policy says now.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::ad::machine_ad;
-use crate::pool::{
-    CronPolicy, Crontab, Effect, Machine, MachineName, Pool, ResourceName, StartdConfig, Time,
-};
+use crate::pool::{CronPolicy, Crontab, Effect, Machine, MachineName, Pool, StartdConfig, Time};
 use classad::Env;
 
 /// After this time an agent is asked again whose report still shows other jobs: the write failed, or somebody changed the spec.
@@ -48,9 +45,6 @@ pub(super) fn ask(
 /// evaluated "in a context similar to a slot ad, but without any slot-specific attributes".
 fn wanted(machine: &Machine, policy: &CronPolicy, now: Time) -> Crontab {
     let mut tab = policy.tab.clone();
-    if tab.jobs.iter().any(|job| !job.metrics.is_empty()) {
-        tab.resource_names = resource_names(machine);
-    }
     if policy.conditions.is_empty() {
         return tab;
     }
@@ -62,11 +56,4 @@ fn wanted(machine: &Machine, policy: &CronPolicy, now: Time) -> Crontab {
         job.may_start = condition.is_none_or(met);
     }
     tab
-}
-
-/// The names in ads of the machine's extended resources. Of several resources with one name, only the resource that the name means
-/// is among them.
-fn resource_names(machine: &Machine) -> BTreeMap<ResourceName, String> {
-    let names = machine.total.by_classad_name().into_keys();
-    names.filter_map(|name| Some((machine.total.called(&name)?.clone(), name))).collect()
 }

@@ -28,8 +28,8 @@ mod view;
 mod wake;
 
 pub use ad::{
-    Broken, broken, claimed_slot_ad, is_own, keep_machine_ad, keep_slot_ad, machine_ad, published_ad,
-    unclaimed_slot_ad, whole_slot_ad,
+    Broken, broken, claimed_slot_ad, goes_into, is_own, keep_machine_ad, keep_slot_ad, machine_ad,
+    published_ad, unclaimed_slot_ad, whole_slot_ad,
 };
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, has_room, part_of, slot_weight};

@@ -20,10 +20,6 @@ fn job(metrics: &[&str]) -> NodeCronJob {
     NodeCronJob { name: "GPUs_MONITOR".to_owned(), metrics, ..NodeCronJob::default() }
 }
 
-fn resources() -> [NodeResource; 1] {
-    [NodeResource { resource: "nvidia.com/gpu".to_owned(), name: "GPUs".to_owned() }]
-}
-
 fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -63,7 +59,7 @@ fn each_pod_is_told_what_its_devices_did_while_it_ran() {
         ["SlotMergeConstraint"],
         "samples are no attributes of slots"
     );
-    monitors.follow([&one, &two].into_iter(), &devices, &resources());
+    monitors.follow([&one, &two].into_iter(), &devices);
     assert_eq!(monitors.of_pod("one"), metrics([]), "its devices have told nothing since it began");
     for (id, seconds, memory) in [("GPU-a", 4.0, 100), ("GPU-b", 0.0, 10), ("GPU-c", 0.0, 20)] {
         told(&mut monitors, id, seconds, memory, 20);
@@ -102,7 +98,7 @@ fn each_pod_is_told_what_its_devices_did_while_it_ran() {
     );
     // The next pod on the GPU begins anew, and what the first used is forgotten with the first.
     let three = pod("three", "slot1_1@n");
-    monitors.follow([&three].into_iter(), &[gpu("three", &["GPU-a"])], &resources());
+    monitors.follow([&three].into_iter(), &[gpu("three", &["GPU-a"])]);
     told(&mut monitors, "GPU-a", 1.0, 50, 50);
     told(&mut monitors, "GPU-a", 1.0, 60, 60);
     assert_eq!(monitors.of_pod("one"), metrics([]));
@@ -127,7 +123,7 @@ fn an_ad_is_for_the_slots_that_it_names() {
     ];
     for (case, address, slots, expected) in cases {
         let mut monitors = Monitors::default();
-        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[], &resources());
+        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[]);
         let job = NodeCronJob { slots, ..job(&["PEAK:X"]) };
         let lines = address.lines().filter_map(|line| line.split_once(" = "));
         let mut attributes: BTreeMap<String, String> =
@@ -144,7 +140,7 @@ fn a_sample_that_is_no_amount_is_none() {
         [("1 + 1", true), ("\"7\"", false), ("-1", false), ("real(\"INF\")", false), ("(", false)]
     {
         let mut monitors = Monitors::default();
-        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[], &resources());
+        monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[]);
         let mut attributes = [("UptimeXPeakUsage".to_owned(), text.to_owned())].into();
         monitors.told(&job(&["PEAK:X"]), None, &mut attributes, at(5));
         assert_eq!(monitors.of_pod("one").contains_key("XUsage"), expected, "{text}");
@@ -155,7 +151,7 @@ fn a_sample_that_is_no_amount_is_none() {
 #[test]
 fn a_job_that_is_a_monitor_no_longer_is_forgotten() {
     let mut monitors = Monitors::default();
-    monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[gpu("one", &["GPU-a"])], &resources());
+    monitors.follow([&pod("one", "slot1_1@n")].into_iter(), &[gpu("one", &["GPU-a"])]);
     told(&mut monitors, "GPU-a", 1.0, 50, 10);
     monitors.keep(&[job(&["PEAK:GPUsMemory"])]);
     assert!(!monitors.of_pod("one").is_empty());

@@ -22,7 +22,7 @@ use condor_config::knobs::default_of;
 
 use super::policy::running_job_ad;
 
-pub use cron::{Broken, broken, is_own};
+pub use cron::{Broken, broken, goes_into, is_own};
 pub(super) use latch::look as look_at_latches;
 pub(super) use machine::htcondor_arch;
 

@@ -84,7 +84,6 @@ fn general(config: &Config, faults: &mut Vec<Remark>) -> Crontab {
             _ => Autopublish::Never,
         },
         log_failures: ok(config.boolean("STARTD_CRON_LOG_NON_ZERO_EXIT"), faults).flatten().unwrap_or(false),
-        resource_names: BTreeMap::new(),
     }
 }
 
