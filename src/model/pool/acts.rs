@@ -18,6 +18,10 @@ use super::slot::Removal;
 use super::time::Time;
 use super::units::counted;
 
+/// After acts on so many procs of a job, the job's further acts wait for the record of these: a job's author must not keep the
+/// operator from other jobs.
+const AT_A_TIME: usize = 100_000;
+
 /// What is asked of procs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
@@ -109,7 +113,9 @@ impl Pool {
         }
     }
 
-    /// Carries out the acts that were not carried out before, in the order of their numbers.
+    /// Carries out the acts that were not carried out before, in the order of their numbers: one, and more as long as all together
+    /// are about fewer than [`AT_A_TIME`] procs. The record of these in the job's status is seen as a change of the job, which leads
+    /// here again.
     pub(super) fn carry_out(&mut self, uid: &JobUid, acts: Vec<Act>, now: Time) {
         if !self.synced {
             if let Some(job) = self.jobs.get_mut(uid) {
@@ -120,12 +126,17 @@ impl Pool {
         let last = self.jobs.get(uid).map_or(u64::MAX, |job| job.last_act);
         let mut due: Vec<&Act> = acts.iter().filter(|act| act.id > last).collect();
         due.sort_by_key(|act| act.id);
+        let mut looked_at = 0;
         for act in due {
+            if looked_at >= AT_A_TIME {
+                break;
+            }
             let Some(job) = self.jobs.get_mut(uid) else { return };
             job.last_act = act.id;
             let key = job.key.clone();
             // A job that is being deleted has no procs left to act on.
             let procs = if job.removing { Vec::new() } else { meant(job, act) };
+            looked_at += procs.len();
             let done = procs.into_iter().filter(|proc| self.act_on(uid, *proc, act, now)).count();
             self.changed(Change::Procs(uid));
             self.changed(Change::Released);

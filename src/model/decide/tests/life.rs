@@ -1,7 +1,7 @@
 //! The life of a proc: held, released, removed and vacated by people, and what the expressions of its job ask for.
 
 use super::world::World;
-use crate::pool::{Job, SystemPolicy, Verb};
+use crate::pool::{Act, Event, Job, SystemPolicy, Verb, Whom};
 use crate::schedd::{Submission, policy};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -42,6 +42,26 @@ fn acting(attributes: &[(&str, &str)]) -> impl FnOnce(&mut Submission) {
     let attributes: Vec<_> =
         attributes.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     move |submission| submission.attributes.extend(attributes)
+}
+
+/// Whoever writes very many acts on a large job does not keep the operator from other jobs: further acts wait for the record of the
+/// first, which is seen as a change of the job.
+#[test]
+fn acts_on_very_many_procs_are_carried_out_a_few_at_a_time() {
+    let mut world = world(1, 60_000);
+    let facts = world.jobs.get_mut("uid-sweep").unwrap();
+    for (id, verb) in
+        [Verb::Hold, Verb::Release, Verb::Hold, Verb::Release, Verb::Hold].into_iter().enumerate()
+    {
+        let id = u64::try_from(id).unwrap() + 1;
+        facts.life.acts.push(Act { id, verb, whom: Whom::All, reason: "x".into(), subcode: 0 });
+    }
+    let facts = facts.clone();
+    for expected in [2, 4, 5, 5] {
+        world.pool.apply(Event::Job(facts.clone()), world.now);
+        assert_eq!(of(&world, "sweep").last_act, expected);
+    }
+    assert_eq!(of(&world, "sweep").on_hold.len(), 60_000);
 }
 
 #[test]
