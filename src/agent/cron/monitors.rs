@@ -208,7 +208,7 @@ fn slot_id(name: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// What says of a monitor's ad into which slots' ads it goes, as of the output of other cron jobs.
+/// The attributes of a monitor's ad that say which slots the ad is about, with the slots of the job.
 fn address(job: &NodeCronJob, attributes: &BTreeMap<String, String>) -> SlotOutput {
     let own = attributes.iter().filter(|(name, _)| is_address(name));
     let parsed = own.filter_map(|(name, text)| Some((name.as_str().into(), Expr::parse(text).ok()?)));

@@ -179,7 +179,7 @@ impl Pool {
     /// Releases a proc that is held. Returns whether it was held.
     pub(super) fn release_one(&mut self, uid: &JobUid, proc: u32, now: Time) -> bool {
         let Some(job) = self.jobs.get_mut(uid) else { return false };
-        // What the spec holds, only the spec releases.
+        // Only an edit of spec.hold releases procs that spec.hold holds.
         if job.on_hold.get(&proc).is_none_or(HoldReason::is_by_spec) {
             return false;
         }
