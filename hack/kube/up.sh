@@ -28,8 +28,8 @@ usage() { die "usage: up.sh start [--nodes]|stop|status"; }
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Prints the first of five free ports. They are below the range that the kernel uses for outgoing connections, so that no
-# connection uses them by chance.
+# Prints the first of five ports on which nobody listens. An outgoing connection or a program that starts at the same time may
+# still take one of them: the start is then tried again.
 choose_port() {
   local port offset
   for _ in $(seq 50); do
@@ -113,23 +113,17 @@ start_scheduler() {
   spawn kube-scheduler "$BIN/kube-scheduler" --kubeconfig="$config" --authentication-kubeconfig="$config" \
     --authorization-kubeconfig="$config" --leader-elect=false --bind-address=127.0.0.1 --secure-port="$SCHEDULER" \
     --cert-dir="$STATE/certs" "${old[@]}" "${CALLS[@]}"
+  await kube-scheduler curl -sfk "https://127.0.0.1:$SCHEDULER/healthz"
 }
 
-start() {
-  local program number nodes=()
-  case ${1:-} in '') ;; --nodes) nodes=(--nodes) ;; *) usage ;; esac
-  for program in openssl curl base64 setsid; do command -v "$program" >/dev/null || die "$program is missing: apt-get install openssl curl util-linux"; done
-  BIN=$("$HERE/assets.sh" "${nodes[@]}")
-  mkdir -p "$STATE"/{pki,log,pid,etcd}; chmod 700 "$STATE"
-  API=${SLOTWRIGHT_KUBE_PORT:-}
-  if [ -s "$STATE/port" ]; then API=$(<"$STATE/port"); fi
-  [ -n "$API" ] || API=$(choose_port)
+# Starts all programs on five ports in a row, from this one on.
+programs() { # port
+  local number
+  API=$1 ETCD=$(($1 + 1)) PEER=$(($1 + 2)) MANAGER=$(($1 + 3)) SCHEDULER=$(($1 + 4))
   echo "$API" >"$STATE/port"
-  ETCD=$((API + 1)); PEER=$((API + 2)); MANAGER=$((API + 3)); SCHEDULER=$((API + 4))
-  MINOR=$(minor_version "$BIN/kube-apiserver")
   # Pods of nodes reach the server at the address that their node has on its bridge.
   BIND=127.0.0.1 ADDRESSES=
-  if [ ${#nodes[@]} != 0 ]; then
+  if [ -n "$NODES" ]; then
     BIND=0.0.0.0
     for number in 1 2 3 4 5 6 7; do ADDRESSES+=",IP:$(pod_network "$API" "$number").1"; done
   fi
@@ -137,13 +131,45 @@ start() {
   start_etcd
   start_apiserver
   start_controller_manager
-  [ ${#nodes[@]} = 0 ] || start_scheduler
+  [ -z "$NODES" ] || start_scheduler
+}
+
+# Whether somebody else took one of the ports before its program did.
+port_was_taken() { grep -qs 'address already in use' "$STATE"/log/*.log; }
+
+end_programs() {
+  local name
+  for name in kube-scheduler kube-controller-manager kube-apiserver etcd; do reap "$name"; done
+}
+
+start() {
+  local program port attempt code
+  NODES=
+  case ${1:-} in '') ;; --nodes) NODES=yes ;; *) usage ;; esac
+  for program in openssl curl base64 setsid; do command -v "$program" >/dev/null || die "$program is missing: apt-get install openssl curl util-linux"; done
+  BIN=$("$HERE/assets.sh" ${NODES:+--nodes})
+  mkdir -p "$STATE"/{pki,log,pid,etcd}; chmod 700 "$STATE"
+  MINOR=$(minor_version "$BIN/kube-apiserver")
+  port=${SLOTWRIGHT_KUBE_PORT:-}
+  if [ -s "$STATE/port" ]; then port=$(<"$STATE/port"); fi
+  if [ -n "$port" ]; then programs "$port"; else
+    for attempt in 1 2 3 4 5; do
+      port=$(choose_port)
+      # In a process of its own, which ends where a command fails.
+      set +e; (set -e; programs "$port"); code=$?; set -e
+      if [ "$code" = 0 ]; then break; fi
+      if [ "$attempt" = 5 ] || ! port_was_taken; then exit "$code"; fi
+      echo "up: one of the ports from $port on was taken meanwhile: once more, with others" >&2
+      end_programs
+      # The server's certificate has addresses that follow from the port.
+      rm -rf "$STATE"/etcd/* "$STATE"/log/* "$PKI"/apiserver.*
+    done
+  fi
   echo "export KUBECONFIG=$STATE/admin.kubeconfig"
 }
 
 stop() {
-  local name
-  for name in kube-scheduler kube-controller-manager kube-apiserver etcd; do reap "$name"; done
+  end_programs
   [ -n "${SLOTWRIGHT_KUBE_KEEP:-}" ] || rm -rf "$STATE"
 }
 
