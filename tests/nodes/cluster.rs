@@ -21,6 +21,9 @@ use crate::proof::{Proof, Record, Run, ranges};
 use crate::report;
 use crate::seen::Seen;
 
+/// How many times longer than on a quiet computer something may take. CI runs other tests beside these on two cores.
+const PATIENCE: u64 = 3;
+
 /// The directory of the cluster, which `hack/e2e-nodes.sh` names.
 pub fn state() -> PathBuf {
     std::env::var_os("SLOTWRIGHT_NODES")
@@ -170,12 +173,13 @@ impl Cluster {
         (api, object["metadata"]["name"].as_str().unwrap().to_owned())
     }
 
-    /// Waits until `met` is true. Fails after so many seconds. Asks four times a second.
+    /// Waits until `met` is true. Fails after [`PATIENCE`] times so many seconds. Asks four times a second.
     pub async fn until<F, Fut>(&self, what: &str, seconds: u64, mut met: F)
     where
         F: FnMut() -> Fut,
         Fut: Future<Output = bool>,
     {
+        let seconds = seconds * PATIENCE;
         let deadline = Instant::now() + Duration::from_secs(seconds);
         loop {
             // A call that hangs must not outlast the deadline.

@@ -18,9 +18,10 @@ const fn procs(after: u32) -> u32 {
     if after == 0 { 3 } else { 1 }
 }
 
-/// The slots send away who says `LeavesAfter`, after so many seconds.
+/// The slots send away who says `LeavesAfter`, so many seconds after its containers started. A pod on a busy computer may take
+/// longer than that to start.
 const POLICY: &str = "MachineMaxVacateTime = 20
-PREEMPT = (TARGET.LeavesAfter =!= undefined) && (time() - EnteredCurrentActivity) > TARGET.LeavesAfter";
+PREEMPT = (TARGET.LeavesAfter =!= undefined) && (time() - JobStart) > TARGET.LeavesAfter";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]

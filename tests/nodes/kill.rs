@@ -10,7 +10,7 @@ use crate::program::{OnTerm, Program};
 const SLACK: f64 = 6.0;
 
 const PREEMPT: &str =
-    "PREEMPT = (TARGET.LeavesAfter =!= undefined) && (time() - EnteredCurrentActivity) > TARGET.LeavesAfter";
+    "PREEMPT = (TARGET.LeavesAfter =!= undefined) && (time() - JobStart) > TARGET.LeavesAfter";
 
 /// Runs a job that ignores SIGTERM under a policy, and checks for how long it went on after the signal.
 async fn outlives_term_by(namespace: &str, policy: &str, at_least: f64, at_most: f64) {
