@@ -1,5 +1,6 @@
-//! Measures what a batch of pods costs a real API server: with Slotwright, and with `batch/v1` Jobs, the Job controller and
-//! kube-scheduler. Both sides run in turns on the same server, with the same played nodes.
+//! Measures what a batch of pods costs a real API server: with Slotwright; with `batch/v1` Jobs, the Job controller and
+//! kube-scheduler; and with nobody, as pods that are created on their nodes and that only the played kubelets write to. The
+//! last is the least that any manager of pods can cost. All sides run in turns on the same server, with the same played nodes.
 //!
 //! `hack/bench-cluster.sh` starts the server and runs this program with `KUBECONFIG`, and with `SLOTWRIGHT_KUBE_STATE`: the
 //! directory with the ids of the server's processes.
@@ -24,7 +25,7 @@ use hollow::nodes::{HollowNodes, Options, shapes};
 use kube::{Client, Config};
 
 use self::measured::Turn;
-use self::sides::{Batch, Ours, Side};
+use self::sides::{Alone, Batch, Ours, Side};
 
 /// What is run, as the command line says.
 #[derive(Clone, Debug)]
@@ -55,6 +56,16 @@ impl Workload {
     }
 }
 
+/// A turn of each side.
+pub struct Round {
+    /// Slotwright's.
+    pub ours: Turn,
+    /// The Job controller's and kube-scheduler's.
+    pub batch: Turn,
+    /// The turn in which nobody managed the pods.
+    pub alone: Turn,
+}
+
 struct Asked {
     workloads: Vec<Workload>,
     turns: usize,
@@ -81,23 +92,25 @@ async fn main() {
     config.read_timeout = None;
     let client = Client::try_from(config).unwrap();
     sides::install(&client).await;
-    let mut all: Vec<(Workload, Vec<(Turn, Turn)>)> = Vec::new();
+    let mut all: Vec<(Workload, Vec<Round>)> = Vec::new();
     for workload in asked.workloads {
         let shapes = shapes::uniform(workload.nodes, 8000, 64 << 30);
         let options = Options { writers: 32, lifecycle: false, ..Options::default() };
         let nodes = HollowNodes::start(client.clone(), shapes, options).await.unwrap();
-        let mut turns = Vec::new();
+        let mut rounds = Vec::new();
         for number in 0..asked.turns {
             let name = format!("turn-{number}");
             let ours = Ours::turn(&client, &workload, &name).await;
             eprintln!("{workload:?}: Slotwright: {ours:?}");
             let batch = Batch::turn(&client, &workload, &name).await;
             eprintln!("{workload:?}: batch/v1: {batch:?}");
-            turns.push((ours, batch));
+            let alone = Alone::turn(&client, &workload, &name).await;
+            eprintln!("{workload:?}: pods alone: {alone:?}");
+            rounds.push(Round { ours, batch, alone });
         }
         nodes.shutdown().await;
         sides::remove_nodes(&client).await;
-        all.push((workload, turns));
+        all.push((workload, rounds));
     }
     let text = table::table(&all);
     println!("{text}");

@@ -1,6 +1,8 @@
-//! The two sides: Slotwright, and what Kubernetes has by itself.
+//! The sides: Slotwright, what Kubernetes has by itself, and nobody.
 
+use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{HTCJob, PartitionableSlot};
@@ -14,6 +16,7 @@ use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::Workload;
 use super::measured::{Start, Turn};
@@ -30,6 +33,71 @@ pub struct Ours;
 
 /// The Job controller and kube-scheduler.
 pub struct Batch;
+
+/// Nobody: the benchmark itself creates the pods, each on a node, as many at a time as the server is asked to by the operator.
+pub struct Alone;
+
+/// How many pods are created at a time, where nobody manages them.
+const AT_A_TIME: usize = 48;
+
+impl Side for Alone {
+    async fn turn(client: &Client, workload: &Workload, name: &str) -> Turn {
+        let (server, own) = (server(), Processes::default());
+        let namespace = namespace(client, &format!("alone-{name}")).await;
+        let nodes: Api<Node> = Api::all(client.clone());
+        let nodes = nodes.list_metadata(&ListParams::default()).await.unwrap().items;
+        let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
+        let start = Start::now(client, &server, &own).await;
+        let first = first_pod(client, &namespace);
+        let places = Arc::new(Semaphore::new(nodes.len() * 8));
+        let ended = tokio::spawn(ends(pods.clone(), Arc::clone(&places), workload.procs));
+        let made = futures::stream::iter(0..workload.procs).for_each_concurrent(AT_A_TIME, |number| {
+            let (pods, places, node) = (&pods, &places, &nodes[number as usize % nodes.len()]);
+            async move {
+                // Eight procs at a time run on a node, as many as it has cores.
+                if workload.ends() {
+                    places.acquire().await.unwrap().forget();
+                }
+                let mut pod = template(workload);
+                pod["metadata"]["name"] = json!(format!("sweep-{number}"));
+                pod["spec"]["nodeName"] = json!(node.name_any());
+                let pod = serde_json::from_value(pod).unwrap();
+                pods.create(&PostParams::default(), &pod).await.unwrap();
+            }
+        });
+        made.await;
+        if workload.ends() {
+            ended.await.unwrap();
+        } else {
+            until("all pods run", || all_run(&pods, workload)).await;
+            ended.abort();
+        }
+        let turn = start.end(client, &server, &own, first.await.unwrap()).await;
+        gone(client, &namespace).await;
+        turn
+    }
+}
+
+/// Watches until so many pods have ended, and gives the place of each back.
+async fn ends(pods: Api<Pod>, places: Arc<Semaphore>, count: u32) {
+    let mut over = BTreeSet::new();
+    let mut version = "0".to_owned();
+    while over.len() < count as usize {
+        let Ok(stream) = pods.watch(&WatchParams::default().timeout(290), &version).await else { continue };
+        let mut stream = Box::pin(stream);
+        while let Some(Ok(event)) = stream.next().await {
+            let (WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event else { continue };
+            version = pod.resource_version().unwrap_or_default();
+            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+            if phase == Some("Succeeded") && over.insert(pod.name_any()) {
+                places.add_permits(1);
+            }
+            if over.len() == count as usize {
+                return;
+            }
+        }
+    }
+}
 
 impl Side for Ours {
     async fn turn(client: &Client, workload: &Workload, name: &str) -> Turn {

@@ -4,37 +4,40 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::Workload;
 use super::measured::Turn;
+use super::{Round, Workload};
 
 const FROM: &str = "<!-- make bench writes the cluster from here -->\n";
 const TO: &str = "<!-- to here: the cluster -->";
 
-/// The lines of a workload: each figure of Slotwright, of batch/v1 Jobs, and their ratio, as medians of the turns.
-pub fn table(all: &[(Workload, Vec<(Turn, Turn)>)]) -> String {
+/// The lines of a workload: each figure of Slotwright, of batch/v1 Jobs and their ratio, and of pods that nobody manages, as
+/// medians of the rounds.
+pub fn table(all: &[(Workload, Vec<Round>)]) -> String {
     let mut text = String::from(
-        "| work | figure | Slotwright | batch/v1 | ratio |\n| --- | --- | ---: | ---: | ---: |\n",
+        "| work | figure | Slotwright | batch/v1 | ratio | pods alone |\n| --- | --- | ---: | ---: | ---: | ---: |\n",
     );
-    for (workload, turns) in all {
+    for (workload, rounds) in all {
         let mut title = title(workload);
         for (name, digits, of) in figures(workload) {
-            let median = |side: fn(&(Turn, Turn)) -> &Turn| {
-                let mut values: Vec<f64> = turns.iter().map(|turn| of(workload, side(turn))).collect();
+            let median = |side: fn(&Round) -> &Turn| {
+                let mut values: Vec<f64> = rounds.iter().map(|round| of(workload, side(round))).collect();
                 values.sort_by(f64::total_cmp);
                 values[values.len() / 2]
             };
-            let (ours, batch) = (median(|turn| &turn.0), median(|turn| &turn.1));
-            let ratio = ours / batch;
-            let _ = writeln!(text, "| {title} | {name} | {ours:.digits$} | {batch:.digits$} | {ratio:.2} |");
-            title.clear();
-        }
-        if let Some((ours, batch)) = turns.last() {
+            let (ours, batch) = (median(|round| &round.ours), median(|round| &round.batch));
+            let (ratio, alone) = (ours / batch, median(|round| &round.alone));
+            // Nobody's processes manage the pods.
+            let alone = if name.contains("own") { String::new() } else { format!("{alone:.digits$}") };
             let _ = writeln!(
                 text,
-                "| | writes for each proc | {} | {} | |",
-                writes(workload, ours),
-                writes(workload, batch)
+                "| {title} | {name} | {ours:.digits$} | {batch:.digits$} | {ratio:.2} | {alone} |"
             );
+            title.clear();
+        }
+        if let Some(round) = rounds.last() {
+            let [ours, batch, alone] =
+                [&round.ours, &round.batch, &round.alone].map(|turn| writes(workload, turn));
+            let _ = writeln!(text, "| | writes for each proc | {ours} | {batch} | | {alone} |");
         }
     }
     text
