@@ -31,6 +31,8 @@ pub const CLAIM: &str = "slotwright.dev/claim";
 pub const ACTS: &str = "slotwright.dev/acts";
 /// On a pod, as annotation: how many runs of its proc came before this one.
 pub const RUN: &str = "slotwright.dev/run";
+/// On a pod, as annotation: the submitter who is charged for the claim, with its accounting group.
+pub const SUBMITTER: &str = "slotwright.dev/submitter";
 /// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.
 pub const JOB_ID: &str = "slotwright.dev/job-id";
 /// On a pod, as annotation: `"true"` while the agent of its node is to suspend its processes. Written by the operator.

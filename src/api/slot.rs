@@ -9,7 +9,8 @@ use super::common::{SlotActivity, SlotResources, SlotState, Transition};
 use super::schema;
 
 /// A slot that runs one job at a time: resources carved from a node, and the claim on them. Written by the operator.
-/// The claim is written before the pod is made and stays until the pod's end is recorded.
+/// A plain claim has a Slot once its proc has run for five seconds; other claims have one before their pods are made. The Slot
+/// stays until the claim is over.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",

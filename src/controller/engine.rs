@@ -59,6 +59,7 @@ impl Engine {
         (cycles, creators): (Cycles, Creators),
     ) -> Self {
         let mut pool = Pool::default();
+        pool.defer_claims();
         pool.apply(Event::ClusterIdsGiven(highest.get()), clock.now());
         if journal::tells_of_transitions() {
             // Nobody else asks for the transitions, which would gather in memory.

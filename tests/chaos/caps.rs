@@ -1,11 +1,14 @@
 //! The invariants about caps: quotas of groups, ceilings of submitters, and concurrency limits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use api::labels;
+use serde_json::{Value, json};
 
+use super::kubelets::{is_ours, is_over};
+use super::marks;
 use super::store::Key;
-use super::verbs::Call;
+use super::verbs::{Call, Verb};
 use super::world::World;
 
 /// For how long an operator may act by an earlier cap, in milliseconds: until a broken watch works again.
@@ -25,12 +28,13 @@ const NEXT: u64 = 1000;
 pub struct Caps {
     /// The values of each quota, ceiling and limit, each with the time until which it held.
     history: BTreeMap<String, Vec<(f64, u64)>>,
-    /// For each claim, when the operator decided it, at the latest: when it first sent the claim, or the first of the
-    /// calls about the Slot for whose answers the claim had to wait. The operator repeats a call that nobody answers,
-    /// and meanwhile the claim holds its share: a cap that is lowered then takes nothing away from the claim.
+    /// For each claim, when the operator decided it, at the latest: when it first sent the claim or the claim's first pod,
+    /// or the first of the calls about that object for whose answers it had to wait. The operator repeats a call that
+    /// nobody answers, and meanwhile the claim holds its share: a cap that is lowered then takes nothing away from the
+    /// claim.
     sent: BTreeMap<String, u64>,
-    /// The calls about each Slot. As long as nobody answers one, the operator does not send those that it decided
-    /// later.
+    /// The calls about each Slot and each pod, by kind and name. As long as nobody answers one, the operator does not send
+    /// those that it decided later.
     lines: BTreeMap<String, Line>,
     /// For how long an operator may act by an earlier cap, in milliseconds.
     stale: u64,
@@ -59,27 +63,32 @@ impl Caps {
 
     /// Notes that an operator sends a call.
     pub fn sets_out(&mut self, call: &Call, at: u64) {
-        if call.key.kind != "slots" || !call.sub.is_empty() {
+        if !matches!(call.key.kind, "slots" | "pods") || !call.sub.is_empty() {
             return;
         }
-        let before = self.lines.get(&call.key.name).filter(|line| line.goes_on(at));
+        let line = line_of(&call.key);
+        let before = self.lines.get(&line).filter(|line| line.goes_on(at));
         let since = before.map_or(at, |line| line.since);
-        self.lines.insert(call.key.name.clone(), Line { since, last: at, done: false });
+        self.lines.insert(line, Line { since, last: at, done: false });
         let claim = &call.body["spec"]["claim"];
+        let of_pod = &call.body["metadata"]["annotations"][labels::CLAIM];
         if claim.is_object() {
             self.sent.entry(claim.to_string()).or_insert(since);
+        } else if let Some(id) = of_pod.as_str().filter(|_| call.verb == Verb::Create) {
+            self.sent.entry(id.to_owned()).or_insert(since);
         }
     }
 
     /// Notes that a call took effect.
     pub fn done(&mut self, call: &Call, at: u64) {
-        if let Some(line) = self.lines.get_mut(&call.key.name).filter(|_| call.key.kind == "slots") {
+        if let Some(line) = self.lines.get_mut(&line_of(&call.key)) {
             (line.last, line.done) = (at, true);
         }
     }
 
     fn decided(&self, claim: &Value) -> Option<u64> {
-        self.sent.get(&claim.to_string()).copied()
+        let id = claim["id"].as_str().unwrap_or_default();
+        self.sent.get(&claim.to_string()).or_else(|| self.sent.get(id)).copied()
     }
 
     /// The highest value that a cap had recently, seen from a time.
@@ -105,13 +114,20 @@ impl Caps {
     }
 }
 
-/// Checks that no group holds more than its quota, and no submitter more than its ceiling.
+fn line_of(key: &Key) -> String {
+    format!("{} {} {}", key.kind, key.namespace, key.name)
+}
+
+/// Checks that no group holds more than its quota, and no submitter more than its ceiling, now that the object of a claim is
+/// written: its Slot, or its first pod.
 pub fn capped(world: &mut World, key: &Key) {
-    let Some(slot) = world.store.get(key) else { return };
-    let claim = &slot["spec"]["claim"];
+    let Some(object) = world.store.get(key) else { return };
+    let claim = if key.kind == "pods" { of_pod(&object) } else { object["spec"]["claim"].clone() };
+    let claim = &claim;
     let at = world.checks.caps.decided(claim).unwrap_or_else(|| world.at());
+    let unwritten = unwritten_claims(world);
     let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
-        let claims = held_claims(world).filter(|claim| counts(claim));
+        let claims = held_claims(world).chain(&unwritten).filter(|claim| counts(claim));
         claims.filter_map(|claim| claim["weight"].as_f64()).sum()
     };
     let mut over = Vec::new();
@@ -162,6 +178,31 @@ fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
             && !world.checks.let_go.contains(uid)
     });
     slots.map(|(_, slot)| &slot["spec"]["claim"])
+}
+
+/// The claims that have a live pod and no Slot.
+fn unwritten_claims(world: &World) -> Vec<Value> {
+    let mut written: BTreeSet<&str> =
+        world.store.of("slots").filter_map(|(_, slot)| slot["spec"]["claim"]["id"].as_str()).collect();
+    let mut claims = Vec::new();
+    for (_, pod) in world.store.of("pods").filter(|(_, pod)| is_ours(pod) && !is_over(pod)) {
+        let id = marks::annotation(pod, labels::CLAIM).unwrap_or_default();
+        let counts = world.checks.claims.contains(id) && !world.checks.tampered_claims.contains(id);
+        if counts && written.insert(id) {
+            claims.push(of_pod(pod));
+        }
+    }
+    claims
+}
+
+/// What a pod says of its claim, in the form of a Slot's claim. Each slot weighs as much as it has CPUs.
+fn of_pod(pod: &Value) -> Value {
+    let said = |name| marks::annotation(pod, name).unwrap_or_default();
+    let submitter = said(labels::SUBMITTER);
+    let group = submitter.rsplit_once('.').map(|(group, _)| group);
+    let cpus = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"].as_str();
+    let weight: f64 = cpus.and_then(|cpus| cpus.parse().ok()).unwrap_or(0.0);
+    json!({"id": said(labels::CLAIM), "submitter": submitter, "accountingGroup": group, "weight": weight})
 }
 
 /// How much these claims hold of each concurrency limit.

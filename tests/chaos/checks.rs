@@ -198,7 +198,14 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
                 limited(world, &call.key, before.as_deref());
             }
         }
-        Class::CreatePod => pods_fit(world, &call.key),
+        Class::CreatePod => {
+            pods_fit(world, &call.key);
+            let pod = world.store.get(&call.key).filter(|pod| is_ours(pod));
+            let id = pod.and_then(|pod| marks::annotation(&pod, labels::CLAIM).map(str::to_owned));
+            if id.is_some_and(|id| world.checks.claims.insert(id)) {
+                capped(world, &call.key);
+            }
+        }
         Class::JobStatus => only_more(world, &call.key, before),
         Class::SlotStatus => pledged(world, &call.key, before),
         _ => {}
@@ -207,7 +214,8 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
     world.coverage.saw(call, old.as_deref(), object.as_deref());
 }
 
-/// Checks that the claim of a new pod exists.
+/// Checks that the claim of a new pod is written before, unless a new leader can learn all about the claim from the pod. That
+/// is so for a dynamic slot without devices.
 fn claim_first(world: &mut World, call: &Call) {
     if world.store.get(&call.key).is_some() || is_backfill(&call.body) {
         return;
@@ -227,7 +235,12 @@ fn claim_first(world: &mut World, call: &Call) {
         .filter(|claim| claim["proc"] == proc || !limited(claim))
         .map(|claim| claim["proc"] == proc)
         .collect();
-    if written.is_empty() {
+    let said = marks::annotation(&call.body, labels::SLOT).unwrap_or_default();
+    let dynamic = said.split('@').next().is_some_and(|slot| slot.contains('_'));
+    let requests = &call.body["spec"]["containers"][0]["resources"]["requests"];
+    let devices = requests.as_object().is_some_and(|requests| requests.keys().any(|name| name.contains('/')));
+    let plain = dynamic && !devices && !takes_limits(world, &job);
+    if written.is_empty() && !plain {
         world.violated(format!("the pod {} is made before its claim {id} is written for it", call.key.name));
     }
     if written == [false] {
@@ -237,6 +250,12 @@ fn claim_first(world: &mut World, call: &Call) {
     if is_recorded(world, &job, proc) && job_of(world, &job).is_some() {
         world.violated(format!("the pod {} is made, though its proc is recorded as done", call.key.name));
     }
+}
+
+/// Whether a job's procs take concurrency limits.
+fn takes_limits(world: &World, job: &str) -> bool {
+    let limits = job_of(world, job).and_then(|job| job["spec"]["concurrencyLimits"].as_array());
+    limits.is_some_and(|limits| !limits.is_empty())
 }
 
 /// Checks that a claim does not end before the end of its pod is recorded. `next` is the claim that follows on the

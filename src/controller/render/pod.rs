@@ -157,6 +157,7 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
     ]);
     annotations.extend([
         (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
+        (labels::SUBMITTER.to_owned(), plan.claim.submitter.to_string()),
         (labels::SLOT.to_owned(), plan.slot.to_string()),
         (labels::JOB_ID.to_owned(), plan.claim.last.job_id()),
         (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),

@@ -17,6 +17,7 @@ mod reasons;
 mod sharing;
 mod slots;
 mod turns;
+mod unwritten;
 
 pub use evict::PROC_WAITS;
 pub use negotiation::{Negotiation, conclude};
@@ -47,6 +48,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     pool.note_silence(now);
     review_machines(pool, now, &mut effects);
     pool.spread_groups();
+    unwritten::adopt(pool, now);
     orphans::settle(pool, now, &mut effects);
     loop {
         gathering::complete(pool, now);

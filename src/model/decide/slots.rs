@@ -251,8 +251,9 @@ fn kill_foreseen(pool: &Pool, name: &SlotName, now: Time) -> Option<Time> {
 
 fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let written = pool.step_slot(name, |slot| {
+        let again = slot.state() != State::Matched && slot.may_have_object();
         slot.write_begins();
-        (slot.resources().clone(), slot.claim().clone(), slot.state() != State::Matched)
+        (slot.resources().clone(), slot.claim().clone(), again)
     });
     let Some((resources, claim, again)) = written else { return };
     effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });

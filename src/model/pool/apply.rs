@@ -79,6 +79,7 @@ impl Pool {
     fn sync(&mut self, now: Time) {
         self.adopt_unmarked(now);
         self.synced = true;
+        self.unwritten = true;
         self.recall_drains();
         self.number_jobs(now);
         // The accounts were last written before the crash; the claims say what is held now.

@@ -102,6 +102,9 @@ impl Pool {
                 || (slot.is_assigned() || slot.is_requested())
                 || matches!(slot.activation(), Activation::Ended(_, Remains::Nothing))
         });
+        if !passing && !begins {
+            self.claim_lasts(name);
+        }
         self.changed(Change::Rests { slot: name, seen, passing: passing || begins });
     }
 

@@ -70,6 +70,13 @@ impl ClaimId {
         format!("{slot}#{}#{number}", now.millis()).into()
     }
 
+    /// The slot for which the claim was made, and the time; `None` if the text is no id of the operator's.
+    pub fn made_for(&self) -> Option<(SlotName, Time)> {
+        let mut parts = self.as_str().rsplitn(3, '#');
+        let (_, millis, slot) = (parts.next()?, parts.next()?, parts.next()?);
+        Some((SlotName::parse(slot).ok()?, Time::from_millis(millis.parse().ok()?)))
+    }
+
     /// Whether the claim was made for this slot.
     pub fn is_of(&self, slot: &SlotName) -> bool {
         self.as_str().strip_prefix(&slot.to_string()).is_some_and(|rest| rest.starts_with('#'))

@@ -1,5 +1,5 @@
-//! Procs that began a short while ago. The status of a Slot says which proc runs there only once that proc has lasted, so
-//! that procs of a few seconds cost no write of a status.
+//! Procs that began a short while ago. A claim is written, and the status of its Slot says which proc runs there, only once
+//! that proc has lasted, so that procs of a few seconds cost no write of either.
 
 use std::time::Duration;
 
@@ -39,10 +39,11 @@ impl Pool {
         self.lasting.set(slot.name(), None);
     }
 
-    /// Marks the statuses of the slots whose procs have lasted by now.
+    /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written.
     pub(super) fn show_what_lasted(&mut self, now: Time) {
         while let Some(name) = self.lasting.pop_due(now) {
             self.changed(Change::SlotObject(&name));
+            self.claim_lasts(&name);
         }
     }
 }

@@ -70,6 +70,7 @@ mod trace;
 pub mod units;
 mod unseen;
 mod untracking;
+mod unwritten;
 mod waits;
 mod zone;
 
@@ -146,6 +147,7 @@ pub use timers::Timers;
 pub use trace::Noted;
 pub use unseen::Unseen;
 pub use untracking::Untracking;
+pub use unwritten::held_by;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
@@ -188,6 +190,10 @@ pub struct Pool {
     sharing: Sharing,
     /// Whether everything that existed at the start is known.
     synced: bool,
+    /// Whether claims are written only once they have lasted.
+    defers: bool,
+    /// Whether pods were not looked through yet whose claims an earlier leader had not written.
+    unwritten: bool,
     /// Pods of the pool whose claim is not known (orphans).
     orphans: BTreeMap<PodUid, PodFacts>,
     /// For how long deletions let each orphan run.

@@ -94,6 +94,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
         })),
     };
     let slot = Slot::new(name.clone(), resources, claim, phase);
+    let slot = if pool.may_defer(&slot) { slot.deferred() } else { slot };
     let matched_now = pool.is_traced() && slot.state() == State::Matched;
     let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
     if !pool.carve(slot, now) {

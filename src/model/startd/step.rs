@@ -81,6 +81,9 @@ fn matched(slot: &Slot, view: &View) -> Step {
     }
     match slot.record() {
         Record::Written => Step::Take(&MATCHED_TO_CLAIMED, "the claim is written", Change::None),
+        Record::Deferred => {
+            Step::Take(&MATCHED_TO_CLAIMED, "the claim's pod will say whose the claim is", Change::None)
+        }
         _ if view.now.since(slot.phase().entered_state()) >= view.policy.match_timeout => {
             fail("MATCH_TIMEOUT passed before the claim was written")
         }
@@ -98,12 +101,7 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
         Activation::Assigned => match slot.record() {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
-            // Backfill work that an earlier leader began, before the claim was known, ends first.
-            Record::Written if view.backfill != BackfillStage::None => Step::Rest,
-            // What people asked for must be recorded before anything new starts.
-            Record::Written if !view.acts_recorded => Step::Rest,
-            Record::Written if view.earlier_pod && view.now < earlier_pod_goes_by(slot) => Step::Rest,
-            Record::Written => Step::Do(Chore::CreatePod),
+            Record::Written | Record::Deferred => start(slot, view),
         },
         Activation::Requested { .. } => Step::Rest,
         Activation::Active(_) | Activation::Ended(..) => Step::Take(
@@ -121,6 +119,15 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             None => Step::Do(Chore::FindWork),
         },
     }
+}
+
+/// Creates the pod of the claim's proc, unless something has to come first.
+fn start(slot: &Slot, view: &View) -> Step {
+    // Backfill work that an earlier leader began, before the claim was known, ends first.
+    let backfill = view.backfill != BackfillStage::None;
+    let earlier_pod = view.earlier_pod && view.now < earlier_pod_goes_by(slot);
+    // What people asked for must be recorded before anything new starts.
+    if backfill || earlier_pod || !view.acts_recorded { Step::Rest } else { Step::Do(Chore::CreatePod) }
 }
 
 /// Until when a claim waits for an earlier pod of its proc. Somebody else's finalizer may keep that pod for ever. Then
@@ -151,7 +158,7 @@ fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     match slot.record() {
         Record::Due => return Some(Chore::WriteClaim),
         Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Some(Chore::WriteClaim),
-        Record::Refused { .. } | Record::Writing | Record::Written | Record::Deleting => {}
+        Record::Refused { .. } | Record::Deferred | Record::Writing | Record::Written | Record::Deleting => {}
     }
     let running = slot.active().filter(|_| slot.removal() != Some(Removal::MachineGone))?;
     let differs = match running.frozen {

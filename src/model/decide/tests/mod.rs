@@ -32,6 +32,7 @@ mod static_slots;
 mod stories;
 mod stuck;
 mod submit_rules;
+mod unwritten;
 mod world;
 mod world_checks;
 mod world_pods;

@@ -96,9 +96,10 @@ pub(super) struct World {
     pub(super) next_uid: u32,
 }
 
-/// A pool that knows nothing, and pauses between cycles as HTCondor does.
+/// A pool that knows nothing, writes claims once they last, and pauses between cycles as HTCondor does.
 fn empty() -> Pool {
     let mut pool = Pool::default();
+    pool.defer_claims();
     pool.set_pauses(Pauses::Htcondors);
     pool
 }

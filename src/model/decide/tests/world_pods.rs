@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::{
-    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, PodUid, Remains,
+    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, PodUid, Record, Remains,
     ReportFacts, Usage, Vacate, backfill,
 };
 
@@ -61,7 +61,8 @@ impl World {
 
     pub(super) fn create_pod(&mut self, plan: PodPlan) {
         let name = plan.claim.pod_name();
-        assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
+        let deferred = self.pool.slots().get(&plan.slot).is_none_or(|slot| slot.record() == Record::Deferred);
+        assert!(deferred || self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
         self.next_uid += 1;
         let obstacle = (self.obstacle)(&name).map(Arc::new);
@@ -89,7 +90,7 @@ impl World {
             lease: Some(plan.lease),
             run: Some(plan.run),
             tracked: true,
-            requests: Capacity::default(),
+            requests: Capacity::of(&plan.resources),
         };
         let (seconds, code) = if facts.running { (self.fate)(&name) } else { (u64::from(u32::MAX), 0) };
         let ends = self.now + Duration::from_secs(seconds);

@@ -32,7 +32,19 @@ impl Slot {
     pub fn adopted(self, assigned: bool, removal: Option<Removal>, recorded: Option<Recorded>) -> Self {
         let activation = if assigned { Activation::Assigned } else { Activation::Vacant };
         let named = Some(self.claim.last.proc);
-        Self { record: Record::Written, named, activation, removal, recorded, ..self }
+        Self { record: Record::Written, sent: true, named, activation, removal, recorded, ..self }
+    }
+
+    /// The claim need not be written before its first pod is created.
+    #[must_use]
+    pub fn deferred(self) -> Self {
+        Self { record: Record::Deferred, ..self }
+    }
+
+    /// The slot of a pod that an earlier leader created under a claim that no object has. The claim must be written.
+    #[must_use]
+    pub fn of_pod(self) -> Self {
+        Self { activation: Activation::Assigned, ..self }
     }
 
     /// The claim must be written: the claim is new, or the object does not have the claim as the pool has it.
@@ -42,7 +54,7 @@ impl Slot {
 
     /// The operator begins to write the claim.
     pub const fn write_begins(&mut self) {
-        self.record = Record::Writing;
+        (self.record, self.sent) = (Record::Writing, true);
     }
 
     /// The operator has written the claim.
@@ -105,13 +117,16 @@ impl Slot {
 impl Slot {
     /// A proc is assigned to the claim, which takes these units of concurrency limits for the proc.
     ///
-    /// The claim must then be written, with one exception: if the object has the claim for an earlier proc of the same
-    /// job, and neither proc takes concurrency limits, the pod itself tells a new leader which proc the claim serves
-    /// ([`Slot::serve`]).
+    /// The claim must then be written, unless neither proc takes concurrency limits, and the pod itself tells a new
+    /// leader which proc the claim serves. That is so if the object has the claim for an earlier proc of the same job
+    /// ([`Slot::serve`]), and if no object has the claim yet ([`Record::Deferred`]).
     pub fn assign(&mut self, proc: Assignment, limits: &Wants) {
-        let is_told_by_pod = self.record == Record::Written
-            && self.claim.last.job.uid == proc.job.uid
-            && [&self.claim.limits, &self.carried_limits, limits].iter().all(|taken| taken.is_empty());
+        let is_told_by_pod =
+            match self.record {
+                Record::Deferred => true,
+                Record::Written => self.claim.last.job.uid == proc.job.uid,
+                Record::Due | Record::Writing | Record::Refused { .. } | Record::Deleting => false,
+            } && [&self.claim.limits, &self.carried_limits, limits].iter().all(|taken| taken.is_empty());
         if !is_told_by_pod {
             self.record = Record::Due;
         }

@@ -73,6 +73,7 @@ pub struct Slot {
     phase: Phase,
     claim: Claim,
     record: Record,
+    sent: bool,
     named: Option<u32>,
     shown: Shown,
     carried_limits: Wants,
@@ -98,6 +99,7 @@ impl Slot {
             phase,
             claim,
             record: Record::Due,
+            sent: false,
             named: None,
             shown: Shown::Own,
             carried_limits: Wants::default(),
@@ -151,6 +153,11 @@ impl Slot {
     /// Whether the Slot object in the API server has the claim.
     pub const fn record(&self) -> Record {
         self.record
+    }
+
+    /// Whether the slot's object may exist: an operator has tried to write it.
+    pub const fn may_have_object(&self) -> bool {
+        self.sent
     }
 
     /// Whether an object with this claim has the slot's claim as the operator last wrote it. While a write is due or under

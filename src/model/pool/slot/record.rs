@@ -10,6 +10,9 @@ pub const CLAIM_RETRY: Duration = Duration::from_secs(30);
 /// Whether the Slot object in the API server has the claim as the pool has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
+    /// No object has the claim yet, and none needs it: the claim's pod says whose it is. The claim is written once its proc
+    /// has lasted: see `pool::unwritten`.
+    Deferred,
     /// The object does not have the claim, or not as the pool has it. The claim must be written before anything depends
     /// on it.
     Due,

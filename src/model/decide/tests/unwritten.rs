@@ -1,0 +1,131 @@
+//! Claims that are written only once they have lasted.
+
+use super::world::World;
+use crate::pool::{ClaimId, Claimed, MachineName, Policy, Preempting, Record, SlotConfig, State};
+use condor_config::{Host, Reader, Source};
+
+/// A world with one node of two CPUs, and a job of so many procs that run for so many seconds.
+fn world(procs: i64, fate: fn(&str) -> (u64, i32)) -> World {
+    let mut world = World::new();
+    world.node("n1", 2, 0);
+    world.fate = fate;
+    world.submit("sweep", "alice", procs, |_| {});
+    world
+}
+
+fn records(world: &World) -> Vec<Record> {
+    world.pool.slots().values().map(|slot| slot.record()).collect()
+}
+
+/// The ids of the claims that objects have, and of those that the pool has.
+fn claims(world: &World) -> (Vec<ClaimId>, Vec<ClaimId>) {
+    let written = world.slots.values().map(|(_, claim)| claim.id.clone()).collect();
+    (written, world.pool.slots().values().map(|slot| slot.claim().id.clone()).collect())
+}
+
+/// How many pods live without a claim.
+fn orphans(world: &World) -> usize {
+    world.pool.orphans().values().filter(|pod| !pod.is_over()).count()
+}
+
+#[test]
+fn procs_of_a_few_seconds_cost_no_slot() {
+    let mut world = world(6, |_| (2, 0));
+    for _ in 0..20 {
+        world.pass(1);
+        assert!(world.slots.is_empty());
+    }
+    assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1; 6]);
+    assert!(world.pool.slots().is_empty() && world.pool.leftovers().is_none());
+}
+
+#[test]
+fn a_claim_is_written_once_its_proc_has_run_for_five_seconds() {
+    let mut world = world(2, |_| (60, 0));
+    world.pass(3);
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Deferred; 2], 0));
+    world.pass(4);
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Written; 2], 2));
+    assert_eq!(world.recorded.len(), 2, "and so is the status of its Slot");
+    let (written, known) = claims(&world);
+    assert_eq!(written, known);
+}
+
+/// A proc that leaves its slot slowly is worth a Slot, too.
+#[test]
+fn a_claim_is_written_as_soon_as_its_slot_has_something_else_to_show() {
+    let mut world = world(1, |_| (600, 0));
+    let text = "PREEMPT = (time() - EnteredCurrentActivity) >= 2\nMAXJOBRETIREMENTTIME = 0\nMachineMaxVacateTime = 100";
+    let read = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("spec.config", text)]);
+    let (policy, _) = Policy::read(&read.config, None);
+    world.govern(SlotConfig { policy, ..SlotConfig::default() }.into(), text);
+    world.obeys = false;
+    let state = |world: &World| {
+        let slot = world.pool.slots().values().next()?;
+        Some((slot.state(), slot.record()))
+    };
+    let busy = Some((State::Claimed(Claimed::Busy), Record::Deferred));
+    let mut seen = Vec::new();
+    while !seen.contains(&Some((State::Preempting(Preempting::Vacating), Record::Written))) {
+        assert!(seen.len() < 30, "{seen:?}");
+        world.pass(1);
+        seen.push(state(&world));
+    }
+    assert!(seen.contains(&busy), "{seen:?}");
+    assert!(seen.iter().flatten().all(|(state, record)| {
+        *record == Record::Written || *state != State::Preempting(Preempting::Vacating)
+    }));
+}
+
+#[test]
+fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
+    let mut world = world(2, |_| (20, 0));
+    world.pass(3);
+    let before = claims(&world).1;
+    let since: Vec<_> = world.pool.slots().values().map(|slot| slot.claim().since).collect();
+    world.restart();
+    world.pass(1);
+    let (written, known) = claims(&world);
+    assert_eq!((written, known), (before.clone(), before), "the claims are written at once");
+    let again: Vec<_> = world.pool.slots().values().map(|slot| slot.claim().since).collect();
+    assert_eq!((again, orphans(&world)), (since, 0));
+    let slot = world.pool.slots().values().next().unwrap();
+    assert_eq!((slot.resources().cpus, slot.claim().submitter.as_str()), (1, "alice"));
+    world.pass(60);
+    assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1, 1]);
+    assert!(world.slots.is_empty());
+}
+
+/// A pod that does not fit is ended as a pod without a claim, and its proc runs elsewhere.
+#[test]
+fn a_pod_that_does_not_say_whose_it_is_gets_no_claim() {
+    let cases: [(&str, fn(&mut World)); 4] = [
+        ("no id of a claim", |world| first(world).facts.claim = "x".into()),
+        ("the id of a claim on another machine", |world| {
+            first(world).facts.claim = "slot1_1@n2#1700000000000#1".into()
+        }),
+        ("another machine than its claim", |world| {
+            first(world).facts.machine = Some(MachineName::from("n2"))
+        }),
+        ("a static slot", |world| first(world).facts.claim = "slot1@n1#1700000000000#1".into()),
+    ];
+    for (what, edit) in cases {
+        let mut world = world(1, |_| (20, 0));
+        world.node("n2", 2, 0);
+        world.pass(3);
+        assert_eq!(world.pods["sweep-0"].plan.slot.machine.as_str(), "n1");
+        let claim = world.pods["sweep-0"].plan.claim.id.clone();
+        edit(&mut world);
+        let said = first(&mut world).facts.claim.clone();
+        world.restart();
+        world.pass(1);
+        let known = |id: &ClaimId| world.pool.slots().values().any(|slot| slot.claim().id == *id);
+        assert!(!known(&claim) && !known(&said), "{what}");
+        world.pass(60);
+        assert_eq!(world.runs.get("sweep-0"), Some(&1), "{what}");
+    }
+}
+
+fn first(world: &mut World) -> &mut super::world::Pod {
+    world.pods.get_mut("sweep-0").unwrap()
+}

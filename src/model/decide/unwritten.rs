@@ -1,0 +1,58 @@
+//! Takes over pods whose claims an earlier leader had not written yet: it makes each claim again, from the pod and the job.
+
+use crate::pool::limits::Wants;
+use crate::pool::{
+    Assignment, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Slot, SlotKind, State,
+    Time, held_by,
+};
+use crate::startd::{slot_weight, unclaimed_slot_ad};
+use classad::Env;
+
+/// Takes over the pods that live under claims that no object has. Does so once, when everything that existed at the start is
+/// known. A pod that does not fit its job and its machine stays an orphan.
+pub(super) fn adopt(pool: &mut Pool, now: Time) {
+    for facts in pool.take_unwritten() {
+        if let Some(slot) = slot_of(pool, &facts, now) {
+            pool.adopt_pod(facts, slot, now);
+        }
+    }
+}
+
+/// The slot of a pod, as the leader carved it that created the pod. `None` if pod, job and machine do not fit.
+fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
+    let (name, made) = facts.claim.made_for()?;
+    name.dynamic?;
+    let machine = pool.machines().get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
+    (facts.machine.as_ref() == Some(&name.machine)).then_some(())?;
+    let parent = machine.machine_slots.get(&name.slot).filter(|slot| slot.kind == SlotKind::Partitionable)?;
+    let job = pool
+        .jobs()
+        .get(&facts.job)
+        .filter(|job| job.owns(facts) && !job.removing && job.idle.contains(facts.proc))?;
+    let spec = job.spec.as_ref()?;
+    let resources = held_by(&facts.requests, machine.total.extended.contains_key(PODS))?;
+    let config = pool.startd(machine);
+    let (ad, env) = (unclaimed_slot_ad(machine, parent, &config), Env::at(now.secs()));
+    let limits = Wants::on_slot(&spec.ad, &ad, &env);
+    // A claim that takes concurrency limits is written before its pod is created: the job was edited since.
+    limits.is_empty().then_some(())?;
+    let negotiator = pool.answering(&NegotiatorId::Unnamed);
+    let weight = if pool.uses_slot_weights(&negotiator) {
+        slot_weight(&ad, &resources, machine.slot_config(&config, name.slot), &env)
+    } else {
+        1.0
+    };
+    let claim = Claim {
+        id: facts.claim.clone(),
+        submitter: spec.submitter.clone(),
+        group: spec.group.clone(),
+        negotiator,
+        regrouped: false,
+        weight,
+        limits,
+        since: made.min(now),
+        last: Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc: facts.proc },
+    };
+    let phase = Phase::starting(State::Claimed(Claimed::Idle), now);
+    Some(Slot::new(name, resources, claim, phase).of_pod())
+}

@@ -1,0 +1,93 @@
+//! Claims that no object has yet.
+//!
+//! A claim of a plain kind is not written before its pod is created: the pod has the claim's id, and says which proc the
+//! claim serves. So a claim that ends soon costs no Slot. The claim is written once its proc has lasted (`lasting`), or
+//! once the slot has anything to show that a new leader could not learn from the pod.
+//!
+//! A leader that finds such a pod at its start makes the claim again from the pod and the job. What the pod says is not
+//! trusted further than that: anybody may write labels, so that namespace, name, machine and the proc's state have to fit.
+
+use super::Pool;
+use super::event::PodFacts;
+use super::ids::SlotName;
+use super::negotiators::NegotiatorId;
+use super::resources::{Capacity, PODS, Resources};
+use super::slot::{Record, Slot, State};
+use super::time::Time;
+
+impl Pool {
+    /// From now on, writes the claims of a plain kind only once they have lasted.
+    pub const fn defer_claims(&mut self) {
+        self.defers = true;
+    }
+
+    /// Whether a new claim may be written later than its pod. That is so if a new leader can learn all about the claim from
+    /// its pod and its job: a dynamic slot without devices, a match that the pool's only negotiator made in the group's
+    /// turn, and no concurrency limits.
+    pub fn may_defer(&self, slot: &Slot) -> bool {
+        let claim = slot.claim();
+        self.defers
+            && slot.name().dynamic.is_some()
+            && slot.state() == State::Matched
+            && is_plain(slot.resources())
+            && self.negotiators.len() <= 1
+            && claim.negotiator == self.answering(&NegotiatorId::Unnamed)
+            && !claim.regrouped
+            && claim.limits.is_empty()
+    }
+
+    /// Has a claim written that was not written until now, because the claim has lasted.
+    pub(super) fn claim_lasts(&mut self, name: &SlotName) {
+        if self.slots.get(name).is_some_and(|slot| slot.record() == Record::Deferred) {
+            self.edit_slot(name, Slot::claim_is_due);
+        }
+    }
+
+    /// The pods that live under claims of the operator's that no object has. Returns them once, at the start.
+    pub fn take_unwritten(&mut self) -> Vec<PodFacts> {
+        if !std::mem::take(&mut self.unwritten) {
+            return Vec::new();
+        }
+        let lives = |facts: &&PodFacts| facts.tracked && facts.end.is_none() && !facts.deleting;
+        self.orphans.values().filter(lives).cloned().collect()
+    }
+
+    /// Adds the slot of a pod that an earlier leader created under the slot's claim, and gives the proc to the claim. Returns
+    /// false and changes nothing if the machine has no such slot to carve from, or the slot's name is taken.
+    pub fn adopt_pod(&mut self, facts: PodFacts, slot: Slot, now: Time) -> bool {
+        let name = slot.name().clone();
+        if !self.carve(slot, now) {
+            return false;
+        }
+        if let Some(job) = self.jobs.get_mut(&facts.job) {
+            job.idle.remove(facts.proc);
+            job.active.insert(facts.proc, name);
+        }
+        // The pod is no orphan any more, so that the machine does not count what it requests besides the slot.
+        self.drop_outside(&facts.pod.uid);
+        self.pod(facts, now);
+        true
+    }
+}
+
+/// Whether a slot holds nothing but CPUs, memory, disk and its pod.
+fn is_plain(resources: &Resources) -> bool {
+    resources.devices.is_empty()
+        && resources.extended.iter().all(|(name, amount)| **name == *PODS || *amount == 0)
+}
+
+/// What the slot of a pod with these requests holds, with a pod if the machine counts pods. `None` if the pod requests
+/// something besides CPUs, memory and disk.
+pub fn held_by(requests: &Capacity, counts_pods: bool) -> Option<Resources> {
+    let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
+    let pods = counts_pods.then(|| (PODS.into(), 1));
+    let held = Resources {
+        cpus: whole(requests.milli_cpu, 1000),
+        memory_mib: whole(requests.memory, 1 << 20),
+        disk_kib: whole(requests.disk, 1 << 10),
+        extended: pods.into_iter().collect(),
+        ..Resources::default()
+    };
+    let others = requests.extended.iter().any(|(name, amount)| **name != *PODS && *amount > 0);
+    (!others).then_some(held)
+}
