@@ -55,20 +55,15 @@ fn the_file_is_htcondors() {
     let banners: Vec<&str> = text.lines().filter(|line| line.starts_with("***")).collect();
     assert_eq!(banners.len(), 2, "{text}");
     assert!(banners[0].starts_with("*** Offset = 0 ClusterId = 1 ProcId = 0 Owner = \"ada\" CompletionDate = 100 CurrentTime = 1000 Sequence = 1 Checksum = "));
-    let offset = text.find("***").unwrap();
+    let offset = text.find("\n***").unwrap() + 1;
     assert!(banners[1].starts_with(&format!("*** Offset = {offset} ClusterId = 1 ProcId = 1 ")), "{text}");
     drop(store);
     let mut store = Store::open(directory.path(), Limits::default()).unwrap();
     store.append(&[ad(2, 0)], 1001, None).unwrap();
     let text = fs::read_to_string(Store::file_in(directory.path())).unwrap();
+    let second = text.match_indices("\n***").nth(1).unwrap().0 + 1;
     let last = text.lines().last().unwrap();
-    assert!(
-        last.starts_with(&format!(
-            "*** Offset = {} ",
-            text.find("*** Offset = ").map(|_| text.match_indices("***").nth(1).unwrap().0).unwrap()
-        )),
-        "{last}"
-    );
+    assert!(last.starts_with(&format!("*** Offset = {second} ClusterId = 2 ")), "{last}");
 }
 
 #[test]

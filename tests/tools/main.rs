@@ -14,7 +14,7 @@ mod safety;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use archive::{Direction, Records};
+use ::history::{Direction, Records, Search};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use tools::queue::{self, Source};
@@ -33,7 +33,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("condor_status -ads slots.ads -compact -state", MEMORY_AND_TOTAL),
 ];
 
-const BEFORE_ERRORS: &str = "condor_history prints headings before it finds that it cannot connect; ours refuses the option first";
+const BEFORE_ERRORS: &str =
+    "condor_history prints headings before it finds that it cannot connect; ours refuses the option first";
 
 const MEMORY_AND_TOTAL: &str = "condor_status 25.14.1 leaves the column Mem of -state blank, and its column Total is always 0; ours have the numbers";
 
@@ -103,7 +104,7 @@ fn ours(words: &[String]) -> (i32, String) {
 
 /// What ours answers of a history file.
 fn past(request: &history::Request, screen: &Screen) -> (i32, String) {
-    let search = archive::Search {
+    let search = Search {
         direction: if request.forwards { Direction::Forwards } else { Direction::Backwards },
         jobs: request.jobs.clone(),
         owners: request.owners.clone(),

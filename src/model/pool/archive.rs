@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::Pool;
 use super::agent::Usage;
+use super::effect::Document;
 use super::event::PodFacts;
 use super::history::{Exit, History};
 use super::ids::{JobKey, JobUid};
@@ -148,7 +149,14 @@ impl Pool {
     }
 
     /// Notes that a proc leaves the queue, before the pool forgets what it knew of the proc.
-    pub(super) fn leaves_queue(&mut self, uid: &JobUid, proc: u32, left: Left, facts: Option<&PodFacts>, now: Time) {
+    pub(super) fn leaves_queue(
+        &mut self,
+        uid: &JobUid,
+        proc: u32,
+        left: Left,
+        facts: Option<&PodFacts>,
+        now: Time,
+    ) {
         if !self.archive.on {
             return;
         }
@@ -167,8 +175,9 @@ impl Pool {
     /// Notes that all procs of a job that are in the queue leave it.
     pub(super) fn all_leave_queue(&mut self, uid: &JobUid, why: &str, now: Time) {
         let Some(job) = self.jobs.get(uid).filter(|_| self.archive.on) else { return };
-        let procs = job.idle.iter().chain(job.on_hold.keys().copied()).chain(job.active.keys().copied());
-        let procs: Vec<u32> = procs.filter(|proc| !job.is_done(*proc)).collect();
+        let count = job.spec.as_ref().map_or(0, |spec| spec.count);
+        let beyond = job.active.range(count..).map(|(proc, _)| *proc);
+        let procs: Vec<u32> = (0..count).chain(beyond).filter(|proc| !job.is_done(*proc)).collect();
         let why: Arc<str> = why.into();
         for proc in procs {
             self.leaves_queue(uid, proc, Left::Removed(why.clone()), None, now);
@@ -179,7 +188,9 @@ impl Pool {
     fn last_run(&self, job: &Job, proc: u32, facts: Option<&PodFacts>) -> Option<LastRun> {
         let own = |facts: &PodFacts| self.claims.get(&facts.claim).and_then(|name| self.slots.get(name));
         let slot = facts.and_then(own).or_else(|| self.slots.get(job.active.get(&proc)?));
-        let pod = slot.and_then(|slot| slot.running()).filter(|pod| facts.is_none_or(|facts| facts.pod.uid == pod.pod.uid));
+        let pod = slot
+            .and_then(|slot| slot.running())
+            .filter(|pod| facts.is_none_or(|facts| facts.pod.uid == pod.pod.uid));
         let (Some(slot), Some(pod)) = (slot, pod) else {
             let facts = facts?;
             let host = facts.machine.as_ref()?.to_string();
@@ -263,6 +274,12 @@ impl Pool {
     /// Whether ends of a job's procs are not in the history yet.
     pub fn awaits_history(&self, uid: &JobUid) -> bool {
         self.archive.known.contains_key(uid)
+    }
+
+    /// Whether all procs of a job have ended, and the history has not got all ends.
+    pub(super) fn waits_only_for_history(&self, document: &Document) -> bool {
+        let Document::Job(uid) = document else { return false };
+        self.awaits_history(uid) && self.jobs.get(uid).is_some_and(Job::is_complete)
     }
 
     /// Whether removals of a job's procs are not in the history yet.

@@ -28,8 +28,8 @@ Usage: condor_history [OPTIONS] [CLUSTER | CLUSTER.PROC | OWNER ...]
   -attributes NAME,...           only these attributes of them
   -wide[:COLUMNS]                as wide as needed, or so many characters
   -help
-The environment variable SLOTWRIGHT_SYSTEM_NAMESPACE names the operator's namespace [default: slotwright-system],
-SLOTWRIGHT_HISTORY_SERVICE its Service [default: the one with the label slotwright.dev/history].";
+The environment variable SLOTWRIGHT_HISTORY names the operator's Service, as NAMESPACE/NAME
+[default: slotwright-system/slotwright-history].";
 
 /// What a command line asks for.
 #[derive(Debug)]
