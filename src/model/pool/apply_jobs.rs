@@ -327,7 +327,10 @@ impl Pool {
     }
 
     pub(super) fn job_gone(&mut self, uid: &JobUid, now: Time) {
-        self.all_leave_queue(uid, DELETED, now);
+        // The procs of a job that was being deleted have left the queue before.
+        if self.jobs.get(uid).is_some_and(|job| !job.removing) {
+            self.all_leave_queue(uid, DELETED, now);
+        }
         self.unqueue(uid);
         self.evaluations.set(uid, None);
         let Some(job) = self.jobs.get_mut(uid) else { return };
