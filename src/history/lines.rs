@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// How much is read at first, when a file is read backwards.
 const BLOCK: u64 = 64 << 10;
-/// A longer line ends the reading: whoever wrote it wrote no history.
-const LONGEST: u64 = 16 << 20;
+/// A longer line is read as several, none of which has an end but the last: whoever wrote it wrote no history.
+const LONGEST: u64 = if cfg!(test) { 5000 } else { 16 << 20 };
 
 /// A line without its end, and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +14,6 @@ pub(crate) struct Line {
     pub(crate) text: Vec<u8>,
     /// Whether an end of a line stands behind it.
     pub(crate) ended: bool,
-}
-
-fn too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {LONGEST} bytes"))
 }
 
 /// The lines of a file from the last to the first.
@@ -67,6 +63,11 @@ impl<R: Read + Seek> Backwards<R> {
                     ended: self.ended,
                 }));
             }
+            if self.buffer.len() as u64 > LONGEST {
+                let text = std::mem::take(&mut self.buffer);
+                let ended = std::mem::replace(&mut self.ended, false);
+                return Ok(Some(Line { begin: self.from, text, ended }));
+            }
             searched = self.buffer.len();
             self.fill()?;
         }
@@ -75,9 +76,6 @@ impl<R: Read + Seek> Backwards<R> {
 
     /// Reads more of the file, before what was read. A long line doubles how much, so that it costs no more than its length.
     fn fill(&mut self) -> io::Result<()> {
-        if self.buffer.len() as u64 > LONGEST {
-            return Err(too_long());
-        }
         self.block = if self.buffer.is_empty() { BLOCK } else { self.block.saturating_mul(2) };
         let length = self.block.min(self.from);
         self.from -= length;
@@ -105,10 +103,7 @@ impl<R: BufRead> Forwards<R> {
 
     pub(crate) fn next_line(&mut self) -> io::Result<Option<Line>> {
         let mut text = Vec::new();
-        let read = (&mut self.file).take(LONGEST + 1).read_until(b'\n', &mut text)?;
-        if read as u64 > LONGEST {
-            return Err(too_long());
-        }
+        let read = (&mut self.file).take(LONGEST).read_until(b'\n', &mut text)?;
         if read == 0 {
             return Ok(None);
         }
@@ -148,6 +143,18 @@ mod tests {
         let mut back = backwards(long.as_bytes());
         back.reverse();
         assert_eq!(back, forwards(long.as_bytes()));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_read_in_parts() {
+        let text = format!("a\n{}\nb\n", "x".repeat(200_000));
+        let whole = |lines: &[Line]| lines.iter().map(|line| line.text.len()).sum::<usize>();
+        for mut lines in [forwards(text.as_bytes()), backwards(text.as_bytes())] {
+            lines.sort_by_key(|line| line.begin);
+            assert_eq!((lines[0].text.as_slice(), lines[lines.len() - 1].text.as_slice()), (&b"a"[..], &b"b"[..]));
+            assert_eq!(whole(&lines), 200_002);
+            assert_eq!(lines.iter().filter(|line| line.ended).count(), 3);
+        }
     }
 
     proptest! {

@@ -8,6 +8,9 @@ use classad::Ad;
 use crate::banner::{Banner, MARK};
 use crate::lines::{Backwards, Forwards, Line};
 
+/// What stands beyond this in an ad is not read: it is no ad, or damaged.
+const LONGEST: usize = 32 << 20;
+
 /// From which end a history is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
@@ -138,8 +141,10 @@ fn forwards<R: io::BufRead>(lines: &mut Forwards<R>) -> io::Result<Option<Record
             record.closed = line.ended;
             return Ok(Some(record));
         }
-        record.text.extend_from_slice(&line.text);
-        record.text.extend(line.ended.then_some(b'\n'));
+        if record.text.len() < LONGEST {
+            record.text.extend_from_slice(&line.text);
+            record.text.extend(line.ended.then_some(b'\n'));
+        }
     }
     Ok(begun.then_some(record))
 }
@@ -156,14 +161,17 @@ fn backwards<R: Read + Seek>(
         text: Vec::new(),
         closed: banner.ended,
     };
-    let mut found = Vec::new();
+    let (mut found, mut length) = (Vec::new(), 0);
     while let Some(line) = lines.next_line()? {
         if is_banner(&line.text) {
             *last = Some(line);
             break;
         }
         record.begin = line.begin;
-        found.push(line.text);
+        length += line.text.len();
+        if length < LONGEST {
+            found.push(line.text);
+        }
     }
     for line in found.iter().rev() {
         record.text.extend_from_slice(line);

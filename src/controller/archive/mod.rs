@@ -37,8 +37,10 @@ pub use last::set_template;
 pub use serve::{Token, router};
 pub use ship::{Credentials, Elastic, ship};
 
-/// How often a write is tried, and the pause after the first failure, which doubles.
+/// How often a write is tried, with this pause between.
 const TRIES: u32 = 3;
+/// How often, while another process writes there: a leader that was cut off may keep its lock for a while.
+const TRIES_IF_LOCKED: u32 = 50;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where the history is, and who gets it.
@@ -98,6 +100,7 @@ impl Archive {
             clock,
             figures,
             marks,
+            fails: false,
         };
         let thread = std::thread::Builder::new().name("history".to_owned());
         if let Err(error) = thread.spawn(move || writer.run(&asked, &done)) {
@@ -141,6 +144,8 @@ struct Writer {
     clock: Clock,
     figures: Figures,
     marks: Marks,
+    /// Whether the last ads could not be written.
+    fails: bool,
 }
 
 impl Writer {
@@ -179,24 +184,27 @@ impl Writer {
         self.marks.written.send_replace(store.last());
     }
 
-    /// Writes ads. If the disk fails, they are missing in the history.
+    /// Writes ads. If the disk fails, they are missing in the history, and the next ads are tried once.
     fn write(&mut self, ads: &[Ad]) {
-        let mut pause = PAUSE;
-        for attempt in 1..=TRIES {
-            match self.append(ads) {
-                Ok(()) => return,
-                Err(error) => {
-                    tracing::warn!(error = &error as &dyn Error, attempt, "the history was not written");
-                    self.store = None;
-                }
+        let mut tries = 0;
+        while let Err(error) = self.append(ads) {
+            tries += 1;
+            tracing::warn!(error = &error as &dyn Error, tries, "the history was not written");
+            self.store = None;
+            let most = match error.kind() {
+                _ if self.fails => 1,
+                io::ErrorKind::WouldBlock => TRIES_IF_LOCKED,
+                _ => TRIES,
+            };
+            if tries >= most {
+                self.fails = true;
+                self.figures.lost(ads.len() as u64);
+                tracing::error!(ads = ads.len(), directory = %self.directory.display(), "final ads are missing in the history");
+                return;
             }
-            if attempt < TRIES {
-                std::thread::sleep(pause);
-                pause *= 2;
-            }
+            std::thread::sleep(PAUSE);
         }
-        self.figures.lost(ads.len() as u64);
-        tracing::error!(ads = ads.len(), directory = %self.directory.display(), "final ads are missing in the history");
+        self.fails = false;
     }
 
     fn append(&mut self, ads: &[Ad]) -> io::Result<()> {

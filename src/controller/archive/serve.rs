@@ -25,8 +25,8 @@ const AT_A_TIME: usize = 4;
 const WAIT: Duration = Duration::from_secs(10);
 /// How long a page takes at most.
 const LATE: Duration = Duration::from_secs(5);
-/// The most bytes of a page, but for its last ad.
-const MOST_BYTES: usize = 4 << 20;
+/// The most bytes of a page, but for its last ad. Readers who take them slowly keep one each.
+const MOST_BYTES: usize = 1 << 20;
 
 struct Server {
     current: PathBuf,
