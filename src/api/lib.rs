@@ -12,6 +12,7 @@ mod common;
 mod concurrency_limit;
 mod drain_request;
 mod group_quota;
+pub mod history;
 mod htcjob;
 pub mod labels;
 pub mod names;

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use http::Uri;
 use kube::Config;
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::daemon::{self, Unable};
+use controller::archive::{self, Credentials, Elastic, Limits, Token};
 use controller::creators::Stamps;
 use controller::seal::{Key, Seals};
 
@@ -58,9 +60,70 @@ pub struct OperatorArgs {
     /// job who creates it. Without this option no stamp is believed.
     #[arg(long, value_name = "NAME")]
     owner_policy: Option<String>,
+    #[command(flatten)]
+    history: HistoryArgs,
     /// This operator's name in the Lease and in events [default: made of host, process and time].
     #[arg(long, env = "POD_NAME")]
     identity: Option<String>,
+}
+
+/// Where the final ads of procs are kept, and who gets them.
+#[derive(Args, Debug)]
+struct HistoryArgs {
+    /// A directory for the history of jobs, which condor_history reads. Without this option there is no history.
+    #[arg(long, value_name = "DIRECTORY")]
+    history_dir: Option<PathBuf>,
+    /// How many bytes a file of the history has before it is rotated: HTCondor's MAX_HISTORY_LOG.
+    #[arg(long, value_name = "BYTES", default_value_t = 20 << 20, requires = "history_dir")]
+    max_history_log: u64,
+    /// How many rotated files are kept: HTCondor's MAX_HISTORY_ROTATIONS.
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "history_dir",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    max_history_rotations: u16,
+    /// The address that answers condor_history. Without this option nobody does.
+    #[arg(long, value_name = "ADDRESS", requires = "history_dir")]
+    history_addr: Option<SocketAddr>,
+    /// A file with a token that readers of the history have to show. Without this option, whoever reaches the address may read.
+    #[arg(long, value_name = "FILE", requires = "history_addr")]
+    history_token_file: Option<PathBuf>,
+    /// The Secret in the operator's namespace that has the token, by the key `token`: condor_history reads it there.
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "history_token_file",
+        default_value = "slotwright-history-token"
+    )]
+    history_token_secret: String,
+    /// An Elasticsearch or OpenSearch that gets each final ad as a document, such as https://elastic.example.org:9200.
+    #[arg(long, value_name = "URL", requires = "history_dir")]
+    adstash_url: Option<Uri>,
+    /// The index of the documents.
+    #[arg(long, value_name = "NAME", default_value = "htcondor-000001", requires = "adstash_url")]
+    adstash_index: String,
+    /// A file with the value of the header Authorization, such as "ApiKey VnVhQ2Zh...".
+    #[arg(long, value_name = "FILE", requires = "adstash_url")]
+    adstash_authorization_file: Option<PathBuf>,
+    /// A file with certificates of authorities, by which the certificate of Elasticsearch is verified.
+    #[arg(long, value_name = "FILE", requires = "adstash_url")]
+    adstash_ca_file: Option<PathBuf>,
+}
+
+impl HistoryArgs {
+    /// The options; none without a directory.
+    fn options(self) -> Option<archive::Options> {
+        let credentials =
+            self.adstash_authorization_file.map_or(Credentials::None, Credentials::Authorization);
+        let (index, authority) = (self.adstash_index, self.adstash_ca_file);
+        let elastic = self.adstash_url.map(|url| Elastic { url, index, credentials, authority });
+        let secret = self.history_token_secret;
+        let token = self.history_token_file.map(|file| Token { file, secret });
+        Some(archive::Options {
+            directory: self.history_dir?,
+            limits: Limits { max_log: self.max_history_log, rotations: self.max_history_rotations.into() },
+            serve: self.history_addr.map(|addr| (addr, token)),
+            elastic,
+        })
+    }
 }
 
 /// Why the operator did not run, or ended by itself.
@@ -97,6 +160,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         health_addr: Some(args.health_addr),
         metrics_addr: Some(args.metrics_addr),
         leader_elect_namespace: (!args.no_leader_elect).then_some(args.leader_elect_namespace),
+        history: args.history.options(),
         identity,
     };
     let stop = CancellationToken::new();

@@ -118,7 +118,12 @@ impl Cache {
 
     /// The template of a proc's pod, with the proc's own values in it.
     pub fn template(&self, plan: &PodPlan) -> Option<Arc<PodTemplateSpec>> {
-        self.templates.get(&plan.job.uid)?.of_proc(plan).map(Arc::new)
+        self.template_of(&plan.job.uid, plan.claim.last.cluster_id, plan.proc.proc)
+    }
+
+    /// The template of a pod of this proc of a job.
+    pub fn template_of(&self, job: &JobUid, cluster_id: i64, proc: u32) -> Option<Arc<PodTemplateSpec>> {
+        self.templates.get(job)?.of_proc(cluster_id, proc).map(Arc::new)
     }
 
     /// Keeps the template of a job's pods; none where the job is gone.

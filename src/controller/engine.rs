@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::archive::Archive;
 use super::cache::{Cache, Kind};
 use super::creators::Creators;
 use super::health::Health;
@@ -46,6 +47,7 @@ pub struct Engine {
     next: Option<Time>,
     cycles: Cycles,
     creators: Creators,
+    archive: Archive,
     /// The cycle that is under way: it ends with the engine.
     thinking: JoinSet<(Arc<Negotiation>, Matches)>,
 }
@@ -57,9 +59,13 @@ impl Engine {
         (health, highest): (Arc<Health>, HighestClusterId),
         clock: Clock,
         (cycles, creators): (Cycles, Creators),
+        archive: Archive,
     ) -> Self {
         let mut pool = Pool::default();
         pool.defer_claims();
+        if archive.is_on() {
+            pool.keep_history();
+        }
         pool.apply(Event::ClusterIdsGiven(highest.get()), clock.now());
         if journal::tells_of_transitions() {
             // Nobody else asks for the transitions, which would gather in memory.
@@ -79,6 +85,7 @@ impl Engine {
             next: None,
             cycles,
             creators,
+            archive,
             thinking: JoinSet::new(),
         }
     }
@@ -100,6 +107,7 @@ impl Engine {
                     journal::negotiated(&negotiation, &matches);
                     decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
                 }
+                batch = self.archive.written() => self.pool.apply(Event::Archived(batch), self.clock.now()),
                 Some(jobs) = self.creators.found() => {
                     for (stage, job) in jobs {
                         self.event(stage, Event::Job(job));
@@ -211,6 +219,10 @@ impl Engine {
                 _ => None,
             };
             self.writer.submit(Task::Effect(Box::new(effect), template));
+        }
+        if let Some(batch) = decision.ends {
+            self.archive
+                .write(&batch, |ended| self.cache.template_of(&ended.job.uid, ended.cluster_id, ended.proc));
         }
         if let Some(negotiation) = decision.negotiation {
             let negotiation = Arc::new(*negotiation);

@@ -12,7 +12,7 @@ use axum::routing::get;
 
 use super::Clock;
 use super::cache::Kind;
-use super::metrics::{MEDIA_TYPE, Metrics};
+use super::metrics::{History, MEDIA_TYPE, Metrics};
 use super::progress::Progress;
 use model::pool::{Pool, Time};
 
@@ -76,6 +76,11 @@ impl Health {
     /// Counts a pod that a kubelet has not ended within `KILLING_TIMEOUT`.
     pub fn overdue_kill(&self) {
         self.metrics.overdue_kill();
+    }
+
+    /// What is counted of the history.
+    pub fn history(&self) -> History {
+        self.metrics.history()
     }
 
     fn is_alive(&self, now: Time) -> bool {

@@ -1,6 +1,7 @@
 //! Kubernetes I/O: watches become events, effects become API calls, and one of several operators leads. There is no
 //! policy here.
 
+pub mod archive;
 mod cache;
 pub mod convert;
 pub mod creators;
@@ -35,6 +36,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::archive::Archive;
 use self::creators::{Creators, Stamps};
 use self::engine::Engine;
 use self::health::Health;
@@ -55,6 +57,8 @@ pub struct Options {
     /// Elect a leader by a Lease in this namespace. Without one there is no election: only for a cluster in which no other
     /// operator can run.
     pub leader_elect_namespace: Option<String>,
+    /// Where the history of jobs is kept; nowhere if unset.
+    pub history: Option<archive::Options>,
     /// Who this is, in the Lease and in events: the pod's name. Without an election the pool is this one's.
     pub identity: String,
 }
@@ -121,6 +125,11 @@ pub async fn run_in(
     }
     if let Some(addr) = options.metrics_addr {
         aside.spawn(serving::serve_at(addr, health::metrics(Arc::clone(&health))));
+    }
+    if let Some(history) = &options.history
+        && let Some((addr, token)) = history.serve.clone()
+    {
+        aside.spawn(serving::serve_at(addr, archive::router(&history.directory, token, clock)));
     }
     let (lost, highest) = (CancellationToken::new(), HighestClusterId::default());
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
@@ -228,6 +237,7 @@ async fn lead(
     let client = guarded::guarded(client);
     drop(out);
     let mut creators = Creators::new(seals, stamps, client.clone(), &pauses);
+    let archive = begin_history(options, clock, &health, &pauses, &mut watches);
     let writer = Writer::new(Context::new(client, clock, &options.identity));
     // The pool is told jobs with their creators: how to know these has to be there before the first of the jobs.
     tokio::select! {
@@ -237,7 +247,7 @@ async fn lead(
     }
     tokio::select! {
         biased;
-        () = Engine::new(writer, (health, highest), clock, (cycles, creators)).run(seen, stop) => {}
+        () = Engine::new(writer, (health, highest), clock, (cycles, creators), archive).run(seen, stop) => {}
         Some(Err(fault)) = watches.join_next() => {
             // A fault of the operator's own ends the operator: without the watch it would be blind for that kind.
             if let Ok(panic) = fault.try_into_panic() {
@@ -245,4 +255,21 @@ async fn lead(
             }
         }
     }
+}
+
+/// Begins the thread that writes the history, and the task that ships it, which joins `tasks`.
+fn begin_history(
+    options: &Options,
+    clock: Clock,
+    health: &Health,
+    pauses: &Pauses,
+    tasks: &mut JoinSet<()>,
+) -> Archive {
+    let Some(history) = &options.history else { return Archive::off() };
+    let marks = archive::Marks::new(history.elastic.is_some());
+    if let Some(elastic) = history.elastic.clone() {
+        let (directory, pauses) = (history.directory.clone(), pauses.of("adstash"));
+        tasks.spawn(archive::ship(elastic, directory, clock, pauses, health.history(), marks.clone()));
+    }
+    Archive::begin(history, clock, health.history(), marks)
 }

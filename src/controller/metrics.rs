@@ -29,6 +29,74 @@ pub struct Metrics {
     killing_timeouts: Counter,
     watch_stale_seconds: Family<ByKind, Gauge>,
     undecodable_objects: Family<ByKind, Gauge>,
+    history: History,
+}
+
+/// What is counted of the history.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    written: Counter,
+    lost: Counter,
+    bytes: Gauge,
+    shipped: Counter,
+    refused: Counter,
+    unshipped: Gauge,
+    removed_unshipped: Counter,
+}
+
+impl History {
+    fn register(registry: &mut Registry) -> Self {
+        let own = Self::default();
+        let mut counter =
+            |name: &str, help: &str, counter: &Counter| registry.register(name, help, counter.clone());
+        counter("history_ads_written", "Final ads that were written in the history", &own.written);
+        counter("history_ads_lost", "Final ads that could not be written", &own.lost);
+        counter("adstash_ads_shipped", "Final ads that Elasticsearch has taken", &own.shipped);
+        counter("adstash_ads_refused", "Final ads that Elasticsearch will never take", &own.refused);
+        counter(
+            "adstash_ads_removed",
+            "Final ads that were removed from the history before Elasticsearch took them",
+            &own.removed_unshipped,
+        );
+        registry.register("history_bytes", "Bytes of the history's files", own.bytes.clone());
+        registry.register("adstash_ads_waiting", "Final ads that are to be shipped", own.unshipped.clone());
+        own
+    }
+
+    /// Counts ads that were written.
+    pub fn written(&self, ads: u64) {
+        self.written.inc_by(ads);
+    }
+
+    /// Counts ads that could not be written.
+    pub fn lost(&self, ads: u64) {
+        self.lost.inc_by(ads);
+    }
+
+    /// Notes the size of the history.
+    pub fn bytes(&self, bytes: u64) {
+        self.bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Counts ads that were shipped.
+    pub fn shipped(&self, ads: u64) {
+        self.shipped.inc_by(ads);
+    }
+
+    /// Counts ads that are not taken.
+    pub fn refused(&self, ads: u64) {
+        self.refused.inc_by(ads);
+    }
+
+    /// Counts ads that were removed before they were shipped.
+    pub fn unshipped(&self, ads: u64) {
+        self.removed_unshipped.inc_by(ads);
+    }
+
+    /// Notes how many ads are to be shipped.
+    pub fn unshipped_now(&self, ads: u64) {
+        self.unshipped.set(i64::try_from(ads).unwrap_or(i64::MAX));
+    }
 }
 
 /// The label `kind`: a kind's plural.
@@ -73,7 +141,6 @@ impl Default for Metrics {
             "Objects that cannot be decoded, and are left as they were last known",
         );
         Self {
-            registry,
             leader,
             machines,
             agents,
@@ -86,11 +153,18 @@ impl Default for Metrics {
             killing_timeouts,
             watch_stale_seconds,
             undecodable_objects,
+            history: History::register(&mut registry),
+            registry,
         }
     }
 }
 
 impl Metrics {
+    /// What is counted of the history.
+    pub fn history(&self) -> History {
+        self.history.clone()
+    }
+
     /// Notes that this operator leads.
     pub fn leads(&self) {
         self.leader.set(1);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use api::HTCJob;
 use clap::Args;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
@@ -85,6 +85,14 @@ pub enum Error {
         /// What the API server said.
         message: String,
     },
+    /// The history cannot be read.
+    #[error("cannot read the history through {server}: {message}")]
+    NoHistory {
+        /// The API server's address.
+        server: String,
+        /// What went wrong.
+        message: String,
+    },
     /// The user may not change an object.
     #[error("not allowed to {verb} {object}: {message}; ask an admin for the role")]
     Denied {
@@ -150,6 +158,21 @@ fn readable<K: Resource<DynamicType = ()>>(found: Vec<Item<K>>) -> Vec<K> {
         item.object().inspect_err(explain).ok()
     };
     found.into_iter().filter_map(read).collect()
+}
+
+/// What a Service behind the API server's proxy answers.
+pub enum Proxied {
+    /// The body of a good answer.
+    Body(Vec<u8>),
+    /// A bad answer, of the Service or of the API server.
+    Refused {
+        /// Its status.
+        status: u16,
+        /// Its headers.
+        headers: http::HeaderMap,
+        /// What it says.
+        message: String,
+    },
 }
 
 impl Cluster {
@@ -383,6 +406,52 @@ impl Cluster {
             Err(error) => Err(error),
         };
         answer.map_err(|error| self.explain::<HTCJob>(error))
+    }
+
+    /// Asks a Service, through the API server's proxy: its namespace, its name and the name of its port. The API server asks whether the
+    /// user may; the Service is not told who the user is.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn proxied(
+        &self,
+        (namespace, service, port): (&str, &str, &str),
+        path: &str,
+        header: Option<(&str, &str)>,
+    ) -> Result<Proxied, Error> {
+        let failed = |message: String| Error::NoHistory { server: self.server().to_owned(), message };
+        let url = format!("/api/v1/namespaces/{namespace}/services/{service}:{port}/proxy/{path}");
+        let mut request = http::Request::get(url);
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
+        }
+        let request = request.body(Vec::new().into()).map_err(|error| failed(error.to_string()))?;
+        let answer = self.client.send(request).await.map_err(|error| failed(chain(&error)))?;
+        let (parts, body) = answer.into_parts();
+        let body = body.collect_bytes().await.map_err(|error| failed(chain(&error)))?;
+        if parts.status.is_success() {
+            return Ok(Proxied::Body(body.to_vec()));
+        }
+        let said = serde_json::from_slice::<Status>(&body).map(|status| status.message).ok();
+        let said = said.filter(|said| !said.is_empty());
+        let message = said.unwrap_or_else(|| String::from_utf8_lossy(&body).chars().take(500).collect());
+        Ok(Proxied::Refused { status: parts.status.as_u16(), headers: parts.headers, message })
+    }
+
+    /// A text in a Secret.
+    ///
+    /// # Errors
+    /// When the user may not read the Secret, or it has no such key.
+    pub async fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, Error> {
+        let failed = |why: String| {
+            let message = format!("its token is in Secret {namespace}/{name}: {why}");
+            Error::NoHistory { server: self.server().to_owned(), message }
+        };
+        let secrets = Api::<Secret>::namespaced(self.client.clone(), namespace);
+        let secret = secrets.get(name).await.map_err(|error| failed(chain(&error)))?;
+        let found = secret.data.unwrap_or_default().remove(key);
+        let bytes = found.ok_or_else(|| failed(format!("there is no key {key}")))?.0;
+        String::from_utf8(bytes).map(|text| text.trim().to_owned()).map_err(|error| failed(error.to_string()))
     }
 
     fn explain<K: Resource<DynamicType = ()>>(&self, error: kube::Error) -> Error {

@@ -92,7 +92,7 @@ impl Simulation<'_> {
     /// matches go into the pool at once, and the deciders look again.
     fn decide(&mut self) {
         loop {
-            let Decision { effects, negotiation, next } = decide(&mut self.pool, self.now);
+            let Decision { effects, negotiation, next, .. } = decide(&mut self.pool, self.now);
             self.next = next;
             self.transitions.extend(self.pool.take_trace());
             for effect in effects {

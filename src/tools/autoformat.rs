@@ -1,6 +1,8 @@
 //! The columns that `-autoformat` and `-format` ask for.
 
-use classad::{Ad, Env};
+use std::collections::BTreeSet;
+
+use classad::{Ad, Env, Name};
 
 use crate::column::{Column, Show};
 use crate::conversion::{Conversion, Source, unescaped};
@@ -115,11 +117,7 @@ impl Formats {
 
     /// The ads as these columns: headings if there are any, and a row an ad.
     pub(crate) fn print<'a>(&self, ads: impl IntoIterator<Item = &'a Ad>, screen: &Screen) -> String {
-        let mut table = Table {
-            columns: self.columns.clone(),
-            apart: self.apart.unwrap_or(Apart::NOTHING),
-            longest: None,
-        };
+        let mut table = self.table();
         let env = screen.env();
         let rows: Vec<_> = ads.into_iter().map(|ad| table.row(ad, screen, &env)).collect();
         let mut out = if self.headings { table.headings() } else { String::new() };
@@ -127,6 +125,30 @@ impl Formats {
             table.print(&row, &mut out);
         }
         out
+    }
+
+    /// The columns as a table without rows.
+    pub(crate) fn table(&self) -> Table {
+        let apart = self.apart.unwrap_or(Apart::NOTHING);
+        Table { columns: self.columns.clone(), apart, longest: None }
+    }
+
+    /// Whether a line of headings stands above the rows.
+    pub(crate) const fn has_headings(&self) -> bool {
+        self.headings
+    }
+
+    /// The names of the attributes that the columns show, or refer to.
+    pub(crate) fn reads(&self) -> BTreeSet<Name> {
+        let mut names = BTreeSet::new();
+        for column in &self.columns {
+            match &column.show {
+                Show::Value(source, _) => source.reads(&mut names),
+                Show::Made(_) | Show::Number(_) => names.extend(["ClusterId", "ProcId"].map(Name::from)),
+                Show::Fixed(_) => {}
+            }
+        }
+        names
     }
 
     /// The columns, to stand behind those of another table.

@@ -1,5 +1,7 @@
 //! One conversion of a format: C's, and HTCondor's `%v`, `%V`, `%r`, `%T` and `%Y`.
 
+use std::collections::BTreeSet;
+
 use classad::{Ad, Env, Expr, Name, Value};
 use condor_config::Format;
 
@@ -232,6 +234,19 @@ impl Source {
     /// The text that the user wrote.
     pub(crate) fn text(&self) -> &str {
         self.text.as_str()
+    }
+
+    /// Adds the names of the attributes that are shown or referred to.
+    pub(crate) fn reads(&self, names: &mut BTreeSet<Name>) {
+        match &self.expr {
+            Some(expr) => {
+                let found = expr.references();
+                names.extend(found.my.into_iter().chain(found.bare));
+            }
+            None => {
+                names.insert(self.text.clone());
+            }
+        }
     }
 
     /// The expression to show, and whether that is an attribute's.

@@ -1,4 +1,4 @@
-//! What HTCondor's tools print of ads: `condor_q`, `condor_status` and `condor_userprio`.
+//! What HTCondor's tools print of ads: `condor_q`, `condor_history`, `condor_status` and `condor_userprio`.
 //!
 //! Each tool is a function from ads, options and a [`Screen`] to text. The crate reads no ads, and knows neither the time nor
 //! the terminal: the caller tells. So the same text is printed of ads that were made from a cluster's objects, and of ads in a
@@ -15,6 +15,7 @@
 //! | `long`, `xml` | whole ads: long form, JSON, new syntax, XML |
 //! | `choice` | which ads are shown |
 //! | `queue` | `condor_q` |
+//! | `history` | `condor_history` |
 //! | `slots` | `condor_status` |
 //! | `users` | `condor_userprio` |
 
@@ -22,6 +23,7 @@ mod autoformat;
 mod choice;
 mod column;
 mod conversion;
+pub mod history;
 mod long;
 pub mod options;
 pub mod queue;

@@ -109,7 +109,7 @@ pub(crate) fn all(ad: &Ad) -> Attributes<'_> {
     attributes(ad, &[])
 }
 
-fn long(attributes: &Attributes, out: &mut String) {
+pub(crate) fn long(attributes: &Attributes, out: &mut String) {
     for (name, expr) in attributes {
         let _ = writeln!(out, "{name} = {}", expr.to_old());
     }
@@ -121,7 +121,7 @@ fn new_syntax(attributes: &Attributes, out: &mut String) {
     let _ = write!(out, "[ {} ]", all.join("; "));
 }
 
-fn json(attributes: &Attributes, out: &mut String, depth: usize) {
+pub(crate) fn json(attributes: &Attributes, out: &mut String, depth: usize) {
     let indent = "  ".repeat(depth);
     out.push_str("{\n");
     for (number, (name, expr)) in attributes.iter().enumerate() {
@@ -131,6 +131,14 @@ fn json(attributes: &Attributes, out: &mut String, depth: usize) {
         let _ = writeln!(out, "{comma}");
     }
     let _ = write!(out, "{indent}}}");
+}
+
+/// The attributes as a JSON object in one line.
+pub(crate) fn json_line(attributes: &Attributes) -> String {
+    let mut text = String::new();
+    json(attributes, &mut text, 0);
+    // A string of JSON has no end of line in it: those there are belong to the layout.
+    text.lines().map(str::trim_start).collect()
 }
 
 /// An expression in JSON. One that is no plain value is the text `/Expr(...)/`.

@@ -234,6 +234,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         stamps: Stamps::default(),
     };
     let options = Options {
+        history: None,
         health_addr: None,
         metrics_addr: None,
         leader_elect_namespace: Some("slotwright".to_owned()),

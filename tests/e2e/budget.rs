@@ -20,6 +20,7 @@ async fn writes_per_proc(worklife: i64) -> f64 {
     let options = controller::Options {
         health_addr: None,
         metrics_addr: None,
+        history: None,
         leader_elect_namespace: None,
         identity: "counted".into(),
     };

@@ -32,6 +32,8 @@ pub struct Cluster {
     pub nodes: Option<HollowNodes>,
     pub server: Option<RunningServer>,
     pub kubeconfig: std::path::PathBuf,
+    /// More arguments of operators that are started from now on.
+    pub more_arguments: Vec<String>,
     operator: Option<Child>,
     _dir: tempfile::TempDir,
 }
@@ -66,7 +68,16 @@ impl Cluster {
         }
         let nodes = HollowNodes::start(client.clone(), shapes, Options::default()).await.unwrap();
         let watch = Watch::start(&client);
-        Self { client, watch, nodes: Some(nodes), server, kubeconfig, operator: None, _dir: dir }
+        Self {
+            client,
+            watch,
+            nodes: Some(nodes),
+            server,
+            kubeconfig,
+            more_arguments: Vec::new(),
+            operator: None,
+            _dir: dir,
+        }
     }
 
     /// Starts the operator as a process of its own.
@@ -94,6 +105,7 @@ impl Cluster {
         command
             .args(["operator", "--no-leader-elect", "--identity", identity])
             .args(["--health-addr", health, "--metrics-addr", ANY_PORT])
+            .args(&self.more_arguments)
             .env("KUBECONFIG", &self.kubeconfig)
             .stdin(Stdio::null());
         command

@@ -17,6 +17,7 @@ mod backfill;
 mod bad_input;
 mod budget;
 mod harness;
+mod history;
 mod leader;
 mod life;
 mod logs;

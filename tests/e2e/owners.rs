@@ -87,6 +87,7 @@ async fn an_operator_that_refuses_has_touched_nothing() {
         let options = controller::Options {
             health_addr: None,
             metrics_addr: None,
+            history: None,
             leader_elect_namespace: None,
             identity: name.to_owned(),
         };

@@ -117,6 +117,7 @@ async fn start(home: &Path) -> (RunningServer, CancellationToken, tokio::task::J
     let options = controller::Options {
         health_addr: None,
         metrics_addr: None,
+        history: None,
         leader_elect_namespace: None,
         identity: "under-test".to_owned(),
     };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools.py: asks HTCondor's condor_q and condor_status about each command line in tests/tools/cases.txt, and prints the answers.
+"""tools.py: asks HTCondor's condor_q, condor_status and condor_history about each command line in tests/tools/cases.txt, and prints the answers.
 
 CONDOR_CHROOT names a chroot with HTCondor's tools (hack/condor.sh makes one); empty: the tools are installed here. The tools read
 the ads in tests/tools/ads, and no daemon runs.

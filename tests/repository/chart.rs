@@ -19,7 +19,9 @@ use k8s_openapi::api::admissionregistration::v1alpha1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
-use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Secret, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    Namespace, PersistentVolumeClaim, PodSpec, ResourceQuota, Secret, Service, ServiceAccount, Volume,
+};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
@@ -116,6 +118,7 @@ fn check_types(objects: &[Value]) -> usize {
             "ResourceQuota" => drop(typed::<ResourceQuota>(object)),
             "PodDisruptionBudget" => drop(typed::<PodDisruptionBudget>(object)),
             "PriorityClass" => drop(typed::<PriorityClass>(object)),
+            "PersistentVolumeClaim" => drop(typed::<PersistentVolumeClaim>(object)),
             "Role" => drop(typed::<Role>(object)),
             "RoleBinding" => drop(typed::<RoleBinding>(object)),
             "Secret" => drop(typed::<Secret>(object)),
@@ -159,7 +162,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 44);
+    assert_eq!(check_types(&objects(&text)), 48);
 }
 
 #[test]
@@ -190,6 +193,11 @@ fn wrong_values_are_refused_by_name() {
         ("admissionPolicy.owner=yes", "/admissionPolicy/owner"),
         ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
+        ("history.maxLog=1", "/history/maxLog"),
+        ("history.persistence.accessMode=ReadOnlyMany", "/history/persistence/accessMode"),
+        ("history.adstash.url=elastic:9200", "/history/adstash/url"),
+        ("history.enabled=true,replicas=1", "history.tokenSecret"),
+        ("history.enabled=true,history.tokenSecret=x", "history.persistence.accessMode"),
         ("log=", "/log"),
     ] {
         let Some(output) = helm(&["render", "charts/slotwright", "--set", set]) else { return };
@@ -372,6 +380,7 @@ fn bindings_name_the_account_that_runs() {
         .filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("RoleBinding")))
         .filter(|object| object["metadata"]["name"] != "physics-pool-pool-view")
         .filter(|object| object["metadata"]["name"] != "physics-pool-agent")
+        .filter(|object| object["metadata"]["name"] != "physics-pool-history-reader")
         .map(|object| &object["subjects"][0]);
     let mut count = 0;
     for subject in subjects {
@@ -390,7 +399,10 @@ fn assert_restricted(pod: &PodSpec) {
     assert!(security.run_as_user.is_some_and(|user| user > 0));
     assert_eq!(security.seccomp_profile.as_ref().unwrap().type_, "RuntimeDefault");
     assert!(pod.host_network.is_none() && pod.host_pid.is_none());
-    assert!(pod.volumes.iter().flatten().all(|volume| volume.secret.is_some()));
+    let takes = |volume: &Volume| {
+        volume.secret.is_some() || volume.empty_dir.is_some() || volume.persistent_volume_claim.is_some()
+    };
+    assert!(pod.volumes.iter().flatten().all(takes));
     let container = pod.containers[0].security_context.as_ref().unwrap();
     assert_eq!(container.allow_privilege_escalation, Some(false));
     assert_eq!(container.read_only_root_filesystem, Some(true));
@@ -425,6 +437,27 @@ fn the_pod_is_restricted_and_probed() {
                 .flatten()
                 .any(|argument| argument == "--leader-elect-namespace=$(POD_NAMESPACE)")
         );
+    }
+}
+
+/// Two pods cannot write one history, nor mount a volume that is one pod's.
+#[test]
+fn a_history_on_one_pods_volume_has_one_pod_at_a_time() {
+    let set = |more: &str| format!("history.enabled=true,history.tokenSecret=token,replicas=1{more}");
+    let claimed = ",history.persistence.enabled=true,history.persistence.existingClaim=mine";
+    for (set, strategy, claim) in [(set(""), None, None), (set(claimed), Some("Recreate"), Some("mine"))] {
+        let Some(text) = render(&["--set", &set]) else { return };
+        let objects = objects(&text);
+        assert!(objects.iter().all(|object| object["kind"] != "PersistentVolumeClaim"));
+        let spec = find::<Deployment>(&objects, "slotwright").spec.unwrap();
+        assert_eq!(spec.strategy.and_then(|strategy| strategy.type_).as_deref(), strategy);
+        let volumes = spec.template.spec.unwrap().volumes.unwrap();
+        let history = volumes.iter().find(|volume| volume.name == "history").unwrap();
+        let found = history.persistent_volume_claim.as_ref().map(|found| found.claim_name.as_str());
+        assert_eq!((found, history.empty_dir.is_some()), (claim, claim.is_none()));
+        let reader: Role = find(&objects, "slotwright-history-reader");
+        let proxy = ("/services/proxy/slotwright-history:history", &["get"][..]);
+        assert_eq!(granted(reader.rules), listed([proxy, ("/secrets/token", &["get"][..])]));
     }
 }
 

@@ -75,6 +75,13 @@ subjects:
 {{- if and .Values.webhook.enabled .Values.webhook.certManager.enabled }}yes{{ end }}
 {{- end }}
 
+{{/* Whether the history is on a volume that only one pod may mount. */}}
+{{- define "slotwright.historyIsAlone" -}}
+{{- with .Values.history }}
+{{- if and .enabled .persistence.enabled (ne .persistence.accessMode "ReadWriteMany") }}yes{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* The image, by digest where there is one. */}}
 {{- define "slotwright.image" -}}
 {{- if .Values.image.digest }}

@@ -132,6 +132,7 @@ impl Show {
         let operator_stop = CancellationToken::new();
         // The demo's operator takes part in the election, so that another operator on the same cluster waits.
         let options = controller::Options {
+            history: None,
             health_addr: None,
             metrics_addr: None,
             leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),

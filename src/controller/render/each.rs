@@ -4,8 +4,6 @@ use api::{HTCJob, Items};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use submit::each::{self, Fault, Names};
 
-use model::pool::PodPlan;
-
 /// A job's template and items, as the cache keeps them: as texts, which are a fraction of what their types take. The pod of a
 /// proc needs one of the rows, which there may be a hundred thousand of.
 #[derive(Debug)]
@@ -43,12 +41,12 @@ impl Kept {
     }
 
     /// The template of a proc's pod, with the proc's own values in it.
-    pub fn of_proc(&self, plan: &PodPlan) -> Option<PodTemplateSpec> {
+    pub fn of_proc(&self, cluster_id: i64, proc: u32) -> Option<PodTemplateSpec> {
         let Some(items) = &self.items else { return serde_json::from_str(&self.template).ok() };
-        let proc = usize::try_from(plan.proc.proc).ok()?;
+        let proc = usize::try_from(proc).ok()?;
         let row = items.rows.get(each::row_of(proc, items.repeat));
         let values: Vec<String> = row.map_or(Ok(Vec::new()), |row| serde_json::from_str(row)).ok()?;
-        let cluster = plan.claim.last.cluster_id.to_string();
+        let cluster = cluster_id.to_string();
         let mut template = serde_json::from_str(&self.template).ok()?;
         Names::of(&cluster, proc, items.repeat, &items.variables, &values).replace_in(&mut template);
         serde_json::from_value(template).ok()

@@ -24,7 +24,7 @@ pub use negotiation::{Negotiation, conclude};
 pub use quotas::{excesses, quotas, refused_groups};
 pub use sharing::{overlap_message, shares_all};
 
-use crate::pool::{Effect, Offer, Pool, Time};
+use crate::pool::{Batch, Effect, Offer, Pool, Time};
 use crate::{schedd, startd};
 
 /// The result of a decision.
@@ -34,6 +34,8 @@ pub struct Decision {
     pub effects: Vec<Effect>,
     /// The cycle to run, if one is due.
     pub negotiation: Option<Box<Negotiation>>,
+    /// Ends of procs to write in the history. The answer is [`Event::Archived`](crate::pool::Event::Archived).
+    pub ends: Option<Batch>,
     /// When to decide again, if nothing happens before.
     pub next: Option<Time>,
 }
@@ -72,8 +74,9 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     let overdue = pool.overdue_pods(now);
     effects.extend(overdue.into_iter().map(|(pod, slot)| Effect::LookAtPod { pod, slot }));
     let negotiation = turns::begin(pool, now);
+    let ends = pool.next_ends(now);
     effects.extend(pool.take_notices().into_iter().map(Effect::Tell));
-    Decision { effects, negotiation, next: pool.next_look() }
+    Decision { effects, negotiation, ends, next: pool.next_look() }
 }
 
 fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Pool;
+use super::archive::Left;
 use super::ids::{JobUid, SlotName};
 use super::job::Job;
 use super::leaving::HoldReason;
@@ -155,7 +156,7 @@ impl Pool {
         match act.verb {
             Verb::Hold => self.hold_one(uid, proc, &HoldReason::by_user(act.subcode, &act.reason), now),
             Verb::Release => self.release_one(uid, proc, now),
-            Verb::Remove => self.remove_one(uid, proc),
+            Verb::Remove => self.remove_one(uid, proc, &act.reason, now),
             Verb::Vacate => self.vacate_one(uid, proc, Removal::ByUser),
             Verb::VacateFast => self.vacate_one(uid, proc, Removal::AtOnce),
         }
@@ -188,8 +189,12 @@ impl Pool {
     }
 
     /// Removes a proc: it leaves its slot, if it has one, and never runs again. Returns whether anything changed.
-    pub(super) fn remove_one(&mut self, uid: &JobUid, proc: u32) -> bool {
-        let Some(job) = self.jobs.get_mut(uid).filter(|job| job.is_queued(proc)) else { return false };
+    pub(super) fn remove_one(&mut self, uid: &JobUid, proc: u32, why: &Arc<str>, now: Time) -> bool {
+        if self.jobs.get(uid).is_none_or(|job| !job.is_queued(proc)) {
+            return false;
+        }
+        self.leaves_queue(uid, proc, Left::Removed(why.clone()), None, now);
+        let Some(job) = self.jobs.get_mut(uid) else { return false };
         job.take_out(proc);
         job.removed.insert(proc);
         let slot = job.active.get(&proc).cloned();
@@ -237,11 +242,11 @@ impl Pool {
         for proc in job.active.keys().filter(|proc| self.may_yet_start(job, **proc)) {
             removed.remove(*proc);
         }
-        removed
+        self.archived_of(job, &removed)
     }
 
     /// The number of the last act that the job's status may record. An act is recorded once the pods are seen to be deleted that
-    /// must go because of it. Until then a new leader would not know that they must.
+    /// must go because of it, and the history has the procs that it removed. Until then a new leader would not know that they must.
     pub fn recordable_act(&self, job: &Job) -> u64 {
         let waits = |name| {
             self.slots.get(name).is_some_and(|slot| {
@@ -249,7 +254,8 @@ impl Pool {
                     && (slot.is_requested() || slot.active().is_some_and(|pod| pod.doomed.is_none()))
             })
         };
-        if job.last_act > job.recorded_act && !job.removing && job.active.values().any(waits) {
+        let waits = job.active.values().any(waits) || self.removal_awaits_history(&job.key.uid);
+        if job.last_act > job.recorded_act && !job.removing && waits {
             job.recorded_act
         } else {
             job.last_act

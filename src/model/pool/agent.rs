@@ -12,7 +12,7 @@ use super::marks::Change;
 use super::resources::{DeviceId, ResourceName};
 use super::slot::Slot;
 use super::time::Time;
-use classad::Expr;
+use classad::{Ad, Expr};
 
 /// What the shell sees of a `NodeReport`.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +114,30 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Puts the amounts that are known into an ad. A metric does not replace what the ad has.
+    pub(super) fn set_in(&self, ad: &mut Ad) {
+        for (name, value) in &self.metrics {
+            if !ad.contains(name) {
+                ad.set(&**name, *value);
+            }
+        }
+        let amounts = [
+            ("MemoryUsage", self.memory_mib),
+            ("ResidentSetSize", self.resident_kib),
+            ("DiskUsage", self.disk_kib),
+            ("BlockReads", self.block_reads),
+            ("BlockWrites", self.block_writes),
+            ("BlockReadKbytes", self.block_read_kib),
+            ("BlockWriteKbytes", self.block_write_kib),
+        ];
+        for (name, amount) in amounts.into_iter().filter_map(|(name, amount)| Some((name, amount?))) {
+            ad.set(name, amount);
+        }
+        if let Some(cpus) = self.cpus {
+            ad.set("CpusUsage", cpus);
+        }
+    }
+
     /// The larger of each amount. An amount that one of the two lacks is the other's.
     #[must_use]
     pub fn most(self, other: &Self) -> Self {

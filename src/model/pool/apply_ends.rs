@@ -1,7 +1,9 @@
 //! How pods end, and what becomes of their procs: done, held, removed, or idle again.
 
 use super::Pool;
+use super::archive::Left;
 use super::event::PodFacts;
+use super::history::Exit;
 use super::ids::{JobUid, SlotName};
 use super::job::{Cooling, End, Job};
 use super::job_policy::Fate;
@@ -223,6 +225,7 @@ impl Pool {
 
     /// Removes a proc whose program has ended, since an expression says so.
     fn remove_ended(&mut self, facts: &PodFacts, why: &str, now: Time) {
+        self.leaves_queue(&facts.job, facts.proc, Left::Removed(why.into()), Some(facts), now);
         let Some(job) = self.jobs.get_mut(&facts.job) else { return };
         job.take_out(facts.proc);
         job.removed.insert(facts.proc);
@@ -253,6 +256,7 @@ impl Pool {
 
     /// Books a proc as done with an exit code. If the code is not 0, warns people with `failure`.
     fn proc_done(&mut self, facts: &PodFacts, code: i32, failure: String, now: Time) {
+        self.leaves_queue(&facts.job, facts.proc, Left::Completed(Exit::of_code(code)), Some(facts), now);
         let Some(job) = self.jobs.get_mut(&facts.job) else { return };
         job.first_start.get_or_insert(now);
         job.take_out(facts.proc);

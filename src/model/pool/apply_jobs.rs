@@ -18,6 +18,9 @@ use super::time::Time;
 /// The most problems of one job that become events of their own. The job's condition names all problems.
 const TOLD_AT_ONCE: usize = 4;
 
+/// `RemoveReason` of procs whose job is deleted.
+const DELETED: &str = "the HTCJob was deleted";
+
 impl Pool {
     pub(super) fn job(&mut self, facts: JobFacts, now: Time) {
         let uid = facts.key.uid.clone();
@@ -127,7 +130,10 @@ impl Pool {
         job.finalizer = job.finalizer.seen(facts.finalizer);
         let going = facts.removing && !job.removing;
         if going {
-            remove(job);
+            self.all_leave_queue(uid, DELETED, now);
+            if let Some(job) = self.jobs.get_mut(uid) {
+                remove(job);
+            }
         }
         if changed {
             // An earlier operator accepted the spec: the job keeps what policy made of the spec then.
@@ -137,6 +143,10 @@ impl Pool {
             self.take_warnings(uid, facts.warnings.into_iter().chain(unknown).collect(), new);
             self.warn_at_submission(uid, &told);
             self.take_spec(uid, spec, new, now);
+        }
+        if going && new {
+            // An earlier operator may have died before the history had the procs.
+            self.all_leave_queue(uid, DELETED, now);
         }
         self.tell_bad_acts(uid, bad_acts);
         self.carry_out(uid, acts, now);
@@ -316,7 +326,11 @@ impl Pool {
         self.changed(Change::JobStatus(uid));
     }
 
-    pub(super) fn job_gone(&mut self, uid: &JobUid) {
+    pub(super) fn job_gone(&mut self, uid: &JobUid, now: Time) {
+        // The procs of a job that was being deleted have left the queue before.
+        if self.jobs.get(uid).is_some_and(|job| !job.removing) {
+            self.all_leave_queue(uid, DELETED, now);
+        }
         self.unqueue(uid);
         self.evaluations.set(uid, None);
         let Some(job) = self.jobs.get_mut(uid) else { return };

@@ -86,6 +86,8 @@ pub enum Event {
     Job(JobFacts),
     /// An HTCJob's object is gone.
     JobGone(JobUid),
+    /// The history has the batch of this number, or never will.
+    Archived(u64),
     /// A Slot object appeared or changed.
     Slot(SlotFacts),
     /// A Slot object is gone.

@@ -23,6 +23,20 @@ impl Exit {
             _ => Self::Code(code),
         }
     }
+
+    /// Puts `ExitBySignal` into an ad, with `ExitCode` or `ExitSignal`.
+    pub(super) fn set_in(self, ad: &mut Ad) {
+        match self {
+            Self::Code(code) => {
+                ad.set("ExitBySignal", false);
+                ad.set("ExitCode", i64::from(code));
+            }
+            Self::Signal(signal) => {
+                ad.set("ExitBySignal", true);
+                ad.set("ExitSignal", i64::from(signal));
+            }
+        }
+    }
 }
 
 /// What is kept of a proc that is not done.
@@ -51,16 +65,8 @@ impl History {
         ad.set("NumShadowStarts", starts);
         ad.set("NumJobCompletions", i64::from(self.completions));
         ad.set("NumHolds", i64::from(self.holds));
-        match self.exit {
-            Some(Exit::Code(code)) => {
-                ad.set("ExitBySignal", false);
-                ad.set("ExitCode", i64::from(code));
-            }
-            Some(Exit::Signal(signal)) => {
-                ad.set("ExitBySignal", true);
-                ad.set("ExitSignal", i64::from(signal));
-            }
-            None => {}
+        if let Some(exit) = &self.exit {
+            exit.set_in(ad);
         }
     }
 

@@ -545,9 +545,12 @@ impl Pool {
         }
     }
 
-    /// Removes and returns the statuses that must be written.
+    /// Removes and returns the statuses that must be written. That of a job which waits only until the history has its last ends is
+    /// written after that, so that the ends cost one write.
     pub fn take_statuses(&mut self) -> BTreeSet<Document> {
-        std::mem::take(&mut self.marks.statuses)
+        let mut stale = std::mem::take(&mut self.marks.statuses);
+        stale.retain(|document| !self.waits_only_for_history(document));
+        stale
     }
 
     /// How many times the machines' offers have changed. Whatever follows from the offers alone holds as long as this

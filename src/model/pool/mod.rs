@@ -20,6 +20,7 @@ mod apply_outcomes;
 mod apply_pods;
 mod apply_policies;
 mod apply_slots;
+mod archive;
 pub mod backfill;
 mod carve;
 mod charges;
@@ -77,10 +78,12 @@ mod zone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+use archive::Archive;
 use marks::{Change, Marks};
 
 pub use acts::{Act, Verb, Whom};
 pub use agent::{Benchmarks, Device, ReportFacts, Usage};
+pub use archive::{Batch, Ended, LastRun, Left};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
 pub use cron::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, Metric, MetricKind, SlotOutput};
 pub use devices::Inventory;
@@ -219,6 +222,8 @@ pub struct Pool {
     /// The last report of each agent. A report may be seen before its node.
     reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     marks: Marks,
+    /// Ends of procs on their way into the history.
+    archive: Archive,
     /// Events to tell people.
     notices: Vec<Notice>,
     /// The transitions since tracing began; `None` if nobody traces.

@@ -159,7 +159,7 @@ impl Pool {
         let (done, verb, why) = match verdict {
             Verdict::Hold(hold) => (self.hold_one(uid, proc, hold, now), "held", hold.reason.clone()),
             Verdict::Release(why) => (self.release_one(uid, proc, now), "released", why.clone()),
-            Verdict::Remove(why) => (self.remove_one(uid, proc), "removed", why.clone()),
+            Verdict::Remove(why) => (self.remove_one(uid, proc, why, now), "removed", why.clone()),
             Verdict::Vacate(why) => (self.vacate_one(uid, proc, Removal::ByUser), "vacated", why.clone()),
         };
         if done {

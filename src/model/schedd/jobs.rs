@@ -12,6 +12,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
         let clear = job.active.is_empty()
             && job.unrecorded.is_empty()
             && !pool.has_remains(uid)
+            && !pool.awaits_history(uid)
             && !pool.orphans().values().any(|pod| pod.job == *uid && job.owns(pod));
         if clear && job.finalizer == JobFinalizer::Held {
             effects.push(Effect::RemoveJobFinalizer(job.key.clone()));

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use api::labels::{JOB_UID, PROC, SLOT, SUSPEND};
 use api::{HTCJob, Slot, SlotActivity};
-use classad::{Ad, join_arguments};
+use classad::Ad;
+use controller::archive::set_template;
 use controller::kinds;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
@@ -188,24 +189,8 @@ fn shared(job: &HTCJob, known: &Job, now: Time) -> Ad {
     ad.set("ClusterId", known.cluster_id);
     ad.set("TotalSubmitProcs", job.spec.count);
     ad.set("ServerTime", now.secs());
-    if let Ok(template) = kinds::job::template_of(job)
-        && let Some(container) = template.spec.and_then(|spec| spec.containers.into_iter().next())
-    {
-        if let Some(image) = &container.image
-            && !ad.contains("ContainerImage")
-        {
-            ad.set("ContainerImage", image.as_str());
-        }
-        // Without a command the image decides what runs, and the arguments are those of the image's entry point.
-        let command = container.command.unwrap_or_default();
-        if let Some((program, rest)) = command.split_first() {
-            ad.set("Cmd", program.as_str());
-            let arguments: Vec<String> =
-                rest.iter().cloned().chain(container.args.unwrap_or_default()).collect();
-            if !arguments.is_empty() {
-                ad.set("Arguments", join_arguments(&arguments).as_str());
-            }
-        }
+    if let Ok(template) = kinds::job::template_of(job) {
+        set_template(&mut ad, &template);
     }
     ad
 }

@@ -9,6 +9,7 @@
 //! | `q` | `condor_q` |
 //! | `analysis` | `condor_q -better-analyze` |
 //! | `status` | `condor_status` |
+//! | `history` | `condor_history` |
 //! | `chosen` | which jobs a tool acts on |
 //! | `edit` | `condor_prio`, `condor_qedit` |
 //! | `pods` | `condor_tail`, `condor_ssh_to_job`, `condor_wait` |
@@ -21,6 +22,7 @@ mod chosen;
 mod config_val;
 mod drain;
 mod edit;
+mod history;
 pub(crate) mod jobs;
 mod place;
 mod pods;
@@ -63,6 +65,7 @@ type Outcome = Result<Answer, Failure>;
 pub const TOOLS: &[&str] = &[
     "condor_config_val",
     "condor_drain",
+    "condor_history",
     "condor_prio",
     "condor_q",
     "condor_qedit",
@@ -89,6 +92,7 @@ pub async fn run(
 ) -> io::Result<u8> {
     let outcome = match tool {
         "condor_q" => q::run(words, connection, width).await,
+        "condor_history" => history::run(words, connection, width).await,
         "condor_status" => status::run(words, connection, width).await,
         "condor_prio" => edit::prio(words, connection).await,
         "condor_qedit" => edit::qedit(words, connection).await,

@@ -37,7 +37,7 @@ fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool
             world.happen(what, pool, now);
         }
         loop {
-            let Decision { effects, negotiation, next } = decide(pool, now);
+            let Decision { effects, negotiation, next, .. } = decide(pool, now);
             wanted = next;
             for effect in effects {
                 world.perform(effect, now);

@@ -6,7 +6,7 @@ use super::status;
 use crate::conversion::whole;
 use crate::screen::{Screen, span};
 
-pub(super) fn text(ad: &Ad, name: &str, env: &Env) -> Option<String> {
+pub(crate) fn text(ad: &Ad, name: &str, env: &Env) -> Option<String> {
     ad.eval_attr(name, None, env).as_str().map(str::to_owned)
 }
 
@@ -18,12 +18,16 @@ fn real(ad: &Ad, name: &str, env: &Env) -> Option<f64> {
     ad.eval_attr(name, None, env).as_number()
 }
 
-pub(super) fn owner(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
+pub(crate) fn owner(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
     text(ad, "Owner", env)
 }
 
-pub(super) fn queued(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
+pub(crate) fn queued(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
     number(ad, "QDate", env).map(|secs| screen.date(secs))
+}
+
+pub(crate) fn completed(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
+    number(ad, "CompletionDate", env).map(|secs| screen.date(secs))
 }
 
 pub(super) fn held_since(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
@@ -58,11 +62,9 @@ pub(super) fn cpu_time(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
     number(ad, "RemoteUserCpu", env).map(span)
 }
 
-/// One letter, and a mark for a transfer of files or a pause after a failure.
-pub(super) fn state(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
-    let status = number(ad, "JobStatus", env)?;
-    let is = |name: &str| ad.eval_attr(name, None, env) == Value::Bool(true);
-    let letter = match status {
+/// The letter of a `JobStatus`.
+pub(crate) const fn letter(status: i64) -> char {
+    match status {
         0 => 'U',
         1 => 'I',
         2 => 'R',
@@ -74,7 +76,14 @@ pub(super) fn state(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
         8 => 'F',
         9 => 'B',
         _ => ' ',
-    };
+    }
+}
+
+/// One letter, and a mark for a transfer of files or a pause after a failure.
+pub(crate) fn state(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
+    let status = number(ad, "JobStatus", env)?;
+    let is = |name: &str| ad.eval_attr(name, None, env) == Value::Bool(true);
+    let letter = letter(status);
     let queued = if is("TransferQueued") { 'q' } else { ' ' };
     let mut shown = (letter, ' ');
     if is("TransferringInput") {
@@ -102,7 +111,7 @@ pub(super) fn size(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
 }
 
 /// The description of a job, or else its program and arguments.
-pub(super) fn program(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
+pub(crate) fn program(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
     let program = text(ad, "Cmd", env)?;
     let description = text(ad, "MATCH_EXP_JobDescription", env).or_else(|| text(ad, "JobDescription", env));
     if let Some(description) = description.filter(|text| !text.is_empty()) {

@@ -12,7 +12,7 @@
 
 mod arguments;
 mod batch;
-mod cells;
+pub(crate) mod cells;
 mod forms;
 mod holds;
 mod totals;

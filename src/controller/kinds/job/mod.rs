@@ -80,7 +80,9 @@ pub fn key(job: &JobKey) -> ObjectKey {
 fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus {
     let mut problems = job.problems.clone();
     problems.extend(group_problem(pool, job));
-    let complete = job.is_complete() && problems.is_empty() && !job.removing;
+    let archived = !pool.awaits_history(&job.key.uid);
+    let complete = job.is_complete() && problems.is_empty() && !job.removing && archived;
+    let [succeeded, failed] = pool.recordable_ends(job);
     let suspended = pool.suspended_procs(job);
     let mut conditions = vec![accepted(old, &problems, job.generation, now)];
     if problems.is_empty() && !job.removing {
@@ -101,8 +103,8 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         failed: size(job.failed.len()),
         held: count(job.on_hold.len()),
         removed: size(job.removed.len()),
-        completed_procs: job.succeeded.to_string(),
-        failed_procs: job.failed.to_string(),
+        completed_procs: succeeded.to_string(),
+        failed_procs: failed.to_string(),
         removed_procs: pool.recordable_removals(job).to_string(),
         last_act: last_act(pool, job),
         runs: life::runs(&job.history),

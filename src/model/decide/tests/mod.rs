@@ -1,6 +1,7 @@
 //! The deciders against a world in memory: what the API server and kubelets would do, in virtual time.
 
 mod again;
+mod archive;
 mod backfill;
 mod causes;
 mod charges;

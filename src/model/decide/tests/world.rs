@@ -9,12 +9,13 @@ use crate::decide::{self, Decision};
 use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Act, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle, Outcome,
-    Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal, ReportFacts,
-    Request, Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName,
-    Time, UnknownCreator, Verb, Whom, backfill,
+    Act, Batch, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle,
+    Outcome, Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal,
+    ReportFacts, Request, Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts,
+    SubmitterName, Time, UnknownCreator, Verb, Whom, backfill,
 };
 use crate::schedd::{Submission, submit};
+use classad::{Ad, Env};
 
 /// A pod as the API server has it.
 #[derive(Clone, Debug)]
@@ -94,6 +95,10 @@ pub(super) struct World {
     /// The numbers of the transitions that claimed slots took.
     pub(super) numbers: Vec<u8>,
     pub(super) next_uid: u32,
+    /// The history, if there is one: how often each proc was handed over, by its `GlobalJobId`, and its last final ad.
+    pub(super) history: Option<BTreeMap<String, (u32, Ad)>>,
+    /// Whether the disk of the history takes nothing, and never answers.
+    pub(super) disk_hangs: bool,
 }
 
 /// A pool that knows nothing, writes claims once they last, and pauses between cycles as HTCondor does.
@@ -141,6 +146,8 @@ impl World {
             taken: Vec::new(),
             numbers: Vec::new(),
             next_uid: 0,
+            history: None,
+            disk_hangs: false,
         };
         world.pool.begin_trace();
         world.pool.apply(Event::Synced, world.now);
@@ -296,7 +303,8 @@ impl World {
         'rounds: for _ in 0..1000 {
             let before: BTreeSet<SlotName> = self.pool.slots().keys().cloned().collect();
             let twin = decide::decide(&mut self.pool.clone(), self.now);
-            let Decision { effects, negotiation, .. } = decide::decide(&mut self.pool, self.now);
+            let Decision { effects, negotiation, ends, .. } = decide::decide(&mut self.pool, self.now);
+            assert_eq!(twin.ends, ends, "deciding twice hands over the same ends");
             let taken = self.pool.take_trace();
             let claimed = taken.iter().filter(|noted| {
                 !matches!(
@@ -316,9 +324,14 @@ impl World {
                 self.die(effects);
                 continue;
             }
+            let archived = ends.is_some_and(|batch| self.archive(&batch));
+            if self.dies() {
+                self.die(effects);
+                continue;
+            }
             let statuses = self.write_statuses();
             self.check();
-            if effects.is_empty() && negotiation.is_none() && !statuses {
+            if effects.is_empty() && negotiation.is_none() && !statuses && !archived {
                 return;
             }
             let mut effects = effects.into_iter();
@@ -337,6 +350,25 @@ impl World {
             }
         }
         panic!("the deciders never come to rest");
+    }
+
+    /// There is a history from now on.
+    pub(super) fn keep_history(&mut self) {
+        self.history = Some(BTreeMap::new());
+        self.pool.keep_history();
+    }
+
+    /// Writes ends into the history. Returns whether anything was written.
+    fn archive(&mut self, batch: &Batch) -> bool {
+        let Some(history) = self.history.as_mut().filter(|_| !self.disk_hangs) else { return false };
+        for ended in &*batch.ends {
+            let ad = ended.ad();
+            let id = ad.eval_attr("GlobalJobId", None, &Env::at(0)).as_str().unwrap().to_owned();
+            let entry = history.entry(id).or_default();
+            *entry = (entry.0 + 1, ad);
+        }
+        self.pool.apply(Event::Archived(batch.number), self.now);
+        true
     }
 
     /// Lets time pass, second by second.
@@ -371,7 +403,7 @@ impl World {
             let Some(job) = self.pool.jobs().get(&uid) else { continue };
             self.shown_suspended.insert(uid.to_string(), self.pool.suspended_procs(job));
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
-            let (succeeded, failed) = (job.succeeded.clone(), job.failed.clone());
+            let [succeeded, failed] = self.pool.recordable_ends(job);
             let unrecorded = facts.transformed.as_ref() != Some(&job.transformed)
                 || facts.owner.owner() != job.owner.as_ref();
             let life = self.pool.life_of(job, (*facts.life).clone());
@@ -543,6 +575,9 @@ impl World {
     pub(super) fn restart(&mut self) {
         self.pool = empty();
         self.pool.begin_trace();
+        if self.history.is_some() {
+            self.pool.keep_history();
+        }
         let mut events: Vec<Event> = self.objects.values().cloned().collect();
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));

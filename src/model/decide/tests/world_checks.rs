@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::invariants;
 use super::world::{Pod, World};
 use crate::pool::limits::LimitBook;
-use crate::pool::{Capacity, MachineName, Record, Resources, State, backfill};
+use crate::pool::{Capacity, MachineName, Ranges, Record, Resources, State, backfill};
 
 impl World {
     /// Checks that the living pods on a node request no more than the node has.
@@ -37,11 +37,24 @@ impl World {
         }
     }
 
+    /// Checks that the history has each end that a job's status records. After a disk has hung, some ends are missing.
+    fn check_history(&self) {
+        let Some(history) = self.history.as_ref().filter(|_| !self.disk_hangs) else { return };
+        for facts in self.jobs.values() {
+            let recorded = [&facts.succeeded, &facts.failed, &facts.life.removed];
+            for proc in recorded.into_iter().flat_map(Ranges::iter) {
+                let id = format!("default#{}.{proc}#{}", facts.cluster_id.unwrap_or(0), facts.key.uid);
+                assert!(history.contains_key(&id), "{id} is recorded, and not in the history");
+            }
+        }
+    }
+
     /// Checks the invariants that hold at any time.
     pub(super) fn check(&self) {
         self.check_pods();
         self.check_limits();
         invariants::always(&self.pool);
+        self.check_history();
         for (name, machine) in self.pool.machines() {
             let mut carved = Resources::default();
             for slot in self.pool.slots().values().filter(|slot| slot.name().machine == *name) {

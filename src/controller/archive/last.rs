@@ -1,0 +1,32 @@
+//! The final ads of ends.
+
+use classad::{Ad, join_arguments};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use model::pool::Ended;
+
+/// The final ad of an end, with what the template of the job's pods tells.
+pub(super) fn ad(ended: &Ended, template: Option<&PodTemplateSpec>) -> Ad {
+    let mut ad = ended.ad();
+    if let Some(template) = template {
+        set_template(&mut ad, template);
+    }
+    ad
+}
+
+/// Puts into the ad of a job what the template of its pods tells: `ContainerImage`, `Cmd` and `Arguments`.
+pub fn set_template(ad: &mut Ad, template: &PodTemplateSpec) {
+    let Some(container) = template.spec.as_ref().and_then(|spec| spec.containers.first()) else { return };
+    if let Some(image) = &container.image
+        && !ad.contains("ContainerImage")
+    {
+        ad.set("ContainerImage", image.as_str());
+    }
+    // Without a command the image decides what runs, and the arguments are those of the image's entry point.
+    if let Some((program, rest)) = container.command.as_deref().and_then(<[String]>::split_first) {
+        ad.set("Cmd", program.as_str());
+        let arguments: Vec<String> = rest.iter().chain(container.args.iter().flatten()).cloned().collect();
+        if !arguments.is_empty() {
+            ad.set("Arguments", join_arguments(&arguments).as_str());
+        }
+    }
+}

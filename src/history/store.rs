@@ -1,0 +1,300 @@
+//! Writes a history.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use classad::Ad;
+
+use crate::banner::{Banner, MARK};
+use crate::files::{rotated, rotated_name};
+use crate::records::{Direction, Record, Records};
+
+/// The name of the file that grows.
+const NAME: &str = "history";
+/// The name of the file whose lock keeps other writers away.
+const LOCK: &str = "history.lock";
+/// How many times [`Limits::rotations`] are kept for a reader that has not read them.
+const PATIENCE: usize = 4;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `MAX_HISTORY_LOG`: how many bytes a file may have before it is rotated.
+    pub max_log: u64,
+    /// `MAX_HISTORY_ROTATIONS`: how many files are kept beside the one that grows.
+    pub rotations: usize,
+}
+
+impl Default for Limits {
+    /// HTCondor's defaults: three files of 20 MiB.
+    fn default() -> Self {
+        Self { max_log: 20 << 20, rotations: 2 }
+    }
+}
+
+/// What an [`Store::append`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// How many ads were written.
+    pub written: usize,
+    /// How many were in the history before.
+    pub known: usize,
+    /// How many ads went with files that a reader had not read, because there were too many.
+    pub lost_unread: u64,
+}
+
+/// One file.
+#[derive(Debug)]
+struct Segment {
+    path: PathBuf,
+    bytes: u64,
+    /// The number of the file's last ad, and of that before its first.
+    last: u64,
+    before: u64,
+    /// The hashes of the `GlobalJobId`s of its ads.
+    known: HashSet<u64>,
+}
+
+/// A history that this process alone writes.
+#[derive(Debug)]
+pub struct Store {
+    limits: Limits,
+    current: PathBuf,
+    file: File,
+    /// Where the last banner of the file begins; 0 without one.
+    last_banner: u64,
+    /// The oldest first; the last is the file that grows, and always there.
+    segments: VecDeque<Segment>,
+    /// How many bytes of an ad that was not written whole were cut off when the store was opened.
+    pub cut: u64,
+    /// Whether a write has failed whose remains could not be cut off yet.
+    torn: bool,
+    /// The lock is let go with the store.
+    _lock: File,
+}
+
+impl Store {
+    /// The file that grows, in a directory.
+    pub fn file_in(directory: &Path) -> PathBuf {
+        directory.join(NAME)
+    }
+
+    /// Opens the history in a directory, or begins one. Cuts off what a crash has left of an ad.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or its files cannot be read; [`io::ErrorKind::WouldBlock`] when another process writes there.
+    pub fn open(directory: &Path, limits: Limits) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
+        lock.try_lock().map_err(io::Error::from)?;
+        let current = Self::file_in(directory);
+        let mut segments = VecDeque::new();
+        for path in rotated(&current)? {
+            let (segment, ..) = Segment::read(path)?;
+            segments.push_back(segment);
+        }
+        let file = open_to_append(&current)?;
+        let (mut newest, last_banner, good) = Segment::read(current.clone())?;
+        if newest.last == 0 {
+            newest.last = segments.back().map_or(0, |segment: &Segment| segment.last);
+            newest.before = newest.last;
+        }
+        let cut = newest.bytes - good;
+        if cut > 0 {
+            file.set_len(good)?;
+            file.sync_all()?;
+            newest.bytes = good;
+        }
+        segments.push_back(newest);
+        sync_directory(&current)?;
+        Ok(Self { limits, current, file, last_banner, segments, cut, torn: false, _lock: lock })
+    }
+
+    /// The number of the last ad; 0 before the first.
+    pub fn last(&self) -> u64 {
+        self.segments.back().map_or(0, |segment| segment.last)
+    }
+
+    /// How many bytes all files have.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out. `now` is in seconds
+    /// since 1970. `read` is the number of the last ad that a reader has read who may not miss one: files behind it are kept for longer,
+    /// up to four times as many as the limits say.
+    ///
+    /// # Errors
+    /// When the ads cannot be written. Then none of them is in the history.
+    pub fn append(&mut self, ads: &[Ad], now: i64, read: Option<u64>) -> io::Result<Appended> {
+        if self.torn {
+            self.file.set_len(self.newest_bytes())?;
+            self.torn = false;
+        }
+        let mut appended = Appended::default();
+        let mut fresh: Vec<(Vec<u8>, Option<u64>, Banner)> = Vec::new();
+        let mut keys = HashSet::new();
+        for ad in ads {
+            let text = long(ad);
+            let key = key_of(&text);
+            if key.is_some_and(|key| !keys.insert(key) || self.is_known(key)) {
+                appended.known += 1;
+                continue;
+            }
+            fresh.push((text, key, Banner::of(ad, now)));
+        }
+        if fresh.is_empty() {
+            return Ok(appended);
+        }
+        let size: usize = fresh.iter().map(|(text, ..)| text.len() + 160).sum();
+        if self.newest_bytes() > 0 && self.newest_bytes() + size as u64 > self.limits.max_log {
+            appended.lost_unread = self.rotate(now, read)?;
+        }
+        let (mut bytes, mut sequence, mut last_banner) =
+            (Vec::with_capacity(size), self.last(), self.last_banner);
+        for (text, _, banner) in &mut fresh {
+            sequence += 1;
+            banner.sequence = Some(sequence);
+            banner.checksum = Some(crc32fast::hash(text));
+            bytes.extend_from_slice(text);
+            let begin = self.newest_bytes() + bytes.len() as u64;
+            bytes.extend_from_slice(banner.line(last_banner).as_bytes());
+            last_banner = begin;
+        }
+        if let Err(error) = self.file.write_all(&bytes).and_then(|()| self.file.sync_data()) {
+            self.torn = self.file.set_len(self.newest_bytes()).is_err();
+            return Err(error);
+        }
+        self.last_banner = last_banner;
+        appended.written = fresh.len();
+        if let Some(newest) = self.segments.back_mut() {
+            newest.bytes += bytes.len() as u64;
+            newest.last = sequence;
+            newest.known.extend(fresh.iter().filter_map(|(_, key, _)| *key));
+        }
+        Ok(appended)
+    }
+
+    fn newest_bytes(&self) -> u64 {
+        self.segments.back().map_or(0, |segment| segment.bytes)
+    }
+
+    fn is_known(&self, key: u64) -> bool {
+        self.segments.iter().any(|segment| segment.known.contains(&key))
+    }
+
+    /// Gives the file that grows its name for ever, begins another, and removes the oldest ones that are too many. Returns how many ads
+    /// went that the reader had not read.
+    fn rotate(&mut self, now: i64, read: Option<u64>) -> io::Result<u64> {
+        // Two rotations in a second must not have the same name, nor one after the clock was set back an older name.
+        let mut later = now;
+        while self
+            .segments
+            .iter()
+            .rev()
+            .skip(1)
+            .any(|segment| segment.path >= rotated_name(&self.current, later))
+        {
+            later += 1;
+        }
+        let path = rotated_name(&self.current, later);
+        fs::rename(&self.current, &path)?;
+        let last = self.last();
+        if let Some(newest) = self.segments.back_mut() {
+            newest.path = path;
+        }
+        let empty =
+            Segment { path: self.current.clone(), bytes: 0, last, before: last, known: HashSet::new() };
+        self.segments.push_back(empty);
+        self.last_banner = 0;
+        self.file = open_to_append(&self.current)?;
+        sync_directory(&self.current)?;
+        Ok(self.remove_extra(read))
+    }
+
+    fn remove_extra(&mut self, read: Option<u64>) -> u64 {
+        let mut lost = 0;
+        while self.segments.len() > self.limits.rotations + 1 {
+            let Some(oldest) = self.segments.front() else { break };
+            let unread = read.map_or(0, |read| oldest.last.saturating_sub(read.max(oldest.before)));
+            if unread > 0 && self.segments.len() <= self.limits.rotations * PATIENCE + 1 {
+                break;
+            }
+            // A file that cannot be removed now is found again by the next start.
+            let _ = fs::remove_file(&oldest.path);
+            lost += unread;
+            self.segments.pop_front();
+        }
+        lost
+    }
+}
+
+impl Segment {
+    /// Reads a file; also where its last banner begins, and where its last ad that was written whole ends.
+    fn read(path: PathBuf) -> io::Result<(Self, u64, u64)> {
+        let file = File::open(&path)?;
+        let bytes = file.metadata()?.len();
+        let mut segment = Self { path, bytes, last: 0, before: 0, known: HashSet::new() };
+        let mut records = Records::of(file, Direction::Forwards)?;
+        let (mut last_banner, mut good) = (0, 0);
+        while let Some(record) = records.next_record()? {
+            if !record.is_whole() {
+                continue;
+            }
+            last_banner = record.begin + record.text().len() as u64;
+            good = record.end;
+            segment.take(&record);
+        }
+        Ok((segment, last_banner, good))
+    }
+
+    fn take(&mut self, record: &Record) {
+        if let Some(sequence) = record.banner.sequence {
+            if self.last == 0 {
+                self.before = sequence.saturating_sub(1);
+            }
+            self.last = self.last.max(sequence);
+        }
+        self.known.extend(key_of(record.text()));
+    }
+}
+
+fn open_to_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// Puts the names of the files in a directory on the disk.
+fn sync_directory(file: &Path) -> io::Result<()> {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+/// The ad in the long form. No line can be taken for a banner or a comment, and no value ends a line.
+fn long(ad: &Ad) -> Vec<u8> {
+    let mut text = String::new();
+    for (name, expr) in ad.iter() {
+        let line = format!("{name} = {}", expr.to_old()).replace(['\n', '\r'], " ");
+        if !line.starts_with(MARK) && !line.starts_with('#') {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    text.into_bytes()
+}
+
+/// The hash of the ad's `GlobalJobId`; `None` if the ad has none.
+fn key_of(text: &[u8]) -> Option<u64> {
+    let id = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"GlobalJobId = "))?;
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! Ends of procs reach the history before the API server records them, and none is lost.
+
+use classad::Env;
+
+use super::world::World;
+use crate::pool::Verb;
+
+/// Jobs whose procs leave the queue in each way: with exit code 0, with another, by a signal, removed while idle, while held and while
+/// they run, and with their job.
+fn submit(world: &mut World) {
+    world.fate = |pod| match pod {
+        "ends-1" => (10, 7),
+        "ends-2" => (12, 137),
+        pod if pod.starts_with("ends") => (10, 0),
+        _ => (36_000, 0),
+    };
+    world.node("n1", 4, 0);
+    world.submit("ends", "ada", 3, |_| {});
+    world.settle();
+    world.submit("removed", "bob", 3, |_| {});
+    world.settle();
+    world.submit("deleted", "eve", 2, |_| {});
+    world.settle();
+}
+
+/// What the history says of each proc: `JobStatus` and `ExitCode`, by cluster and proc.
+fn story(world: &World) -> Vec<String> {
+    let env = Env::at(0);
+    let told = world.history.as_ref().unwrap().values().map(|(_, ad)| {
+        let show = |name: &str| ad.eval_attr(name, None, &env).to_string();
+        let names = ["ClusterId", "ProcId", "JobStatus", "ExitCode", "ExitSignal"];
+        names.map(show).join(" ").replace("undefined", "-")
+    });
+    told.collect()
+}
+
+const STORY: [&str; 8] =
+    ["1 0 4 0 -", "1 1 4 7 -", "1 2 4 - 9", "2 0 3 - -", "2 1 3 - -", "2 2 3 - -", "3 0 3 - -", "3 1 3 - -"];
+
+fn act_and_wait(world: &mut World) {
+    world.act("removed", Verb::Hold, "2", "to see");
+    world.pass(2);
+    world.act("removed", Verb::Remove, "", "via condor_rm (by user bob)");
+    world.pass(2);
+    world.remove("deleted");
+    world.pass(60);
+}
+
+#[test]
+fn each_way_out_of_the_queue_is_in_the_history_once() {
+    let mut world = World::new();
+    world.keep_history();
+    submit(&mut world);
+    act_and_wait(&mut world);
+    assert_eq!(story(&world), STORY);
+    assert!(world.history.as_ref().unwrap().values().all(|(times, _)| *times == 1));
+    assert!(!world.jobs.contains_key("uid-deleted"), "the job goes once the history has its procs");
+}
+
+/// The world checks at each step that what is recorded is in the history.
+#[test]
+fn no_end_is_lost_whenever_the_operator_dies() {
+    let mut died = 0;
+    for calls in 0..120 {
+        let mut world = World::new();
+        world.keep_history();
+        submit(&mut world);
+        world.calls_left = Some(calls);
+        act_and_wait(&mut world);
+        died += u32::from(world.calls_left.take().is_none());
+        assert_eq!(story(&world), STORY, "after {calls} calls");
+    }
+    assert!(died > 100, "{died}");
+}
+
+#[test]
+fn a_disk_that_hangs_keeps_procs_for_a_minute_and_their_authors_are_warned() {
+    let mut world = World::new();
+    world.keep_history();
+    world.disk_hangs = true;
+    submit(&mut world);
+    world.pass(50);
+    let recorded =
+        |world: &World| world.jobs["uid-ends"].succeeded.len() + world.jobs["uid-ends"].failed.len();
+    assert_eq!(recorded(&world), 0);
+    world.pass(90);
+    assert_eq!(recorded(&world), 3);
+    assert!(world.log.iter().any(|line| line.contains("HistoryLost")), "{:?}", world.log);
+}
+
+#[test]
+fn without_a_history_nothing_is_handed_over() {
+    let mut world = World::new();
+    submit(&mut world);
+    act_and_wait(&mut world);
+    assert_eq!(world.history, None);
+    assert!(!world.jobs.contains_key("uid-deleted"));
+}
+
+/// What people read in the final ad of a proc.
+#[test]
+fn a_final_ad_tells_of_the_last_run() {
+    let mut world = World::new();
+    world.keep_history();
+    submit(&mut world);
+    act_and_wait(&mut world);
+    let env = Env::at(0);
+    let history = world.history.as_ref().unwrap();
+    let show = |id: &str, names: &[&str]| {
+        let (_, ad) = &history[id];
+        names.iter().map(|name| ad.eval_attr(name, None, &env).to_string()).collect::<Vec<_>>()
+    };
+    let start = 1_700_000_000;
+    let ended = show(
+        "default#1.1#uid-ends",
+        &[
+            "Owner",
+            "LastRemoteHost",
+            "RemoteWallClockTime",
+            "NumJobStarts",
+            "TotalSubmitProcs",
+            "ExitBySignal",
+        ],
+    );
+    assert_eq!(ended, ["\"ada\"", "\"slot1_2@n1\"", "1.000000000000000E+01", "1", "3", "false"]);
+    let times = show("default#1.1#uid-ends", &["CompletionDate-EnteredCurrentStatus", "JobStartDate"]);
+    assert_eq!(times[1].parse::<i64>().map(|at| (start..start + 10).contains(&at)), Ok(true));
+    let removed = show(
+        "default#2.2#uid-removed",
+        &["RemoveReason", "CompletionDate", "RemoteWallClockTime", "LastRemoteHost"],
+    );
+    assert_eq!(removed, ["\"via condor_rm (by user bob)\"", "0", "0.0", "undefined"]);
+    let deleted = show("default#3.0#uid-deleted", &["RemoveReason", "JobStatus"]);
+    assert_eq!(deleted, ["\"the HTCJob was deleted\"", "3"]);
+}

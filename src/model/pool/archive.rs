@@ -1,0 +1,303 @@
+//! Ends of procs on their way into the history, where `condor_history` finds them.
+//!
+//! An end is written in the history first, and in the job's status after that: while the history has not got the end of a proc, the
+//! status does not record the end ([`Pool::recordable_ends`], [`Pool::recordable_removals`]). So a crash loses none. The next leader
+//! books the end again, and the history, which knows the proc by its `GlobalJobId`, keeps one. A disk that fails does not keep procs for
+//! ever: after [`PATIENCE`] the ends count as written, and the job's author is warned.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Pool;
+use super::agent::Usage;
+use super::effect::Document;
+use super::event::PodFacts;
+use super::history::{Exit, History};
+use super::ids::{JobKey, JobUid};
+use super::job::{Job, JobSpec};
+use super::marks::Change;
+use super::ranges::Ranges;
+use super::time::Time;
+use classad::Ad;
+
+/// How long the history may take to write.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The most ends that are written at once.
+const AT_A_TIME: usize = 500;
+
+/// How a proc left the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Its program ended.
+    Completed(Exit),
+    /// Somebody removed the proc, or an expression did, for this reason.
+    Removed(Arc<str>),
+}
+
+/// The last run of a proc.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastRun {
+    /// The slot, or else the machine.
+    pub host: Arc<str>,
+    /// When the containers started, if they did.
+    pub started: Option<Time>,
+    /// For how long the job was suspended.
+    pub suspended: Duration,
+    /// What the pod used, when an agent last told.
+    pub usage: Usage,
+}
+
+/// The end of a proc: what its final ad tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// The job.
+    pub job: JobKey,
+    /// `ClusterId`.
+    pub cluster_id: i64,
+    /// `ProcId`.
+    pub proc: u32,
+    /// The spec in force.
+    pub spec: Arc<JobSpec>,
+    /// When the proc left the queue.
+    pub at: Time,
+    /// How.
+    pub left: Left,
+    /// What was kept of the proc until then.
+    pub history: History,
+    /// The last run; `None` if the proc has no slot.
+    pub run: Option<LastRun>,
+}
+
+impl Ended {
+    /// The final ad, without what only the pod template tells.
+    pub fn ad(&self) -> Ad {
+        let mut ad = self.spec.ad.clone();
+        let id = format!("{}.{}", self.cluster_id, self.proc);
+        ad.set("ClusterId", self.cluster_id);
+        ad.set("ProcId", i64::from(self.proc));
+        ad.set("GlobalJobId", format!("{}#{id}#{}", self.job.namespace, self.job.uid.as_str()).as_str());
+        ad.set("TotalSubmitProcs", i64::from(self.spec.count));
+        self.history.set_in(&mut ad, false);
+        ad.set("EnteredCurrentStatus", self.at.secs());
+        // As in the schedd's history, only a job that has completed has the date.
+        ad.set("CompletionDate", 0);
+        if let Some(run) = &self.run {
+            self.set_run(run, &mut ad);
+        } else {
+            ad.set("RemoteWallClockTime", 0.0);
+        }
+        match &self.left {
+            Left::Completed(exit) => {
+                ad.set("JobStatus", 4);
+                ad.set("CompletionDate", self.at.secs());
+                exit.set_in(&mut ad);
+            }
+            Left::Removed(why) => {
+                ad.set("JobStatus", 3);
+                ad.set("RemoveReason", &**why);
+            }
+        }
+        ad
+    }
+
+    fn set_run(&self, run: &LastRun, ad: &mut Ad) {
+        #[allow(clippy::cast_precision_loss, reason = "seconds")]
+        let secs = |duration: Duration| duration.as_secs() as f64;
+        let ran = run.started.map_or(Duration::ZERO, |started| self.at.since(started));
+        ad.set("LastRemoteHost", &*run.host);
+        ad.set("RemoteWallClockTime", secs(ran));
+        ad.set("LastRemoteWallClockTime", secs(ran));
+        if let Some(started) = run.started {
+            ad.set("JobCurrentStartDate", started.secs());
+            if self.history.starts <= 1 {
+                ad.set("JobStartDate", started.secs());
+            }
+        }
+        if !run.suspended.is_zero() {
+            ad.set("CumulativeSuspensionTime", i64::try_from(run.suspended.as_secs()).unwrap_or(i64::MAX));
+        }
+        run.usage.set_in(ad);
+    }
+}
+
+/// Ends that wait for the history, and those that are being written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Archive {
+    /// Whether there is a history.
+    on: bool,
+    /// The ends that wait, and those that are being written; whether each is a removal.
+    known: BTreeMap<JobUid, BTreeMap<u32, bool>>,
+    waiting: VecDeque<Arc<Ended>>,
+    writing: Option<(Time, Batch)>,
+    last: u64,
+}
+
+/// Ends to write, in the order in which they came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// The number by which the shell says that the ends are written.
+    pub number: u64,
+    /// The ends.
+    pub ends: Arc<[Arc<Ended>]>,
+}
+
+impl Pool {
+    /// From now on, ends of procs are written in a history before they are recorded: the shell writes what [`Pool::next_ends`] returns.
+    pub fn keep_history(&mut self) {
+        self.archive.on = true;
+    }
+
+    /// Notes that a proc leaves the queue, before the pool forgets what it knew of the proc.
+    pub(super) fn leaves_queue(
+        &mut self,
+        uid: &JobUid,
+        proc: u32,
+        left: Left,
+        facts: Option<&PodFacts>,
+        now: Time,
+    ) {
+        if !self.archive.on {
+            return;
+        }
+        let Some(job) = self.jobs.get(uid) else { return };
+        let Some(spec) = job.spec.clone().filter(|_| job.cluster_id > 0) else { return };
+        let removal = matches!(left, Left::Removed(_));
+        let run = self.last_run(job, proc, facts);
+        let (history, cluster_id, job) = (job.history_of(proc), job.cluster_id, job.key.clone());
+        let known = self.archive.known.entry(uid.clone()).or_default();
+        if known.insert(proc, removal).is_none() {
+            let ended = Ended { job, cluster_id, proc, spec, at: now, left, history, run };
+            self.archive.waiting.push_back(Arc::new(ended));
+        }
+    }
+
+    /// Notes that all procs of a job that are in the queue leave it.
+    pub(super) fn all_leave_queue(&mut self, uid: &JobUid, why: &str, now: Time) {
+        let Some(job) = self.jobs.get(uid).filter(|_| self.archive.on) else { return };
+        let count = job.spec.as_ref().map_or(0, |spec| spec.count);
+        let beyond = job.active.range(count..).map(|(proc, _)| *proc);
+        let procs: Vec<u32> = (0..count).chain(beyond).filter(|proc| !job.is_done(*proc)).collect();
+        let why: Arc<str> = why.into();
+        for proc in procs {
+            self.leaves_queue(uid, proc, Left::Removed(why.clone()), None, now);
+        }
+    }
+
+    /// What is known of the last run of a proc: of the slot that it has, or had when `facts` told how its pod ended.
+    fn last_run(&self, job: &Job, proc: u32, facts: Option<&PodFacts>) -> Option<LastRun> {
+        let own = |facts: &PodFacts| self.claims.get(&facts.claim).and_then(|name| self.slots.get(name));
+        let slot = facts.and_then(own).or_else(|| self.slots.get(job.active.get(&proc)?));
+        let pod = slot
+            .and_then(|slot| slot.running())
+            .filter(|pod| facts.is_none_or(|facts| facts.pod.uid == pod.pod.uid));
+        let (Some(slot), Some(pod)) = (slot, pod) else {
+            let facts = facts?;
+            let host = facts.machine.as_ref()?.to_string();
+            return Some(LastRun {
+                host: host.as_str().into(),
+                started: facts.started,
+                suspended: Duration::ZERO,
+                usage: Usage::default(),
+            });
+        };
+        let report = self.reports.get(&slot.name().machine);
+        Some(LastRun {
+            host: slot.name().to_string().as_str().into(),
+            started: facts.and_then(|facts| facts.started).or(pod.started),
+            suspended: pod.suspended,
+            usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// The ends to write now, if no others are being written. The shell answers with [`Event::Archived`](super::Event::Archived).
+    pub fn next_ends(&mut self, now: Time) -> Option<Batch> {
+        if let Some((asked, batch)) = &self.archive.writing {
+            if now < *asked + PATIENCE {
+                return None;
+            }
+            let batch = batch.clone();
+            self.give_up(&batch);
+        }
+        if self.archive.waiting.is_empty() {
+            return None;
+        }
+        let count = self.archive.waiting.len().min(AT_A_TIME);
+        let ends: Arc<[Arc<Ended>]> = self.archive.waiting.drain(..count).collect();
+        self.archive.last += 1;
+        let batch = Batch { number: self.archive.last, ends };
+        self.archive.writing = Some((now, batch.clone()));
+        self.wake_at(now + PATIENCE);
+        Some(batch)
+    }
+
+    /// The history has a batch, or never will.
+    pub(super) fn archived(&mut self, number: u64) {
+        if let Some((_, batch)) = self.archive.writing.take_if(|(_, batch)| batch.number == number) {
+            self.forget_ends(&batch);
+        }
+    }
+
+    fn forget_ends(&mut self, batch: &Batch) {
+        for ended in &*batch.ends {
+            let uid = &ended.job.uid;
+            if let Some(known) = self.archive.known.get_mut(uid) {
+                known.remove(&ended.proc);
+                if known.is_empty() {
+                    self.archive.known.remove(uid);
+                }
+            }
+            if self.jobs.contains_key(uid) {
+                self.changed(Change::Job(uid));
+                self.changed(Change::JobStatus(uid));
+            }
+        }
+    }
+
+    /// Goes on without the history, and tells the authors of the jobs.
+    fn give_up(&mut self, batch: &Batch) {
+        self.archive.writing = None;
+        let mut jobs: BTreeMap<JobKey, u32> = BTreeMap::new();
+        for ended in &*batch.ends {
+            *jobs.entry(ended.job.clone()).or_default() += 1;
+        }
+        for (job, count) in jobs {
+            let note = format!(
+                "the ends of {count} procs may be missing in condor_history: the operator could not write them within {} s",
+                PATIENCE.as_secs()
+            );
+            self.warn(&job, "HistoryLost", "Archive", note);
+        }
+        self.forget_ends(batch);
+    }
+
+    /// Whether ends of a job's procs are not in the history yet.
+    pub fn awaits_history(&self, uid: &JobUid) -> bool {
+        self.archive.known.contains_key(uid)
+    }
+
+    /// Whether all procs of a job have ended, and the history has not got all ends.
+    pub(super) fn waits_only_for_history(&self, document: &Document) -> bool {
+        let Document::Job(uid) = document else { return false };
+        self.awaits_history(uid) && self.jobs.get(uid).is_some_and(Job::is_complete)
+    }
+
+    /// Whether removals of a job's procs are not in the history yet.
+    pub(super) fn removal_awaits_history(&self, uid: &JobUid) -> bool {
+        self.archive.known.get(uid).is_some_and(|known| known.values().any(|removal| *removal))
+    }
+
+    /// The procs without those whose end is not in the history yet.
+    pub(super) fn archived_of(&self, job: &Job, procs: &Ranges) -> Ranges {
+        let mut procs = procs.clone();
+        for proc in self.archive.known.get(&job.key.uid).into_iter().flat_map(BTreeMap::keys) {
+            procs.remove(*proc);
+        }
+        procs
+    }
+
+    /// The procs of a job that its status may record as ended: with an exit code that counts as success, and with another.
+    pub fn recordable_ends(&self, job: &Job) -> [Ranges; 2] {
+        [&job.succeeded, &job.failed].map(|procs| self.archived_of(job, procs))
+    }
+}
