@@ -102,6 +102,7 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Record::Written if view.backfill != BackfillStage::None => Step::Rest,
             // What people asked for must be recorded before anything new starts.
             Record::Written if !view.acts_recorded => Step::Rest,
+            Record::Written if view.not_before.is_some_and(|at| view.now < at) => Step::Rest,
             Record::Written if view.earlier_pod && view.now < earlier_pod_goes_by(slot) => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },

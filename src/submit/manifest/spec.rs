@@ -13,6 +13,9 @@ type Wrong = (String, String);
 
 /// Commands with rules of their own whose attributes an HTCJob keeps in its ad.
 const KEPT: &[&str] = &[
+    "deferral_prep_time",
+    "deferral_time",
+    "deferral_window",
     "disk_usage",
     "image_size",
     "kill_sig_timeout",
