@@ -2,7 +2,7 @@
 CARGO ?= cargo
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
-.PHONY: help demo test chaos mutants lint e2e e2e-nodes bench oracle fuzz crds figures knobs fmt
+.PHONY: help demo test chaos mutants lint clients e2e e2e-nodes bench oracle fuzz crds figures knobs fmt
 
 help: ## Say what each target does
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 11
@@ -34,6 +34,9 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 	$(CARGO) run -q --locked --bin slotwright -- crds --dir crds --check
 	$(CARGO) run -q --locked --bin slotwright -- knobs --file docs/reference/knobs.md --check
 	hack/manifests.sh --check
+
+clients: ## Run Parsl, Dask and Snakemake, unmodified, through condor_submit, condor_q and condor_rm: make clients CLIENT=dask
+	CARGO="$(CARGO)" hack/clients.sh $(CLIENT)
 
 e2e: ## Run the integration tests, the chart, the webhook and the policies against a real kube-apiserver (built once where missing)
 	hack/e2e.sh

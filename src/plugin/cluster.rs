@@ -1,5 +1,6 @@
 //! The cluster that the plugin reads from: connects to it, lists objects, and explains failures.
 
+use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,6 +31,15 @@ pub struct Connection {
     /// The kubeconfig's context [default: the current one]
     #[arg(long, global = true, value_name = "NAME")]
     context: Option<String>,
+}
+
+impl Connection {
+    /// The options as words of a command line.
+    pub fn words(&self) -> Vec<OsString> {
+        let file = self.kubeconfig.iter().flat_map(|file| ["--kubeconfig".into(), file.clone().into()]);
+        let context = self.context.iter().flat_map(|name| ["--context".into(), name.into()]);
+        file.chain(context).collect()
+    }
 }
 
 /// Why the cluster gave no answer.
@@ -219,6 +229,21 @@ impl Cluster {
         Ok(readable(found))
     }
 
+    /// The object of this name, if there is one.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn find<K>(&self, namespace: &str, name: &str) -> Result<Option<K>, Error>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+        K: Clone + DeserializeOwned + Debug,
+    {
+        let api = Api::<Item<K>>::namespaced(self.client.clone(), namespace);
+        let only = format!("metadata.name={name}");
+        let found = self.pages::<K, K>(async |params| api.list(&params.clone().fields(&only)).await).await?;
+        Ok(readable(found).into_iter().next())
+    }
+
     /// The metadata of all objects of a kind in the whole cluster, as far as they can be read.
     ///
     /// # Errors
@@ -268,6 +293,25 @@ impl Cluster {
             })
             .await?;
         Ok(found.into_iter().map(|item| item.metadata().clone()).collect())
+    }
+
+    /// The objects of a kind that have labels, as a label selector says, in one namespace or in the whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn list_some<K>(&self, namespace: Option<&str>, labels: &str) -> Result<Vec<K>, Error>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let url = K::url_path(&(), namespace);
+        let found = self
+            .pages::<K, K>(async |params| {
+                let params = params.clone().labels(labels);
+                let request = Request::new(url.as_str()).list(&params).map_err(kube::Error::BuildRequest)?;
+                self.client.request(request).await
+            })
+            .await?;
+        Ok(readable(found))
     }
 
     /// Lists page after page, so that no single answer is large.

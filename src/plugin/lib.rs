@@ -18,6 +18,7 @@
 //! | `submit` | HTCJobs of a submit file, like `condor_submit` |
 //! | `condor` | HTCondor's tools by their own names and with their own options |
 //! | `act` | hold, release, rm and vacate-job, like `condor_hold` and the like |
+//! | `userlog` | the job event logs of submit files |
 //! | `text` | times and long texts in tables |
 
 pub mod act;
@@ -28,6 +29,7 @@ mod q;
 mod status;
 pub mod submit;
 mod text;
+pub mod userlog;
 mod userprio;
 
 use std::io::{self, Write};
@@ -75,6 +77,8 @@ enum Command {
     Userprio(UserprioArgs),
     /// Create the HTCJobs of an HTCondor submit file, like condor_submit
     Submit(Box<submit::SubmitArgs>),
+    /// Bring job event logs (log in a submit file) up to date
+    Userlog(userlog::UserlogArgs),
     /// Hold jobs and procs, like condor_hold
     Hold(Box<act::HoldArgs>),
     /// Release jobs and procs that are held, like condor_release
@@ -194,6 +198,9 @@ pub enum Error {
     /// Nothing was acted on, or not everything.
     #[error(transparent)]
     Act(#[from] act::Error),
+    /// A job event log was not brought up to date.
+    #[error(transparent)]
+    Userlog(#[from] userlog::Error),
     /// Something that was asked for was not done, which was told.
     #[error("not everything was done")]
     NotDone,
@@ -234,9 +241,13 @@ pub async fn run(
         let request = args.request();
         return Ok(submit::run(&request, &cli.connection, &place, &mut io::stdin(), out, err).await?);
     }
+    if let Command::Userlog(args) = &command {
+        return Ok(userlog::run(args, &cli.connection).await?);
+    }
     let cluster = Cluster::connect(&cli.connection).await?;
     let answer = match &command {
         Command::Submit(_)
+        | Command::Userlog(_)
         | Command::Condor(_)
         | Command::Hold(_)
         | Command::Release(_)

@@ -1,4 +1,4 @@
-//! What HTCondor's tools print of ads: `condor_q`, `condor_history`, `condor_status` and `condor_userprio`.
+//! What HTCondor's tools print of ads: `condor_q`, `condor_history`, `condor_status` and `condor_userprio`; and the job event log.
 //!
 //! Each tool is a function from ads, options and a [`Screen`] to text. The crate reads no ads, and knows neither the time nor
 //! the terminal: the caller tells. So the same text is printed of ads that were made from a cluster's objects, and of ads in a
@@ -14,6 +14,7 @@
 //! | `autoformat` | the columns that `-autoformat` and `-format` ask for |
 //! | `long`, `xml` | whole ads: long form, JSON, new syntax, XML |
 //! | `choice` | which ads are shown |
+//! | `events` | the job event log |
 //! | `queue` | `condor_q` |
 //! | `history` | `condor_history` |
 //! | `slots` | `condor_status` |
@@ -23,6 +24,7 @@ mod autoformat;
 mod choice;
 mod column;
 mod conversion;
+pub mod events;
 pub mod history;
 mod long;
 pub mod options;

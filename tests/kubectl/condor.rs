@@ -201,7 +201,8 @@ async fn waiting_logs_and_configuration() {
     let cluster = Cluster::with_pool().await;
     assert_eq!(cluster.tool_says(&["condor_wait", "99"]).await, "All jobs done.\n");
     assert_eq!(cluster.tool_fails(&["condor_wait", "-wait", "0", "2"]).await, "Time expired.\n");
-    assert!(cluster.tool_fails(&["condor_wait", "job.log"]).await.contains("there are no job event logs"));
+    let missing = cluster.tool_fails(&["condor_wait", "nosuch.log"]).await;
+    assert!(missing.starts_with("Error: job event log nosuch.log: No such file"), "{missing}");
     let error = cluster.tool_fails(&["condor_tail", "1.1"]).await;
     assert!(error.contains("cannot read the log of pod default/pi-1"), "{error}");
     assert!(

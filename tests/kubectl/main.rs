@@ -385,7 +385,7 @@ async fn without_a_cluster_it_says_so() {
 }
 
 const SUBMIT_FILE: &str = "container_image = docker://debian\nexecutable = /bin/echo\ntransfer_executable = false\n\
-                           arguments = $(word) $(Process) of $(Cluster)\nlog = echo.log\nqueue word in (a, b, c)\n";
+                           arguments = $(word) $(Process) of $(Cluster)\noutput = echo.out\nqueue word in (a, b, c)\n";
 
 #[tokio::test]
 async fn a_submit_file_becomes_a_job() {
@@ -400,7 +400,10 @@ async fn a_submit_file_becomes_a_job() {
     let name = jobs[0].name_any();
     assert!(name.starts_with("echo-"), "{name}");
     assert_eq!(out, format!("Submitting job(s)...\n3 job(s) submitted to cluster {name}.\n"));
-    assert!(err.contains("echo.sub, line 5, column 7: log: there is no job event log"), "{err}");
+    assert!(
+        err.contains("echo.sub, line 5, column 10: output: standard output is the log of the pod"),
+        "{err}"
+    );
     assert_eq!((jobs.len(), jobs[0].spec.count, jobs[0].spec.requests.cpus), (1, 3, Some(2)));
     let dry = cluster.shows_noted(&["submit", "--dry-run", path.to_str().unwrap()]).await;
     assert!(dry.contains("\"name\": \"echo\""), "{dry}");
@@ -417,7 +420,9 @@ async fn by_its_name_condor_submit_prints_the_number_that_the_operator_gives() {
     let link = cluster.directory.path().join("condor_submit");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-slotwright"), &link).unwrap();
     let run = tokio::process::Command::new(&link)
-        .args(["-terse", path.to_str().unwrap(), "-batch-name", "Night run"])
+        .args(["-terse", path.to_str().unwrap(), "-batch-name", "Night run", "log=echo-$(Cluster).log"])
+        .current_dir(cluster.directory.path())
+        .env("TZ", "UTC")
         .env("KUBECONFIG", cluster.directory.path().join("config"))
         .output();
     let jobs = Api::<HTCJob>::default_namespaced(cluster.client.clone());
@@ -434,6 +439,14 @@ async fn by_its_name_condor_submit_prints_the_number_that_the_operator_gives() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "42.0 - 42.2\n");
     assert!(job.name_any().starts_with("night-run-"), "{}", job.name_any());
     assert_eq!(job.spec.attributes["JobBatchName"], "\"Night run\"");
+    let log = std::fs::read_to_string(cluster.directory.path().join("echo-42.log")).unwrap();
+    let server = cluster.server.url.trim_start_matches("http://").trim_end_matches('/');
+    let host = format!("Job submitted from host: <{server}?htcjob=default/{}>", job.name_any());
+    let events: Vec<&str> = log.split_inclusive("...\n").collect();
+    assert_eq!(events.len(), 3, "{log}");
+    for (proc, event) in events.iter().enumerate() {
+        assert!(event.starts_with(&format!("000 (042.00{proc}.000) 20")) && event.contains(&host), "{event}");
+    }
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ fn items_that_are_too_large_are_refused_before_they_are_submitted() {
         )
     };
     assert_eq!(submitted("small", &file(1000)).1.jobs.len(), 1);
-    let (_, Manifests { jobs, findings }) = submitted("large", &file(10_000));
+    let (_, Manifests { jobs, findings, .. }) = submitted("large", &file(10_000));
     assert!(jobs.is_empty());
     assert!(findings[0].message.contains("and the operator takes 262144"), "{}", findings[0]);
 }

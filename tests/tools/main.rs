@@ -9,6 +9,8 @@
     reason = "a test says what it expects by panicking"
 )]
 
+mod events;
+mod missing;
 mod safety;
 
 use std::path::PathBuf;

@@ -10,6 +10,7 @@ use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::job_policy::Acting;
 use super::marks::Change;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
+use super::pacing::Pacing;
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::submit_rules::Transformed;
@@ -81,6 +82,8 @@ impl Pool {
             last_act: facts.life.last_act,
             recorded_act: facts.life.last_act,
             acting: Arc::default(),
+            pacing: Pacing::default(),
+            next_start: None,
             evaluated_to: 0,
             found_acts: Vec::new(),
             cooling: BTreeMap::new(),
@@ -283,6 +286,9 @@ impl Pool {
                 // The operator waits no longer for pods of the old spec that cannot start.
                 (job.matchable, job.waits) = (Matchable::Unknown, None);
                 (job.resting, job.refused) = (None, None);
+                if let Some(opens) = job.pacing.opens_at().filter(|opens| *opens > now) {
+                    self.wake_at(opens);
+                }
                 self.hold_as_spec_says(uid, now);
                 self.look_at_active(uid);
                 self.changed(Change::SpecInForce);
@@ -383,6 +389,7 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", job.cluster_id);
     job.acting = Arc::new(Acting::of(&spec.ad));
+    job.pacing = Pacing::of(&spec.ad, job.submitted);
     job.history.retain(|proc, _| *proc < spec.count || job.active.contains_key(proc));
     job.on_hold.retain(|proc, hold| {
         (*proc < spec.count || job.active.contains_key(proc)) && (new || hold.outlasts_edits())

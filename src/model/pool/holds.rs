@@ -22,6 +22,9 @@ pub const JOB_POLICY: i64 = 3;
 /// evaluation takes too many steps.
 pub const JOB_POLICY_UNDEFINED: i64 = 5;
 
+/// `HoldReasonCode` `MissedDeferredExecutionTime`: the proc had no slot at `deferral_time`, nor within `deferral_window` after it.
+pub const MISSED_DEFERRED_TIME: i64 = 20;
+
 /// `HoldReasonCode` `SystemPolicy`: an expression of the pool's SubmitPolicy asked for the hold.
 pub const SYSTEM_POLICY: i64 = 26;
 
@@ -32,11 +35,12 @@ pub const JOB_DURATION_EXCEEDED: i64 = 46;
 pub const JOB_EXECUTE_EXCEEDED: i64 = 47;
 
 /// All `HoldReasonCode`s for which procs are held.
-pub const HOLD_CODES: [i64; 10] = [
+pub const HOLD_CODES: [i64; 11] = [
     USER_REQUEST,
     JOB_POLICY,
     JOB_POLICY_UNDEFINED,
     FAILED_TO_CREATE_PROCESS,
+    MISSED_DEFERRED_TIME,
     STARTD_HELD_JOB,
     SYSTEM_POLICY,
     JOB_OUT_OF_RESOURCES,

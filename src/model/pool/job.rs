@@ -13,6 +13,7 @@ use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::job_policy::Acting;
 use super::leaving::HoldReason;
+use super::pacing::Pacing;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
 use super::slot::pod_name;
@@ -401,6 +402,10 @@ pub struct Job {
     pub found_acts: Vec<Act>,
     /// The expressions of the job that act.
     pub acting: Arc<Acting>,
+    /// How many procs are in the queue at a time, and when they start.
+    pub pacing: Pacing,
+    /// When the next pod may be created, since `NextJobStartDelay` asks for a pause after the last. Another leader does not know.
+    pub(super) next_start: Option<Time>,
     /// Where the evaluation of periodic expressions goes on, if it was interrupted.
     pub evaluated_to: u32,
     /// Idle procs that wait before they are tried again.
@@ -522,7 +527,7 @@ impl Job {
 
     /// The lowest idle proc that may start now.
     pub fn next_idle(&self, now: Time) -> Option<u32> {
-        if self.is_resting(now) {
+        if self.is_resting(now) || self.is_paced() && self.startable(now) == 0 {
             return None;
         }
         self.idle.iter().find(|proc| self.cooling.get(proc).is_none_or(|cooling| cooling.until <= now))
@@ -535,7 +540,7 @@ impl Job {
         }
         let waiting =
             self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
-        self.idle.len().saturating_sub(waiting as u64)
+        self.paced(self.idle.len().saturating_sub(waiting as u64), now)
     }
 
     /// The slots for which claims for procs of the job wait.

@@ -52,6 +52,7 @@ mod marks;
 pub mod negotiation;
 mod negotiators;
 mod owner;
+mod pacing;
 mod periodic;
 mod policy;
 mod ranges;
@@ -104,8 +105,8 @@ pub use heartbeat::Heartbeats;
 pub use history::{Exit, History};
 pub use holdings::{Holdings, LimitObject};
 pub use holds::{
-    HOLD_CODES, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_POLICY, JOB_POLICY_UNDEFINED, SYSTEM_POLICY,
-    USER_REQUEST,
+    HOLD_CODES, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_POLICY, JOB_POLICY_UNDEFINED,
+    MISSED_DEFERRED_TIME, SYSTEM_POLICY, USER_REQUEST,
 };
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
@@ -126,6 +127,7 @@ pub use machine::{
 pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
+pub use pacing::{Paced, Pacing};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,

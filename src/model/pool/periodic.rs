@@ -58,7 +58,8 @@ impl Pool {
     /// When a job is evaluated again that was evaluated now; `None` if nothing is to be evaluated.
     fn evaluation_after(&self, job: &Job, now: Time) -> Option<Time> {
         let system = self.system_policy();
-        let wanted = job.acting.is_periodic() || system.is_periodic();
+        let deferred = job.pacing.starts_at().is_some() && !job.idle.is_empty();
+        let wanted = job.acting.is_periodic() || system.is_periodic() || deferred;
         let left = !job.removing && job.spec.is_some() && !job.is_complete();
         (wanted && left && system.interval > 0).then(|| now + Duration::from_secs(system.interval))
     }
@@ -88,6 +89,10 @@ impl Pool {
     /// Evaluates a job's expressions for as many procs as a turn allows. Returns whether that was all.
     fn evaluate(&mut self, uid: &JobUid, now: Time) -> bool {
         let system = self.system_policy();
+        let missed = self.jobs.get(uid).filter(|job| !job.removing).and_then(|job| job.pacing.missed(now));
+        if let Some(hold) = missed {
+            self.hold_waiting(uid, &hold, now);
+        }
         let Some(job) = self.jobs.get(uid).filter(|job| !job.removing) else { return true };
         let Some(spec) = job.spec.clone() else { return true };
         let acting = Arc::clone(&job.acting);

@@ -4,9 +4,10 @@
 use crate::pool::units::{counted, plain};
 use crate::pool::{
     Amount, Bar, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_OUT_OF_RESOURCES, JOB_POLICY,
-    JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, SYSTEM_POLICY, USER_REQUEST, VacateReason,
-    Waits,
+    JOB_POLICY_UNDEFINED, Job, MISSED_DEFERRED_TIME, Matchable, Paced, Problem, RejectReason, SYSTEM_POLICY,
+    Time, USER_REQUEST, VacateReason, Waits,
 };
+use classad::{Env, Expr};
 
 /// The status, reason and message of one condition of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub fn why(job: &Job, problems: &[Problem]) -> Option<String> {
 /// Whether some machine could run the job's procs, and what keeps waiting procs from a slot.
 pub fn matchable(job: &Job) -> Said {
     let said = |status, reason, text: &str| Said { status, reason, text: text.to_owned() };
+    if let Some(paced) = job.paced_by().filter(|_| !matches!(job.matchable, Matchable::No(_))) {
+        let known = (job.matchable == Matchable::Yes).then_some(true);
+        return held_back(paced, known);
+    }
     match (&job.matchable, &job.waits) {
         // Nothing searches for a node any more, and what an earlier operator found is not known.
         _ if job.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
@@ -52,6 +57,28 @@ pub fn matchable(job: &Job) -> Said {
             said(Some(true), "MachineFound", "there is a node that could run a proc, now or once it is free")
         }
     }
+}
+
+/// What the conditions say while the job itself keeps its procs from slots.
+fn held_back(paced: Paced, status: Option<bool>) -> Said {
+    match paced {
+        Paced::Limit(most) => {
+            let text = format!("JobMaterializeLimit is {most}, and as many procs have slots or are held");
+            Said { status, reason: "MaterializeLimit", text }
+        }
+        Paced::Until(at) => {
+            let text = format!("DeferralTime is {}: no proc starts before", utc(at));
+            Said { status, reason: "Deferred", text }
+        }
+    }
+}
+
+/// A time for people, in UTC.
+fn utc(at: Time) -> String {
+    let text = format!("formatTime({}, \"%Y-%m-%dT%H:%M:%SZ\")", at.secs());
+    let value = Expr::parse(&text).map(|expr| expr.eval(None, None, &Env::at(0)));
+    let said = value.ok().and_then(|value| value.as_str().map(str::to_owned));
+    said.unwrap_or_else(|| format!("{} seconds after 1970", at.secs()))
 }
 
 /// What the conditions say while procs wait because the API server refused a pod.
@@ -105,6 +132,7 @@ fn hold_word(code: i64) -> &'static str {
         SYSTEM_POLICY => "SystemPolicy",
         JOB_DURATION_EXCEEDED => "JobDurationExceeded",
         JOB_EXECUTE_EXCEEDED => "JobExecuteExceeded",
+        MISSED_DEFERRED_TIME => "MissedDeferredExecutionTime",
         code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
     }
 }

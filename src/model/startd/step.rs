@@ -101,6 +101,8 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
         Activation::Assigned => match slot.record() {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
+            // The claim waits for the proc's time, which may be long.
+            Record::Deferred if waits_for_time(view) => Step::Do(Chore::WriteClaim),
             Record::Written | Record::Deferred => start(slot, view),
         },
         Activation::Requested { .. } => Step::Rest,
@@ -127,7 +129,13 @@ fn start(slot: &Slot, view: &View) -> Step {
     let backfill = view.backfill != BackfillStage::None;
     let earlier_pod = view.earlier_pod && view.now < earlier_pod_goes_by(slot);
     // What people asked for must be recorded before anything new starts.
-    if backfill || earlier_pod || !view.acts_recorded { Step::Rest } else { Step::Do(Chore::CreatePod) }
+    let waits = backfill || earlier_pod || !view.acts_recorded || waits_for_time(view);
+    if waits { Step::Rest } else { Step::Do(Chore::CreatePod) }
+}
+
+/// Whether the proc's time to start has not come.
+fn waits_for_time(view: &View) -> bool {
+    view.not_before.is_some_and(|at| view.now < at)
 }
 
 /// Until when a claim waits for an earlier pod of its proc. Somebody else's finalizer may keep that pod for ever. Then

@@ -53,6 +53,8 @@ pub struct View<'a> {
     pub settled: bool,
     /// Whether the job's status records what people asked of its procs.
     pub acts_recorded: bool,
+    /// The time before which no pod of the job starts, if the job says one.
+    pub not_before: Option<Time>,
     /// Whether an agent works on the machine, which can suspend the job. Without an agent, `WANT_SUSPEND` counts as
     /// false.
     pub agent: bool,

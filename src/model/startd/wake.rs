@@ -33,7 +33,8 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     // Whatever is due now was done now, or waits for something else.
     let waits = view.earlier_pod && slot.is_assigned();
     let earlier_pod = waits.then(|| earlier_pod_goes_by(slot));
-    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone, earlier_pod];
+    let start = view.not_before.filter(|_| slot.is_assigned());
+    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone, earlier_pod, start];
     deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
 }
 

@@ -35,7 +35,11 @@ pub fn usage(verb: Verb) -> String {
         Verb::Hold => {
             "  -reason reason      Use the given HoldReason\n  -subcode number     Set HoldReasonSubCode\n"
         }
-        Verb::Release | Verb::Remove => "  -reason reason      Say why, in the job's event\n",
+        Verb::Release => "  -reason reason      Say why, in the job's event\n",
+        Verb::Remove => {
+            "  -reason reason      Say why, in the job's event\n\
+             \x20 -forcex             Force the immediate local removal of jobs in the X state\n"
+        }
         Verb::Vacate | Verb::VacateFast => "  -fast               Kill, without time to shut down\n",
     };
     format!(
@@ -73,6 +77,7 @@ pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
         selection: Selection::default(),
         reason: None,
         subcode: 0,
+        forced: false,
         totals: false,
         namespace: env::var("SLOTWRIGHT_NAMESPACE").ok().filter(|value| !value.is_empty()),
     };
@@ -120,8 +125,10 @@ pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
             }
             request.verb = Verb::VacateFast;
         } else if option("forcex", if verb == Verb::Remove { 1 } else { 2 }) {
-            let why = "-forcex: a proc that is removed leaves nothing behind that could be forced; wait until its pod has ended";
-            return Err((format!("{tool}: {why}"), false));
+            if verb != Verb::Remove {
+                return Err(("-forcex is only valid with condor_rm".to_owned(), true));
+            }
+            request.forced = true;
         } else if option("transfer", 2) {
             return Err((format!("{tool}: -transfer: Slotwright moves no files"), false));
         } else if let Some((name, _)) = IGNORED.iter().find(|(name, least)| option(name, *least)) {

@@ -45,14 +45,17 @@ pub const fn tool_of(verb: Verb) -> &'static str {
     }
 }
 
-/// What is done by a verb, and what was done, in the words of HTCondor's tools.
-const fn words_of(verb: Verb) -> (&'static str, &'static str) {
-    match verb {
-        Verb::Hold => ("hold", "held"),
-        Verb::Release => ("release", "released"),
-        Verb::Remove => ("remove", "marked for removal"),
-        Verb::Vacate => ("vacate", "vacated"),
-        Verb::VacateFast => ("fast-vacate", "fast-vacated"),
+impl Request {
+    /// What is done, and what was done, in the words of HTCondor's tools.
+    const fn words(&self) -> (&'static str, &'static str) {
+        match self.verb {
+            Verb::Hold => ("hold", "held"),
+            Verb::Release => ("release", "released"),
+            Verb::Remove if self.forced => ("remove", "removed locally (remote state unknown)"),
+            Verb::Remove => ("remove", "marked for removal"),
+            Verb::Vacate => ("vacate", "vacated"),
+            Verb::VacateFast => ("fast-vacate", "fast-vacated"),
+        }
     }
 }
 
@@ -86,6 +89,8 @@ pub struct Request {
     pub reason: Option<String>,
     /// `HoldReasonSubCode`.
     pub subcode: i64,
+    /// Whether only procs are removed that are removed already: `-forcex`. Nothing is left of such procs, so nothing is written.
+    pub forced: bool,
     /// Whether totals are printed.
     pub totals: bool,
     /// The namespace; if unset, the context's.
@@ -225,9 +230,16 @@ impl Selection {
     }
 }
 
-/// What becomes of a proc by a verb, before the operator is asked.
-fn judge(verb: Verb, proc: Proc, whole: bool) -> Outcome {
-    match (verb, proc.state) {
+/// What becomes of a proc by a request, before the operator is asked.
+fn judge(request: &Request, proc: Proc, whole: bool) -> Outcome {
+    match (request.verb, proc.state) {
+        (Verb::Remove, state) if request.forced => match state {
+            State::Removed => Outcome::Success,
+            State::Ended => Outcome::NotFound,
+            _ => Outcome::BadStatus,
+        },
+        (Verb::Hold, State::Left) => Outcome::Denied,
+        (Verb::Release, State::Left) => Outcome::BadStatus,
         (Verb::Remove, State::Removed) | (Verb::Hold, State::HeldByUser | State::HeldBySpec) => {
             Outcome::AlreadyDone
         }
@@ -247,14 +259,13 @@ async fn by_number(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<bool, Error> {
-    let verb = request.verb;
     let mut results: Vec<((i64, u32), Outcome)> = Vec::new();
     let mut acts: BTreeMap<i64, Ranges> = BTreeMap::new();
     for (id, number) in &request.selection.procs {
         let proc = found.iter().find(|job| job.cluster == *id).and_then(|job| job.proc(*number));
         let result = match proc {
             Some(proc) if request.selection.held && !proc.is_held() => Outcome::NotFound,
-            Some(proc) => judge(verb, proc, false),
+            Some(proc) => judge(request, proc, false),
             None => Outcome::NotFound,
         };
         if result == Outcome::Success {
@@ -280,19 +291,25 @@ async fn by_number(
         totals(&results.iter().map(|(_, result)| *result).collect::<Vec<_>>(), out)?;
     }
     for ((id, proc), result) in results {
-        let line = said(verb, result, id, proc);
+        let line = said(request, result, id, proc);
         if result == Outcome::Success { writeln!(out, "{line}")? } else { writeln!(err, "{line}")? }
     }
     Ok(done == 0)
 }
 
 /// What HTCondor's tools say of one proc.
-fn said(verb: Verb, result: Outcome, cluster: i64, proc: u32) -> String {
-    let (word, past) = words_of(verb);
+fn said(request: &Request, result: Outcome, cluster: i64, proc: u32) -> String {
+    let (verb, (word, past)) = (request.verb, request.words());
     match result {
         Outcome::Success => format!("Job {cluster}.{proc} {past}"),
         Outcome::NotFound => format!("Job {cluster}.{proc} not found"),
+        Outcome::Denied if request.forced => {
+            format!("Permission denied to force removal of job {cluster}.{proc}")
+        }
         Outcome::Denied => format!("Permission denied to {word} job {cluster}.{proc}"),
+        Outcome::BadStatus if request.forced => {
+            format!("Job {cluster}.{proc} not in `X' state to be forcibly removed")
+        }
         Outcome::BadStatus if verb == Verb::Release => {
             format!("Job {cluster}.{proc} not held to be released")
         }
@@ -335,7 +352,7 @@ async fn by_constraint(
         }
         let whole = selection.constraint.is_none() && !selection.held;
         let acted = procs::meant(job, selection.constraint.as_ref(), selection.held, |proc| {
-            judge(verb, proc, whole) == Outcome::Success
+            judge(request, proc, whole) == Outcome::Success
         });
         let count = acted.len();
         if count == 0 {
@@ -352,7 +369,7 @@ async fn by_constraint(
     if request.totals {
         totals(&results, out)?;
     }
-    let (word, past) = words_of(verb);
+    let (word, past) = request.words();
     let (jobs, told) = (if selection.held { "held jobs" } else { "jobs" }, selection.told());
     if results.contains(&Outcome::Success) {
         writeln!(out, "All {jobs}{told} have been {past}")?;
@@ -377,6 +394,15 @@ mod tests {
     /// `actOnJobs` of the schedd, and `getResultString`.
     #[test]
     fn what_becomes_of_a_proc_is_said_as_htcondor_s_tools_say_it() {
+        let request = |verb, forced| Request {
+            verb,
+            selection: Selection::default(),
+            reason: None,
+            subcode: 0,
+            forced,
+            totals: false,
+            namespace: None,
+        };
         for (verb, state, expected) in [
             (Verb::Hold, State::Idle, "Job 5.0 held"),
             (Verb::Hold, State::HeldByUser, "Job 5.0 already held"),
@@ -386,6 +412,9 @@ mod tests {
             (Verb::Release, State::HeldOtherwise, "Job 5.0 released"),
             (Verb::Release, State::Running, "Job 5.0 not held to be released"),
             (Verb::Remove, State::HeldByUser, "Job 5.0 marked for removal"),
+            (Verb::Remove, State::Left, "Job 5.0 marked for removal"),
+            (Verb::Hold, State::Left, "Permission denied to hold job 5.0"),
+            (Verb::Vacate, State::Left, "Job 5.0 not running to be vacated"),
             (Verb::Remove, State::Removed, "Job 5.0 already marked for removal"),
             (Verb::Vacate, State::Running, "Job 5.0 vacated"),
             (Verb::Vacate, State::Idle, "Job 5.0 not running to be vacated"),
@@ -396,9 +425,20 @@ mod tests {
                 "Job 5.0 is held by spec.hold of the whole job: release 5, or take spec.hold out of its manifest",
             ),
         ] {
-            assert_eq!(said(verb, judge(verb, proc(state), false), 5, 0), expected, "{verb:?} {state:?}");
+            let request = request(verb, false);
+            let said = said(&request, judge(&request, proc(state), false), 5, 0);
+            assert_eq!(said, expected, "{verb:?} {state:?}");
         }
-        assert_eq!(said(Verb::Remove, Outcome::Denied, 5, 1), "Permission denied to remove job 5.1");
+        let (removes, forces) = (request(Verb::Remove, false), request(Verb::Remove, true));
+        assert_eq!(said(&removes, Outcome::Denied, 5, 1), "Permission denied to remove job 5.1");
+        for (state, expected) in [
+            (State::Removed, "Job 5.0 removed locally (remote state unknown)"),
+            (State::Running, "Job 5.0 not in `X' state to be forcibly removed"),
+            (State::Left, "Job 5.0 not in `X' state to be forcibly removed"),
+            (State::Ended, "Job 5.0 not found"),
+        ] {
+            assert_eq!(said(&forces, judge(&forces, proc(state), false), 5, 0), expected, "{state:?}");
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl ActArgs {
             }
         }
         let (reason, totals, namespace) = (self.reason, self.totals, self.namespace);
-        Request { verb, selection, reason, subcode: 0, totals, namespace }
+        Request { verb, selection, reason, subcode: 0, forced: false, totals, namespace }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The procs of jobs: what is known of each, and which of them are meant.
 
 use api::HTCJob;
-use classad::{Env, Expr};
+use classad::{Ad, Env, Expr};
 use controller::kinds;
 use model::pool::{JobFacts, Ranges, Time};
 
 use crate::cluster::{self, Cluster};
 use crate::condor::jobs::{self, Runs};
+use crate::condor::last_runs::LastRuns;
 
 /// The state of a proc, as far as the job's object and its pods tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,9 @@ pub(super) enum State {
     HeldBySpec,
     HeldOtherwise,
     Ended,
+    /// Ended, and left in the queue by `LeaveJobInQueue`.
+    Left,
+    /// Removed, or taken out of the queue after it had ended.
     Removed,
 }
 
@@ -43,6 +47,10 @@ pub(super) struct Found<'a> {
     facts: JobFacts,
     runs: &'a Runs,
     count: u32,
+    /// The procs that have ended and are in the queue.
+    left: Ranges,
+    /// The procs that somebody took out of the queue.
+    out: Ranges,
     now: Time,
 }
 
@@ -63,7 +71,10 @@ impl<'a> Found<'a> {
     pub(super) fn of(job: &'a HTCJob, runs: &'a Runs, now: Time) -> Option<Self> {
         let facts = kinds::job::facts(job)?;
         let owner = facts.owner.owner().map(ToString::to_string);
+        let left = if jobs::may_leave_in_queue(job) { left(job, now) } else { Ranges::default() };
         Some(Self {
+            left,
+            out: jobs::out_of_queue(job),
             cluster: facts.cluster_id?,
             namespace: job.metadata.namespace.clone()?,
             name: job.metadata.name.clone()?,
@@ -86,14 +97,33 @@ impl<'a> Found<'a> {
         (number < self.count).then(|| Proc { number, state: self.state(number) })
     }
 
-    /// Whether some proc has not ended.
+    /// Whether a proc has ended and is in the queue.
+    pub(super) fn is_left(&self, number: u32) -> bool {
+        self.left.contains(number)
+    }
+
+    /// The procs that have ended and are in the queue.
+    pub(super) const fn left(&self) -> &Ranges {
+        &self.left
+    }
+
+    /// Whether no proc is left that has not ended.
+    pub(super) fn is_over(&self) -> bool {
+        let ended = |state| matches!(state, State::Ended | State::Left | State::Removed);
+        (0..self.count).all(|number| ended(self.state(number)))
+    }
+
+    /// Whether some proc is in the queue.
     pub(super) fn is_queued(&self) -> bool {
         (0..self.count).any(|number| !matches!(self.state(number), State::Ended | State::Removed))
     }
 
     fn state(&self, number: u32) -> State {
-        if self.facts.life.removed.contains(number) {
+        if self.facts.life.removed.contains(number) || self.out.contains(number) {
             return State::Removed;
+        }
+        if self.left.contains(number) {
+            return State::Left;
         }
         if self.facts.succeeded.contains(number) || self.facts.failed.contains(number) {
             return State::Ended;
@@ -111,7 +141,9 @@ impl<'a> Found<'a> {
     fn meeting(&self, constraint: &Expr) -> Ranges {
         let env = Env::at(self.now.secs());
         let mut meeting = Ranges::default();
-        for ad in jobs::ads(std::slice::from_ref(self.job), Some(self.runs), self.now) {
+        for ad in
+            jobs::ads(std::slice::from_ref(self.job), Some(self.runs), Some(&LastRuns::default()), self.now)
+        {
             let proc = ad.eval_attr("ProcId", None, &env).as_int().and_then(|proc| u32::try_from(proc).ok());
             let meets = constraint.eval(Some(&ad), None, &env).as_bool_equiv() == Some(true);
             if let Some(proc) = proc.filter(|_| meets) {
@@ -121,6 +153,22 @@ impl<'a> Found<'a> {
         meeting
     }
 }
+
+/// The procs of a job that have ended and are in the queue.
+fn left(job: &HTCJob, now: Time) -> Ranges {
+    let (env, none) = (Env::at(now.secs()), Runs::default());
+    let ads = jobs::ads(std::slice::from_ref(job), Some(&none), Some(&LastRuns::default()), now);
+    let number = |name: &str, ad: &Ad| ad.eval_attr(name, None, &env).as_int();
+    let ended = ads.iter().filter(|ad| number("JobStatus", ad) == Some(COMPLETED));
+    let mut left = Ranges::default();
+    for proc in ended.filter_map(|ad| u32::try_from(number("ProcId", ad)?).ok()) {
+        left.insert(proc);
+    }
+    left
+}
+
+/// The `JobStatus` of a proc that has ended.
+const COMPLETED: i64 = 4;
 
 /// The procs of a job for which `acts` is true, and which a selection means: those for which a constraint is true, and with `held`
 /// only held ones.

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use api::HTCJob;
-use api::labels::ACTS;
-use model::pool::Ranges;
+use api::labels::{ACTS, OUT_OF_QUEUE};
+use model::pool::{Ranges, Verb};
 use serde_json::{Value, json};
 
 use super::procs::Found;
@@ -40,10 +40,26 @@ pub(super) async fn act(
     which: &Which<'_>,
     err: &mut dyn Write,
 ) -> Result<(), cluster::Error> {
+    let (mut left, mut others) = (Ranges::default(), Ranges::default());
+    if let Which::These(procs) = which {
+        for proc in procs.iter() {
+            if job.is_left(proc) { &mut left } else { &mut others }.insert(proc);
+        }
+    } else if request.verb == Verb::Remove {
+        left = job.left().clone();
+    }
+    if !left.is_empty() {
+        take_out_of_queue(cluster, job, &left).await?;
+    }
     let texts = match which {
+        Which::All if job.is_over() => return Ok(()),
         Which::All => vec![None],
-        Which::These(procs) => parts(&procs.to_string()).into_iter().map(Some).collect(),
+        Which::These(_) if others.is_empty() => return Ok(()),
+        Which::These(_) => parts(&others.to_string()).into_iter().map(Some).collect(),
     };
+    if request.forced {
+        return Ok(());
+    }
     let all = matches!(which, Which::All);
     let mut waited = true;
     for procs in texts {
@@ -59,6 +75,31 @@ pub(super) async fn act(
         );
     }
     Ok(())
+}
+
+/// Takes procs out of the queue that have ended and that `LeaveJobInQueue` left there. The operator has nothing to do with that.
+async fn take_out_of_queue(cluster: &Cluster, job: &Found<'_>, procs: &Ranges) -> Result<(), cluster::Error> {
+    for _ in 0..TRIES {
+        let object = cluster.read(&job.namespace, &job.name).await?;
+        let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+        let text = annotations.and_then(|all| all.get(OUT_OF_QUEUE)).and_then(Value::as_str);
+        let mut out = Ranges::parse(text.unwrap_or_default()).unwrap_or_default();
+        for proc in procs.iter() {
+            out.insert(proc);
+        }
+        let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+        let notes = json!({OUT_OF_QUEUE: out.to_string()});
+        let patch = json!({"metadata": {"resourceVersion": version, "annotations": notes}});
+        match cluster.merge::<HTCJob>(Some(&job.namespace), &job.name, &patch).await {
+            Err(cluster::Error::Contended { .. }) => tokio::time::sleep(PAUSE).await,
+            written => return written,
+        }
+    }
+    Err(contended(job))
+}
+
+fn contended(job: &Found<'_>) -> cluster::Error {
+    cluster::Error::Contended { verb: "change", object: format!("HTCJob {}/{}", job.namespace, job.name) }
 }
 
 /// Ranges in parts that are not too long.
@@ -90,10 +131,7 @@ async fn write(
             written => return written.map(|()| id),
         }
     }
-    Err(cluster::Error::Contended {
-        verb: "change",
-        object: format!("HTCJob {}/{}", job.namespace, job.name),
-    })
+    Err(contended(job))
 }
 
 fn new(id: u64, request: &Request, procs: Option<&str>) -> Value {
@@ -156,7 +194,7 @@ async fn wait(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, clust
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Selection, Verb};
+    use super::super::Selection;
     use super::*;
 
     fn request(verb: Verb) -> Request {
@@ -165,6 +203,7 @@ mod tests {
             selection: Selection::default(),
             reason: None,
             subcode: 0,
+            forced: false,
             totals: false,
             namespace: None,
         }

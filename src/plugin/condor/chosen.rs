@@ -72,7 +72,7 @@ impl Chosen {
         let env = Env::at(now);
         let mut picked = Vec::new();
         for job in jobs {
-            let ads = jobs::ads(std::slice::from_ref(&job), None, Time::from_secs(now));
+            let ads = jobs::ads(std::slice::from_ref(&job), None, None, Time::from_secs(now));
             let procs = ads.iter().filter(|ad| self.has(ad, &env)).count();
             if procs > 0 {
                 picked.push(Picked { job, procs, whole: procs == ads.len() });

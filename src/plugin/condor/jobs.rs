@@ -8,15 +8,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use api::labels::{JOB_UID, PROC, SLOT, SUSPEND};
+use api::labels::{JOB_UID, OUT_OF_QUEUE, PROC, SLOT, SUSPEND};
 use api::{HTCJob, Slot, SlotActivity};
-use classad::Ad;
+use classad::{Ad, Env};
 use controller::archive::set_template;
 use controller::kinds;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
-use model::pool::{Event, Job, JobUid, Pool, Time};
+use model::pool::{Event, Job, JobUid, Pool, Ranges, Time};
 
+use super::last_runs::LastRuns;
 use crate::cluster::{self, Cluster};
 use crate::status::served;
 
@@ -25,6 +26,7 @@ mod state {
     pub(super) const IDLE: i64 = 1;
     pub(super) const RUNNING: i64 = 2;
     pub(super) const REMOVED: i64 = 3;
+    pub(super) const COMPLETED: i64 = 4;
     pub(super) const HELD: i64 = 5;
     pub(super) const SUSPENDED: i64 = 7;
 }
@@ -89,9 +91,25 @@ pub(crate) async fn pods(
     cluster.list_some_metadata::<Pod>(namespace, JOB_UID, RUNNING).await
 }
 
-/// The ads of all procs that are in the queue. A job to which the operator has given no number yet has none. Without `runs`, the counts in the jobs' statuses say how many procs run, and the
+/// Whether procs of a job that are done may be in the queue: `LeaveJobInQueue` is there, and is not just false.
+pub(crate) fn may_leave_in_queue(job: &HTCJob) -> bool {
+    let leave = job.spec.attributes.iter().find(|(name, _)| name.eq_ignore_ascii_case(LEAVE_IN_QUEUE));
+    leave.is_some_and(|(_, text)| !text.trim().eq_ignore_ascii_case("false"))
+}
+
+/// The attribute that keeps procs in the queue that are done.
+const LEAVE_IN_QUEUE: &str = "LeaveJobInQueue";
+
+/// The procs that somebody took out of the queue although they would be left in it.
+pub(crate) fn out_of_queue(job: &HTCJob) -> Ranges {
+    let notes = job.metadata.annotations.as_ref();
+    notes.and_then(|notes| Ranges::parse(notes.get(OUT_OF_QUEUE)?).ok()).unwrap_or_default()
+}
+
+/// The ads of all procs that are in the queue. With `last_runs`, also those of procs that are done and that `LeaveJobInQueue` leaves
+/// there. A job to which the operator has given no number yet has none. Without `runs`, the counts in the jobs' statuses say how many procs run, and the
 /// lowest numbers are taken for those: the ads are then good for counting only.
-pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, now: Time) -> Vec<Ad> {
+pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, last_runs: Option<&LastRuns>, now: Time) -> Vec<Ad> {
     let mut pool = Pool::default();
     for facts in jobs.iter().filter_map(kinds::job::facts) {
         pool.apply(Event::Job(facts), now);
@@ -102,7 +120,12 @@ pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, now: Time) -> Vec<Ad> {
         if let Some(known) = pool.jobs().get(&JobUid::from(uid)).filter(|known| known.cluster_id > 0) {
             let runs = runs.map(|runs| runs.0.get(uid).cloned().unwrap_or_default());
             let runs = runs.unwrap_or_else(|| counted(job, known));
-            procs(job, known, &runs, now, &mut ads);
+            let mut own = Vec::new();
+            procs(job, known, &runs, now, &mut own);
+            if let Some(last_runs) = last_runs.filter(|_| may_leave_in_queue(job)) {
+                left(job, known, last_runs, now, &mut own);
+            }
+            ads.append(&mut own);
         }
     }
     ads
@@ -176,6 +199,44 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
         ad.set("JobStatus", state);
         ads.push(ad);
     }
+}
+
+/// Adds the ads of the procs that are done and left in the queue, each at its place.
+fn left(job: &HTCJob, known: &Job, last_runs: &LastRuns, now: Time, ads: &mut Vec<Ad>) {
+    let shared = shared(job, known, now);
+    let env = Env::at(now.secs());
+    let gone = out_of_queue(job);
+    let status = job.status.clone().unwrap_or_default();
+    let completed = status.completion_time.as_ref().map(|time| time.0.as_second());
+    let uid = job.metadata.uid.as_deref().unwrap_or_default();
+    let ended = known.succeeded.iter().chain(known.failed.iter());
+    for proc in ended.filter(|proc| !known.removed.contains(*proc) && !gone.contains(*proc)) {
+        let mut ad = Ad::new().with("ProcId", i64::from(proc));
+        ad.chain(Some(shared.clone()));
+        known.history_of(proc).set_in(&mut ad, true);
+        ad.set("JobStatus", state::COMPLETED);
+        if let Some(completed) = completed {
+            ad.set("CompletionDate", completed);
+            ad.set("EnteredCurrentStatus", completed);
+        }
+        match last_runs.get(uid, proc) {
+            Some(run) => run.set_in(&mut ad),
+            None if known.succeeded.contains(proc) => {
+                ad.set("ExitBySignal", false);
+                ad.set("ExitCode", success(&ad, &env));
+            }
+            None => {}
+        }
+        if ad.eval_attr(LEAVE_IN_QUEUE, None, &env).as_bool_equiv() == Some(true) {
+            ads.push(ad);
+        }
+    }
+    ads.sort_by_key(|ad| ad.eval_attr("ProcId", None, &env).as_int());
+}
+
+/// The exit code that counts as success.
+fn success(ad: &Ad, env: &Env) -> i64 {
+    ad.eval_attr("JobSuccessExitCode", None, env).as_int().unwrap_or(0)
 }
 
 /// What the ads of all procs of a job have in common.

@@ -62,7 +62,7 @@ fn shown(ad: &Ad, names: &[&str]) -> Vec<String> {
 #[test]
 fn each_proc_in_the_queue_has_an_ad() {
     let runs = Runs::of(&[slot(0, "Busy"), slot(3, "Suspended")], &[pod(0), pod(3)]);
-    let ads = ads(&[job(json!({}), status())], Some(&runs), NOW);
+    let ads = ads(&[job(json!({}), status())], Some(&runs), None, NOW);
     assert_eq!(states(&ads), [(0, 2), (2, 1), (3, 7), (4, 5)]);
     let [first, waits, _, held] = ads.as_slice() else { panic!("{ads:?}") };
     assert_eq!(
@@ -112,7 +112,7 @@ fn the_record_of_runs_and_holds_is_in_the_ad() {
         {"procs": "4", "starts": 2, "holds": 1, "since": "2030-01-01T00:30:00Z"},
     ]);
     let runs = Runs::of(&[], &[pod(0), pod(3)]);
-    let ads = ads(&[job(json!({}), status)], Some(&runs), NOW);
+    let ads = ads(&[job(json!({}), status)], Some(&runs), None, NOW);
     assert_eq!(states(&ads), [(0, 2), (3, 2), (4, 5)], "a proc that was removed is not in the queue");
     let counts = ["NumJobStarts", "NumJobCompletions", "NumHolds", "ExitCode", "EnteredCurrentStatus"];
     assert_eq!(shown(&ads[0], &counts), ["2", "1", "0", "85", "1893459600"]);
@@ -123,21 +123,21 @@ fn the_record_of_runs_and_holds_is_in_the_ad() {
 #[test]
 fn pods_or_slots_alone_tell_which_procs_run() {
     for runs in [Runs::of(&[slot(2, "Busy")], &[]), Runs::of(&[], &[pod(2)])] {
-        let ads = ads(&[job(json!({}), status())], Some(&runs), NOW);
+        let ads = ads(&[job(json!({}), status())], Some(&runs), None, NOW);
         assert_eq!(states(&ads), [(0, 1), (2, 2), (3, 1), (4, 5)]);
     }
 }
 
 #[test]
 fn without_either_the_status_counts() {
-    assert_eq!(states(&ads(&[job(json!({}), status())], None, NOW)), [(0, 7), (2, 2), (3, 1), (4, 5)]);
+    assert_eq!(states(&ads(&[job(json!({}), status())], None, None, NOW)), [(0, 7), (2, 2), (3, 1), (4, 5)]);
 }
 
 #[test]
 fn a_spec_that_is_not_accepted_holds_its_procs() {
     let status =
         json!({"observedGeneration": 3, "clusterId": 12, "why": "spec.requirements: expected an operand"});
-    let ads = ads(&[job(json!({"requirements": "1 +", "count": 2}), status)], None, NOW);
+    let ads = ads(&[job(json!({"requirements": "1 +", "count": 2}), status)], None, None, NOW);
     assert_eq!(states(&ads), [(0, 5), (1, 5)]);
     assert_eq!(
         shown(ads.first().unwrap(), &["Owner", "HoldReason", "QDate"]),
@@ -147,12 +147,51 @@ fn a_spec_that_is_not_accepted_holds_its_procs() {
 
 #[test]
 fn a_job_without_a_number_is_not_in_the_queue_yet() {
-    assert!(ads(&[job(json!({}), json!({}))], None, NOW).is_empty());
+    assert!(ads(&[job(json!({}), json!({}))], None, None, NOW).is_empty());
 }
 
 #[test]
 fn a_job_that_is_deleted_is_removed() {
     let mut going = job(json!({"count": 2}), json!({"observedGeneration": 3, "clusterId": 12}));
     going.metadata.deletion_timestamp = going.metadata.creation_timestamp.clone();
-    assert_eq!(states(&ads(&[going], None, NOW)), [(0, 3), (1, 3)]);
+    assert_eq!(states(&ads(&[going], None, None, NOW)), [(0, 3), (1, 3)]);
+}
+
+/// "leave_in_queue: when the expression is true, the job stays in the queue when it is completed."
+#[test]
+fn procs_that_are_done_are_in_the_queue_for_as_long_as_leave_in_queue_is_true() {
+    let ended = |proc: u32, code: i32| -> controller::kinds::pod::SlimPod {
+        serde_json::from_value(json!({
+            "metadata": {"name": format!("pi-{proc}"), "namespace": "ada", "uid": format!("p{proc}"),
+                "labels": {"slotwright.dev/job-uid": "u1", "slotwright.dev/proc": proc.to_string()},
+                "annotations": {"slotwright.dev/claim": "slot1_1@node1#1#1", "slotwright.dev/slot": "slot1_1@node1",
+                    "slotwright.dev/run": "1"}},
+            "spec": {"nodeName": "node1", "containers": [{"name": "main"}]},
+            "status": {"phase": if code == 0 { "Succeeded" } else { "Failed" }, "containerStatuses": [{"name": "main", "state":
+                {"terminated": {"exitCode": code, "startedAt": "2030-01-01T01:00:00Z", "finishedAt": "2030-01-01T01:30:00Z"}}}]},
+        }))
+        .unwrap()
+    };
+    let last_runs = LastRuns::of(&[ended(1, 0), ended(2, 3)]);
+    let status = json!({"observedGeneration": 3, "clusterId": 12, "completedProcs": "0-1", "failedProcs": "2", "removedProcs": "3"});
+    let shown = |leave: Value, note: Option<&str>| {
+        let mut job = job(json!({"attributes": leave}), status.clone());
+        let notes = note.map(|text| ("slotwright.dev/out-of-queue".to_owned(), text.to_owned()));
+        job.metadata.annotations = Some(notes.into_iter().collect());
+        ads(&[job], None, Some(&last_runs), NOW)
+    };
+    let left = |leave: &str| states(&shown(json!({"LeaveJobInQueue": leave}), None));
+    assert_eq!(states(&shown(json!({}), None)), [(4, 1)]);
+    assert_eq!(left("false"), [(4, 1)]);
+    assert_eq!(left("true"), [(0, 4), (1, 4), (2, 4), (4, 1)]);
+    assert_eq!(left("JobStatus == 4 && ExitCode =!= 0"), [(2, 4), (4, 1)]);
+    // NOW is half an hour after the end of the pods.
+    assert_eq!(left("time() - CompletionDate < 1801"), [(1, 4), (2, 4), (4, 1)]);
+    assert_eq!(left("time() - EnteredCurrentStatus < 1800"), [(4, 1)]);
+    let all = json!({"LeaveJobInQueue": "true"});
+    assert_eq!(states(&shown(all.clone(), Some("0,2"))), [(1, 4), (4, 1)], "condor_rm took them out");
+    let ads = shown(all, None);
+    let failed = ads.iter().find(|ad| states(std::slice::from_ref(ad))[0].0 == 2).unwrap();
+    let names = ["ExitCode", "ExitBySignal", "NumJobStarts", "CompletionDate", "JobCurrentStartDate"];
+    assert_eq!(super::tests::shown(failed, &names), ["3", "false", "2", "1893461400", "1893459600"]);
 }

@@ -6,13 +6,15 @@
 //! | `mod` | which tool is meant, and how its answer is printed |
 //! | `place` | what the tools know of this computer: screen, time zone, namespace |
 //! | `jobs` | the job ads of HTCJobs |
+//! | `last_runs` | what pods tell of runs that ended |
 //! | `q` | `condor_q` |
 //! | `analysis` | `condor_q -better-analyze` |
 //! | `status` | `condor_status` |
 //! | `history` | `condor_history` |
 //! | `chosen` | which jobs a tool acts on |
 //! | `edit` | `condor_prio`, `condor_qedit` |
-//! | `pods` | `condor_tail`, `condor_ssh_to_job`, `condor_wait` |
+//! | `pods` | `condor_tail`, `condor_ssh_to_job` |
+//! | `wait` | `condor_wait` |
 //! | `drain` | `condor_drain` |
 //! | `userprio` | `condor_userprio` |
 //! | `config_val` | `condor_config_val` |
@@ -24,11 +26,13 @@ mod drain;
 mod edit;
 mod history;
 pub(crate) mod jobs;
-mod place;
+pub(crate) mod last_runs;
+pub(crate) mod place;
 mod pods;
 mod q;
 mod status;
 mod userprio;
+mod wait;
 
 use std::io::{self, Write};
 
@@ -99,7 +103,7 @@ pub async fn run(
         "condor_drain" => drain::run(words, connection).await,
         "condor_tail" => pods::tail(words, connection).await,
         "condor_ssh_to_job" => pods::ssh(words, connection).await,
-        "condor_wait" => pods::wait(words, connection).await,
+        "condor_wait" => wait::run(words, connection, out).await,
         "condor_config_val" => config_val::run(words, connection).await,
         "condor_userprio" => userprio::run(words, connection, width).await,
         "condor_version" => Ok(version()),

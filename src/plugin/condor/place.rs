@@ -15,7 +15,7 @@ pub(super) fn screen(width: Option<usize>) -> Screen {
 }
 
 /// The time zone of TZ, or else that of this computer; UTC if neither is known.
-fn zone() -> TimeZone {
+pub(crate) fn zone() -> TimeZone {
     let named = env::var("TZ").ok().filter(|name| !name.is_empty());
     if let Some(name) = named {
         let name = name.trim_start_matches(':');

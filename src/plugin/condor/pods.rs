@@ -3,9 +3,8 @@
 use std::process::Command;
 
 use api::HTCJob;
-use model::pool::Time;
 
-use super::{Answer, Failure, Outcome, jobs, place, version};
+use super::{Answer, Failure, Outcome, place, version};
 use crate::cluster::{Cluster, Connection};
 
 const TAIL_USAGE: &str = "\
@@ -117,65 +116,4 @@ pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
     }
     words.extend(command.iter().map(String::as_str));
     kubectl(&words)
-}
-
-const WAIT_USAGE: &str = "\
-Usage: condor_wait [-wait SECONDS] [-status] CLUSTER
-Waits until no proc of the job is in the queue. There are no job event logs to wait for.";
-
-/// How long condor_wait waits before it asks again.
-const PAUSE: std::time::Duration = std::time::Duration::from_secs(2);
-
-pub(super) async fn wait(words: &[String], connection: &Connection) -> Outcome {
-    let (mut most, mut job, mut told) = (None, None, false);
-    let mut words = words.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        match word {
-            "-wait" => {
-                let text = words.next().ok_or("-wait requires an argument".to_owned())?;
-                most = Some(
-                    text.parse::<i64>().map_err(|_| format!("-wait {text}: that is no number of seconds"))?,
-                );
-            }
-            "-status" => told = true,
-            "-help" => return Ok(Answer { text: format!("{WAIT_USAGE}\n"), ..Answer::default() }),
-            "-version" => return Ok(version()),
-            "-debug" => {}
-            _ if word.starts_with('-') => {
-                return Err(Failure(format!(
-                    "{word} is not supported: there are no job event logs\n{WAIT_USAGE}"
-                )));
-            }
-            _ => job = Some(word),
-        }
-    }
-    let job = job.ok_or_else(|| Failure(WAIT_USAGE.to_owned()))?;
-    let Some((wanted, _)) = tools::job_id(job) else {
-        return Err(Failure(format!(
-            "{job}: there are no job event logs; wait for a job by its number: condor_wait 12, or with: kubectl wait --for=condition=Complete htcjob/NAME"
-        )));
-    };
-    let cluster = Cluster::connect(connection).await?;
-    let until = most.map(|most| place::now().saturating_add(most));
-    loop {
-        let all: Vec<HTCJob> = match cluster.list_all().await {
-            Err(crate::cluster::Error::Forbidden { .. }) => {
-                cluster.list(Some(&place::namespace(&cluster))).await?
-            }
-            other => other?,
-        };
-        let is = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(wanted);
-        let left = match all.iter().find(is) {
-            Some(job) => jobs::ads(std::slice::from_ref(job), None, Time::from_secs(place::now())).len(),
-            None => 0,
-        };
-        if left == 0 {
-            let status = if told { format!("{wanted} completed\n") } else { String::new() };
-            return Ok(Answer { text: format!("{status}All jobs done.\n"), ..Answer::default() });
-        }
-        if until.is_some_and(|until| place::now() >= until) {
-            return Err(Failure("Time expired.".to_owned()));
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
 }

@@ -8,6 +8,7 @@ use model::pool::Time;
 use tools::queue::{self, Asked, Request, Source, Totals};
 
 use super::jobs::{self, Runs};
+use super::last_runs::LastRuns;
 use super::{Answer, Failure, Outcome, analysis, place, version};
 use crate::cluster::{self, Cluster, Connection};
 use crate::if_allowed;
@@ -28,7 +29,7 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
     let cluster = Cluster::connect(connection).await?;
     let mut found = Found::read(&cluster, &request).await?;
     let now = Time::from_secs(screen.now);
-    let ads = jobs::ads(&found.jobs, found.runs.as_ref(), now);
+    let ads = jobs::ads(&found.jobs, found.runs.as_ref(), Some(&found.last_runs), now);
     let label = format!("Schedd: {} : {}", found.namespace, cluster.server());
     let text = if request.analysis {
         analysis::print(&request.choose(&ads, &screen), &found.jobs, &label, &screen)
@@ -45,6 +46,8 @@ struct Found {
     /// Whether `jobs` are those of all namespaces.
     all: bool,
     runs: Option<Runs>,
+    /// Those of jobs whose procs may be left in the queue.
+    last_runs: LastRuns,
     notes: Vec<String>,
 }
 
@@ -75,7 +78,12 @@ impl Found {
         } else {
             None
         };
-        Ok(Self { namespace, jobs, all, runs, notes })
+        let mut left = jobs.iter().filter(|job| jobs::may_leave_in_queue(job)).peekable();
+        let last_runs = match left.peek() {
+            Some(_) => if_allowed(LastRuns::read(cluster, left).await, &mut notes)?.unwrap_or_default(),
+            None => LastRuns::default(),
+        };
+        Ok(Self { namespace, jobs, all, runs, last_runs, notes })
     }
 
     /// The label, and the totals that are known beside those of the jobs that are shown.

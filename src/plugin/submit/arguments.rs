@@ -18,7 +18,8 @@ Usage: condor_submit [OPTIONS] [NAME=VALUE ...] [- | FILE]
   -unused               do not warn of variables that nothing uses
   -disable              without effect: files are never checked
 The environment variables SLOTWRIGHT_NAMESPACE, SLOTWRIGHT_IMAGE and SLOTWRIGHT_TEMPLATE name a namespace, the image of
-jobs that name none, and a file with a pod template.";
+jobs that name none, and a file with a pod template. With SLOTWRIGHT_USERLOG=follow, a process stays behind that keeps the job event
+log up to date.";
 
 /// Options of condor_submit that have no meaning here, with the least length of their name, and why they are refused.
 const REFUSED: &[(&str, usize, &str)] = &[

@@ -9,11 +9,13 @@
 mod arguments;
 mod place;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::submit::manifest::{self, Settings};
+use ::submit::manifest::{self, JobLog, Settings};
 use ::submit::{Cluster as Jobs, Options};
 use clap::Args;
 use condor_config::{Diagnostic, Severity, Source};
@@ -24,6 +26,7 @@ pub use arguments::{Asked, USAGE, parse};
 pub use place::Place;
 
 use crate::cluster::{self, Cluster, Connection};
+use crate::userlog;
 
 /// How long a submission waits for the number that the operator gives a job.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -132,6 +135,9 @@ pub enum Error {
     /// The cluster refuses.
     #[error("{0}")]
     Cluster(#[from] cluster::Error),
+    /// A job event log cannot be written.
+    #[error("{0}")]
+    Log(#[from] userlog::Error),
     /// The output cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
@@ -217,8 +223,15 @@ pub async fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Error> {
-    let jobs = prepare(request, place, stdin, out, err)?;
-    if jobs.is_empty() { Ok(()) } else { create(request, connection, &jobs, out).await }
+    let prepared = prepare(request, place, stdin, out, err)?;
+    if prepared.jobs.is_empty() { Ok(()) } else { create(request, connection, &prepared, out, err).await }
+}
+
+/// HTCJobs that are to be created, and the job event logs of their procs.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    jobs: Vec<Value>,
+    logs: Vec<Vec<JobLog>>,
 }
 
 /// Reads the submit file, and returns the HTCJobs that are to be created: none if the request is for a dry run, whose output goes
@@ -232,7 +245,7 @@ pub fn prepare(
     stdin: &mut dyn Read,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<Vec<Value>, Error> {
+) -> Result<Prepared, Error> {
     let text = request.text(stdin)?;
     let name = if request.file == "-" { "stdin" } else { &request.file };
     let number = if matches!(request.dry, Some(Dry::Ads(_) | Dry::Whole(_))) { 1 } else { manifest::CLUSTER };
@@ -245,15 +258,15 @@ pub fn prepare(
     }
     let Some(jobs) = submission.cluster else {
         writeln!(err, "\nWARNING: \"{name}\" has only empty \"queue\" commands -- no jobs queued")?;
-        return Ok(Vec::new());
+        return Ok(Prepared::default());
     };
     if request.most_procs.is_some_and(|most| jobs.procs.len() > most) {
         writeln!(err, "\nERROR: {} procs are more than -maxjobs allows", jobs.procs.len())?;
         return Err(Error::Refused);
     }
     match &request.dry {
-        Some(Dry::Ads(path)) => return dry_run(request, &jobs, path, out).map(|()| Vec::new()),
-        Some(Dry::Whole(path)) => return written(path, &whole(&jobs), out).map(|()| Vec::new()),
+        Some(Dry::Ads(path)) => return dry_run(request, &jobs, path, out).map(|()| Prepared::default()),
+        Some(Dry::Whole(path)) => return written(path, &whole(&jobs), out).map(|()| Prepared::default()),
         _ => {}
     }
     let manifests = manifest::jobs(&jobs, &request.settings()?);
@@ -269,14 +282,14 @@ pub fn prepare(
         for job in &manifests.jobs {
             writeln!(out, "{}", serde_json::to_string_pretty(job).map_err(io::Error::other)?)?;
         }
-        return Ok(Vec::new());
+        return Ok(Prepared::default());
     }
     if request.printed == Printed::Ads {
         for (number, ad) in ads(&jobs).iter().enumerate() {
             write!(out, "\n** Proc {number}:\n{ad}")?;
         }
     }
-    Ok(manifests.jobs)
+    Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs })
 }
 
 fn is_unused(finding: &Diagnostic) -> bool {
@@ -296,16 +309,22 @@ fn tell<'f>(findings: impl Iterator<Item = &'f Diagnostic>, err: &mut dyn Write)
 async fn create(
     request: &Request,
     connection: &Connection,
-    jobs: &[Value],
+    prepared: &Prepared,
     out: &mut dyn Write,
+    err: &mut dyn Write,
 ) -> Result<(), Error> {
+    for log in prepared.logs.iter().flatten().filter(|log| !log.path.contains(&manifest::CLUSTER.to_string()))
+    {
+        userlog::check(Path::new(&log.path))?;
+    }
     let cluster = Cluster::connect(connection).await?;
     let namespace = request.namespace.as_deref().unwrap_or(&cluster.namespace);
     if request.printed != Printed::Terse {
         write!(out, "Submitting job(s)")?;
     }
     let mut lines = Vec::new();
-    for job in jobs {
+    let mut logged = BTreeSet::new();
+    for (job, logs) in prepared.jobs.iter().zip(&prepared.logs) {
         let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
         let created = match cluster.create(namespace, job).await {
             Ok(created) => created,
@@ -316,8 +335,10 @@ async fn create(
             }
         };
         let name = text_at(&created, "/metadata/name");
-        let id = if request.waits { number(&cluster, namespace, &name).await } else { None };
-        let id = id.map_or(name, |id| id.to_string());
+        let waits = request.waits || !logs.is_empty();
+        let id = if waits { number(&cluster, namespace, &name).await } else { None };
+        logged.extend(begin_logs(&cluster, (namespace, &name), id, logs, err)?);
+        let id = id.filter(|_| request.waits).map_or(name, |id| id.to_string());
         if request.printed == Printed::Terse {
             lines.push(format!("{id}.0 - {id}.{}", count.saturating_sub(1)));
         } else {
@@ -329,7 +350,33 @@ async fn create(
         writeln!(out)?;
     }
     writeln!(out, "{}", lines.join("\n"))?;
+    userlog::leave_behind(connection, &logged, err);
     Ok(out.flush()?)
+}
+
+/// Writes that a job was submitted into the logs of its procs, and returns the logs. A job that got no number in time has none.
+fn begin_logs(
+    cluster: &Cluster,
+    job: (&str, &str),
+    number: Option<i64>,
+    logs: &[JobLog],
+    err: &mut dyn Write,
+) -> Result<BTreeSet<PathBuf>, Error> {
+    if logs.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let Some(number) = number else {
+        writeln!(err, "WARNING: {} has no number yet, and no event is written to its job event log", job.1)?;
+        return Ok(BTreeSet::new());
+    };
+    let named = |log: &JobLog| userlog::Submitted {
+        proc: log.proc,
+        path: log.path.replace(&manifest::CLUSTER.to_string(), &number.to_string()).into(),
+        notes: log.notes.clone(),
+    };
+    let procs: Vec<userlog::Submitted> = logs.iter().map(named).collect();
+    userlog::begin(cluster, job, number, &procs)?;
+    Ok(procs.into_iter().map(|proc| proc.path).collect())
 }
 
 /// The text at a place of an object.

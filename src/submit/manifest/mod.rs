@@ -48,8 +48,21 @@ pub struct Settings {
 pub struct Manifests {
     /// The manifests, in the order of the first proc of each. Empty if there is an error.
     pub jobs: Vec<Value>,
+    /// The job event logs of the procs of each manifest, in the same order.
+    pub logs: Vec<Vec<JobLog>>,
     /// Errors, and warnings of commands that have no effect.
     pub findings: Vec<Diagnostic>,
+}
+
+/// The job event log of a proc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobLog {
+    /// The proc's number within its HTCJob.
+    pub proc: u32,
+    /// The log's file; with [`CLUSTER`] in the place of the job's number.
+    pub path: String,
+    /// `submit_event_notes` and `submit_event_user_notes`.
+    pub notes: Vec<String>,
 }
 
 /// Makes the HTCJobs of a cluster.
@@ -83,20 +96,21 @@ pub fn jobs(cluster: &Cluster, settings: &Settings) -> Manifests {
                          make more than {MAX_JOBS} HTCJobs; let them differ in arguments and environment alone"
                     );
                     findings.push(error(cluster, "queue", message));
-                    return Manifests { jobs: Vec::new(), findings };
+                    return Manifests { findings, ..Manifests::default() };
                 }
                 None => groups.push((shared, vec![proc])),
             },
             Err((command, message)) => {
                 findings.push(error(cluster, &command, message));
-                return Manifests { jobs: Vec::new(), findings };
+                return Manifests { findings, ..Manifests::default() };
             }
         }
     }
     if findings.iter().any(|finding| finding.severity == Severity::Error) {
-        return Manifests { jobs: Vec::new(), findings };
+        return Manifests { findings, ..Manifests::default() };
     }
     let several = groups.len() > 1;
+    let logs = groups.iter().map(|(_, procs)| logs(cluster, procs)).collect();
     let jobs = groups.into_iter().enumerate().map(|(number, (shared, procs))| {
         let name = name(cluster, settings);
         let name = match (settings.generate_names, several) {
@@ -114,9 +128,24 @@ pub fn jobs(cluster: &Cluster, settings: &Settings) -> Manifests {
              values into a file of the image, and refer to a line by $(Process)"
         );
         findings.push(error(cluster, "queue", message));
-        return Manifests { jobs: Vec::new(), findings };
+        return Manifests { findings, ..Manifests::default() };
     }
-    Manifests { jobs, findings }
+    Manifests { jobs, logs, findings }
+}
+
+/// The job event logs of procs.
+fn logs(cluster: &Cluster, procs: &[&Proc]) -> Vec<JobLog> {
+    let numbered = (0_u32..).zip(procs);
+    let log = |(number, proc): (u32, &&Proc)| {
+        let text = |name: &str| {
+            let expr = proc.ad.get(name).or_else(|| cluster.ad.get(name))?;
+            expr.as_literal()?.as_str().map(str::to_owned)
+        };
+        let notes = ["SubmitEventNotes", "SubmitEventUserNotes"];
+        let notes = notes.into_iter().filter_map(text).collect();
+        Some(JobLog { proc: number, path: text("UserLog")?, notes })
+    };
+    numbered.filter_map(log).collect()
 }
 
 fn job(settings: &Settings, name: String, spec: Value) -> Value {

@@ -3,7 +3,7 @@
 use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
-use super::{Settings, vary};
+use super::{CLUSTER, Settings, vary};
 use crate::commands::{COMMANDS, Form, Support};
 use crate::file::{Cluster, Proc};
 use crate::job::Program;
@@ -13,9 +13,13 @@ type Wrong = (String, String);
 
 /// Commands with rules of their own whose attributes an HTCJob keeps in its ad.
 const KEPT: &[&str] = &[
+    "deferral_prep_time",
+    "deferral_time",
+    "deferral_window",
     "disk_usage",
     "image_size",
     "kill_sig_timeout",
+    "leave_in_queue",
     "max_retries",
     "on_exit_hold",
     "on_exit_hold_reason",
@@ -48,8 +52,11 @@ const FIELDS: &[&str] = &[
     "Rank",
     "RequireGPUs",
     "Requirements",
+    "SubmitEventNotes",
+    "SubmitEventUserNotes",
     "Submitter",
     "User",
+    "UserLog",
     "ContainerTargetDir",
     "DockerPullPolicy",
     "DockerOverrideEntrypoint",
@@ -63,7 +70,8 @@ pub(super) fn shared(cluster: &Cluster, proc: &Proc, settings: &Settings) -> Res
     let job = Shared { cluster, program: &proc.program, ad };
     let mut spec = Map::new();
     spec.insert("requests".to_owned(), job.requests()?);
-    spec.extend(proc.program.requirements.clone().map(|text| ("requirements".to_owned(), text.into())));
+    let requirements = proc.program.requirements.as_ref();
+    spec.extend(requirements.map(|text| ("requirements".to_owned(), numbered(text).into())));
     spec.extend(job.rank().map(|rank| ("rank".to_owned(), rank.into())));
     let priority = job.integer("priority", "JobPrio")?.unwrap_or(0);
     if priority != 0 {
@@ -217,7 +225,7 @@ impl Shared<'_> {
 
     fn rank(&self) -> Option<String> {
         let rank = self.ad.get("Rank")?;
-        (rank.as_literal() != Some(&ClassAdValue::Real(0.0))).then(|| rank.to_old())
+        (rank.as_literal() != Some(&ClassAdValue::Real(0.0))).then(|| numbered(&rank.to_old()))
     }
 
     fn limits(&self) -> Option<(String, Value)> {
@@ -263,7 +271,7 @@ impl Shared<'_> {
         let mut attributes = Map::new();
         for name in names.into_iter().filter(|name| !is_field(name)) {
             if let Some(expr) = self.ad.get(name) {
-                attributes.insert(name.to_owned(), expr.to_old().into());
+                attributes.insert(name.to_owned(), numbered(&expr.to_old()).into());
             }
         }
         attributes
@@ -331,6 +339,44 @@ impl Shared<'_> {
 /// A field of the container that [`complete`] takes out again.
 const SHAPE: &str = "\u{0}shape";
 
+/// An expression in which the number of the cluster stands, with `ClusterId` in its place: the operator numbers the job later.
+fn numbered(expr: &str) -> String {
+    let number = CLUSTER.to_string();
+    if !expr.contains(&number) {
+        return expr.to_owned();
+    }
+    let mut text = String::new();
+    let mut rest = expr;
+    while let Some((before, quoted)) = rest.split_once('"') {
+        text.push_str(&before.replace(&number, "ClusterId"));
+        let end = end_of_string(quoted);
+        let (inner, behind) = quoted.split_at_checked(end).unwrap_or((quoted, ""));
+        if inner.contains(&number) {
+            text.push_str("strcat(\"");
+            text.push_str(&inner.replace(&number, "\", ClusterId, \""));
+            text.push_str("\")");
+        } else {
+            text.push_str(&format!("\"{inner}\""));
+        }
+        rest = behind.strip_prefix('"').unwrap_or(behind);
+    }
+    text.push_str(&rest.replace(&number, "ClusterId"));
+    text
+}
+
+/// Where the string ends whose text begins here: at the next quote that no backslash precedes.
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' if !escaped => return at,
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    text.len()
+}
+
 fn texts(program: &Program) -> impl Iterator<Item = (&'static str, &str)> {
     let executable = program.executable.iter().map(|text| ("executable", text.as_str()));
     let arguments = program.arguments.iter().map(|text| ("arguments", text.as_str()));
@@ -351,5 +397,25 @@ fn quantity(amount: i64, unit: &str) -> Value {
         quantity(amount / 1024, larger)
     } else {
         format!("{amount}{unit}").into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// dask-jobqueue gives each job its own number in an attribute.
+    #[test]
+    fn the_number_of_the_cluster_in_an_expression_is_that_which_the_job_gets() {
+        let number = CLUSTER.to_string();
+        for (expr, expected) in [
+            ("1 + 2", "1 + 2"),
+            ("N + 1", "ClusterId + 1"),
+            ("\"job-N.0\"", "strcat(\"job-\", ClusterId, \".0\")"),
+            ("\"N\" == Id", "strcat(\"\", ClusterId, \"\") == Id"),
+            ("\"a\\\"N\" == \"b\" && N > 3", "strcat(\"a\\\"\", ClusterId, \"\") == \"b\" && ClusterId > 3"),
+        ] {
+            assert_eq!(numbered(&expr.replace('N', &number)), expected, "{expr}");
+        }
     }
 }

@@ -319,6 +319,11 @@ fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).map(convert::time)
 }
 
+/// When the main container ended, if it did.
+pub fn finished(pod: &SlimPod) -> Option<model::pool::Time> {
+    main_container(pod)?.state.terminated.as_ref()?.finished_at.as_ref().map(convert::time)
+}
+
 /// The longest grace period of a pod's deletions, as far as the pod shows them. If somebody shortens a grace period,
 /// the API server forgets the longer one. So the operator writes the longer one on the pod before it shortens it. A pod
 /// that somebody else deleted by force may have had its own grace period before.

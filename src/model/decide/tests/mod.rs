@@ -21,6 +21,7 @@ mod limits;
 mod manual;
 mod negotiator;
 mod owners;
+mod pace;
 mod phantoms;
 mod policy;
 mod ranking;

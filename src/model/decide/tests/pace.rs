@@ -1,0 +1,121 @@
+//! The pace of a job's procs: late materialization, NextJobStartDelay, deferral.
+
+use super::world::World;
+use crate::pool::{Job, Verb};
+use crate::schedd::{Submission, why};
+
+fn world(cpus: i64, procs: i64, attributes: &[(&str, &str)]) -> World {
+    let mut world = World::new();
+    world.node("n1", cpus, 0);
+    world.submit("sweep", "alice", procs, paced(attributes));
+    world.settle();
+    world
+}
+
+/// A job with these attributes.
+fn paced(attributes: &[(&str, &str)]) -> impl FnOnce(&mut Submission) {
+    let attributes: Vec<_> =
+        attributes.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    move |submission| submission.attributes.extend(attributes)
+}
+
+fn job(world: &World) -> &Job {
+    world.pool.jobs().values().find(|job| &*job.key.name == "sweep").unwrap()
+}
+
+/// How many procs are idle, run, are held, and are done.
+fn counts(world: &World) -> [u64; 4] {
+    let job = job(world);
+    [job.idle.len(), job.running() as u64, job.on_hold.len() as u64, job.succeeded.len() + job.removed.len()]
+}
+
+fn why_waits(world: &World) -> String {
+    why::why(job(world), &[]).unwrap_or_default()
+}
+
+/// The numbers of the procs that have pods.
+fn pods(world: &World) -> usize {
+    world.pods.keys().filter(|name| name.starts_with("sweep-")).count()
+}
+
+/// "max_materialize: an overall limit on the number of jobs that can be materialized in the condor_schedd at any one time."
+#[test]
+fn no_more_procs_are_in_the_queue_than_max_materialize() {
+    let mut world = world(8, 7, &[("JobMaterializeLimit", "2")]);
+    assert_eq!(counts(&world), [5, 2, 0, 0]);
+    assert_eq!(why_waits(&world), "JobMaterializeLimit is 2, and as many procs have slots or are held");
+    // Procs run for 30 s each. Held ones are in the queue, too.
+    world.pass(35);
+    let [_, running, _, done] = counts(&world);
+    assert_eq!((running, done), (2, 2), "{:?}", counts(&world));
+    world.act("sweep", Verb::Hold, "6", "later");
+    world.pass(100);
+    assert!(job(&world).running() <= 1, "one is held, so that one may run");
+    world.pass(200);
+    assert_eq!(counts(&world), [0, 0, 1, 6]);
+}
+
+/// "max_idle: when the number of idle jobs falls below this, more are materialized."
+#[test]
+fn no_more_procs_are_matched_in_a_cycle_than_max_idle() {
+    let mut world = world(8, 8, &[("JobMaterializeMaxIdle", "3")]);
+    let job = job(&world);
+    assert_eq!(job.startable(world.now), 3.min(job.idle.len()));
+    world.pass(60);
+    world.pass(60);
+    assert_eq!(counts(&world)[3], 8, "all run in the end: {:?}", counts(&world));
+}
+
+/// "next_job_start_delay: the number of seconds after starting up this job until the next job is started."
+#[test]
+fn the_next_proc_starts_after_the_delay_of_the_last() {
+    let mut world = world(8, 4, &[("NextJobStartDelay", "10")]);
+    assert_eq!(
+        (counts(&world), pods(&world)),
+        ([0, 4, 0, 0], 1),
+        "all have their slots, and one has started"
+    );
+    world.pass(9);
+    assert_eq!(pods(&world), 1);
+    world.pass(2);
+    assert_eq!(pods(&world), 2);
+    world.pass(10);
+    assert_eq!(pods(&world), 3);
+    world.pass(120);
+    assert_eq!(counts(&world), [0, 0, 0, 4]);
+}
+
+/// "deferral_time: the time, in seconds since the Unix epoch, at which the job is to begin execution."
+#[test]
+fn a_deferred_proc_has_its_slot_before_and_starts_at_its_time() {
+    let mut world = world(2, 2, &[("DeferralTime", "time() + 400"), ("DeferralPrepTime", "100")]);
+    assert_eq!((counts(&world), pods(&world)), ([2, 0, 0, 0], 0));
+    assert!(why_waits(&world).starts_with("DeferralTime is 20"), "{}", why_waits(&world));
+    world.pass(290);
+    assert_eq!(counts(&world), [2, 0, 0, 0], "too early for a match");
+    world.pass(80);
+    assert_eq!((counts(&world), pods(&world)), ([0, 2, 0, 0], 0), "matched, and not started");
+    world.pass(50);
+    assert_eq!(pods(&world), 2);
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 0, 0, 2]);
+}
+
+/// "If the job missed its execution time by more than the window, it is put on hold."
+#[test]
+fn a_deferred_proc_that_gets_no_slot_in_its_window_is_held() {
+    let deferral = [("DeferralTime", "time() + 100"), ("DeferralWindow", "60")];
+    let mut world = World::new();
+    world.submit("sweep", "alice", 2, paced(&deferral));
+    world.settle();
+    world.pass(150);
+    assert_eq!(counts(&world), [2, 0, 0, 0], "there is no node, and the window is open");
+    world.pass(120);
+    assert_eq!(counts(&world), [0, 0, 2, 0]);
+    let hold = &job(&world).on_hold[&0];
+    assert_eq!(hold.code, 20);
+    world.node("n1", 2, 0);
+    world.act("sweep", Verb::Release, "0-1", "try");
+    world.pass(120);
+    assert_eq!(counts(&world), [0, 0, 2, 0], "it is too late for ever");
+}

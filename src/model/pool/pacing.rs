@@ -1,0 +1,200 @@
+//! How many procs of a job are in the queue at a time, and when they start: late materialization, `NextJobStartDelay`, deferral.
+//!
+//! Source: the manual, `condor_submit`: `max_materialize`, `max_idle`, `next_job_start_delay`, `deferral_time`, `deferral_window`,
+//! `deferral_prep_time`.
+//!
+//! A job's procs cost nothing before they start, so that they all exist from the beginning. What late materialization is for, apart
+//! from that, is kept: no more procs count as idle, or are in the queue, than the job says.
+
+use std::time::Duration;
+
+use super::holds::MISSED_DEFERRED_TIME;
+use super::job::Job;
+use super::leaving::HoldReason;
+use super::time::Time;
+use classad::{Ad, Env};
+
+/// What one evaluation of an attribute may cost, in steps.
+const STEPS: u32 = 20_000;
+/// `MAX_NEXT_JOB_START_DELAY`: the longest delay, in seconds.
+const LONGEST_DELAY: i64 = 600;
+/// `DeferralPrepTime` of a job that says none, in seconds.
+const PREP_TIME: i64 = 300;
+
+/// When a job's procs start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Deferral {
+    /// `DeferralTime`.
+    at: Time,
+    /// `DeferralWindow`: how late a proc may start.
+    window: Duration,
+    /// `DeferralPrepTime`: how much earlier a proc may have its slot.
+    prep: Duration,
+}
+
+/// What a job says of the pace of its procs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pacing {
+    /// `JobMaterializeLimit`: the most procs that are in the queue at a time.
+    most: Option<u64>,
+    /// `JobMaterializeMaxIdle`: the most procs that count as idle.
+    most_idle: Option<u64>,
+    /// `NextJobStartDelay`: how long after the start of a proc the next may start.
+    delay: Option<Duration>,
+    deferral: Option<Deferral>,
+}
+
+/// What keeps idle procs of a job from slots, in the words of the job's author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paced {
+    /// So many procs are in the queue, which is all that `JobMaterializeLimit` allows.
+    Limit(u64),
+    /// `DeferralTime` has not come.
+    Until(Time),
+}
+
+impl Pacing {
+    /// What the ad of a job says that was submitted at this time. Expressions are evaluated once, at the time of submission, so that
+    /// another leader finds the same values. A number that is negative, or none, says nothing.
+    pub fn of(ad: &Ad, submitted: Time) -> Self {
+        let mut env = Env::at(submitted.secs());
+        env.limits.steps = STEPS;
+        let number = |name: &str| {
+            let value = ad.contains(name).then(|| ad.eval_attr(name, None, &env))?;
+            #[allow(clippy::cast_possible_truncation, reason = "the nearest there is")]
+            let number = value.as_int().or_else(|| value.as_number().map(|number| number as i64))?;
+            (number >= 0).then_some(number)
+        };
+        let count = |name: &str| number(name).and_then(|number| u64::try_from(number).ok());
+        let seconds = |number: i64| Duration::from_secs(u64::try_from(number).unwrap_or(0));
+        let deferral = number("DeferralTime").map(|at| Deferral {
+            at: Time::from_secs(at),
+            window: seconds(number("DeferralWindow").unwrap_or(0)),
+            prep: seconds(number("DeferralPrepTime").unwrap_or(PREP_TIME)),
+        });
+        let delay = number("NextJobStartDelay").filter(|delay| *delay > 0);
+        Self {
+            most: count("JobMaterializeLimit"),
+            most_idle: count("JobMaterializeMaxIdle"),
+            delay: delay.map(|delay| seconds(delay.min(LONGEST_DELAY))),
+            deferral,
+        }
+    }
+
+    /// `DeferralTime`.
+    pub fn starts_at(&self) -> Option<Time> {
+        self.deferral.map(|deferral| deferral.at)
+    }
+
+    /// From when procs may be matched: `DeferralTime`, less `DeferralPrepTime`.
+    pub(super) fn opens_at(&self) -> Option<Time> {
+        let deferral = self.deferral?;
+        let prep = i64::try_from(deferral.prep.as_secs()).unwrap_or(i64::MAX);
+        Some(Time::from_secs(deferral.at.secs().saturating_sub(prep)))
+    }
+
+    /// The hold of a proc that is idle now, if its time is over.
+    pub(super) fn missed(&self, now: Time) -> Option<HoldReason> {
+        let deferral = self.deferral.filter(|deferral| now > deferral.at + deferral.window)?;
+        let late = now.since(deferral.at).as_secs();
+        let text = format!(
+            "the job missed its execution time: DeferralTime was {late} seconds before it had a slot"
+        );
+        Some(HoldReason::new(MISSED_DEFERRED_TIME, 0, &text))
+    }
+
+    /// Whether idle procs may be matched as far as time is concerned.
+    fn is_open(&self, now: Time) -> bool {
+        self.opens_at().is_none_or(|opens| now >= opens) && self.missed(now).is_none()
+    }
+}
+
+impl Job {
+    /// Of so many idle procs that could start, how many the job's pace allows to.
+    pub(super) fn paced(&self, idle: u64, now: Time) -> u64 {
+        let pacing = &self.pacing;
+        if !pacing.is_open(now) {
+            return 0;
+        }
+        let left = pacing.most.map_or(u64::MAX, |most| most.saturating_sub(self.in_queue()));
+        idle.min(left).min(pacing.most_idle.unwrap_or(u64::MAX))
+    }
+
+    /// Whether the job's pace may keep procs from slots.
+    pub(super) fn is_paced(&self) -> bool {
+        self.pacing != Pacing { delay: self.pacing.delay, ..Pacing::default() }
+    }
+
+    /// How many procs have a slot or are held.
+    fn in_queue(&self) -> u64 {
+        let held = self.on_hold.keys().filter(|proc| !self.active.contains_key(proc)).count();
+        u64::try_from(self.active.len() + held).unwrap_or(u64::MAX)
+    }
+
+    /// What keeps the job's idle procs from slots, if its pace does.
+    pub fn paced_by(&self) -> Option<Paced> {
+        let full = self.pacing.most.filter(|most| self.in_queue() >= *most).map(Paced::Limit);
+        let deferred = || self.pacing.starts_at().map(Paced::Until);
+        full.or_else(deferred).filter(|_| !self.idle.is_empty())
+    }
+
+    /// The time before which no pod of the job is created; none if a pod may be created at any time.
+    pub fn starts_no_earlier(&self) -> Option<Time> {
+        self.pacing.starts_at().max(self.next_start)
+    }
+
+    /// Takes note that a pod of the job is created now.
+    pub fn starts(&mut self, now: Time) {
+        self.next_start = self.pacing.delay.map(|delay| now + delay);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacing(text: &str) -> Pacing {
+        Pacing::of(&Ad::parse_new(text).unwrap(), Time::from_secs(1000))
+    }
+
+    #[test]
+    fn what_a_job_says_is_read_once_as_of_its_submission() {
+        let of = |text| {
+            let pacing = pacing(text);
+            (pacing.most, pacing.most_idle, pacing.delay.map(|delay| delay.as_secs()))
+        };
+        for (text, expected) in [
+            ("[]", (None, None, None)),
+            (
+                "[JobMaterializeLimit = 3; JobMaterializeMaxIdle = 2.7; NextJobStartDelay = 5]",
+                (Some(3), Some(2), Some(5)),
+            ),
+            ("[JobMaterializeLimit = -1; NextJobStartDelay = 0]", (None, None, None)),
+            ("[JobMaterializeLimit = \"a\"; JobMaterializeMaxIdle = undefined]", (None, None, None)),
+            // "The value of this attribute is limited by MAX_NEXT_JOB_START_DELAY, which defaults to 600."
+            ("[NextJobStartDelay = 7200]", (None, None, Some(600))),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+        assert_eq!(pacing("[DeferralTime = time() + 60]").starts_at(), Some(Time::from_secs(1060)));
+        assert_eq!(pacing("[DeferralTime = -5]").starts_at(), None);
+    }
+
+    /// "deferral_prep_time: the number of seconds before the job's execution time that the job may be matched with a machine."
+    #[test]
+    fn a_deferred_job_is_matched_a_little_before_its_time_and_not_after_its_window() {
+        for (text, open) in [
+            ("[DeferralTime = 2000]", [1700, 2000]),
+            ("[DeferralTime = 2000; DeferralPrepTime = 10]", [1990, 2000]),
+            ("[DeferralTime = 2000; DeferralPrepTime = 0; DeferralWindow = 30]", [2000, 2030]),
+        ] {
+            let pacing = pacing(text);
+            let [first, last] = open;
+            let at = |seconds| pacing.is_open(Time::from_secs(seconds));
+            assert_eq!([first - 1, first, last, last + 1].map(at), [false, true, true, false], "{text}");
+        }
+        let missed = pacing("[DeferralTime = 2000]").missed(Time::from_secs(2060)).unwrap();
+        assert_eq!(missed.code, 20);
+        assert!(missed.reason.contains("60 seconds"), "{}", missed.reason);
+    }
+}

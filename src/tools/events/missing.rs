@@ -1,0 +1,205 @@
+//! The events that a log lacks. The log itself says what was written before, so that an event is written once, whoever writes.
+//!
+//! What happened and was undone again between two looks leaves no event: a run that began and ended, a hold that was released.
+
+use super::read::{Log, Standing};
+use super::{Event, Exit, Kind};
+
+/// A run of a proc's program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Which of the proc's runs it is, from 1.
+    pub number: u32,
+    /// When the program started, in seconds since 1970.
+    pub started: i64,
+    /// Where: an address in angle brackets.
+    pub host: String,
+    /// The slot, as HTCondor names it.
+    pub slot: Option<String>,
+}
+
+/// How a proc stands now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Now {
+    /// It waits.
+    Idle {
+        /// Since when; none if that is not known.
+        since: Option<i64>,
+        /// Why the last run ended, if that is known.
+        evicted: Option<String>,
+        /// How the program ended in the last run, if it ended by itself.
+        requeued: Option<Exit>,
+    },
+    /// Its last run goes on.
+    Running {
+        /// Whether the program stands still.
+        suspended: bool,
+    },
+    /// It is held.
+    Held {
+        /// Since when; none if that is not known.
+        since: Option<i64>,
+        /// `HoldReason`.
+        reason: String,
+        /// `HoldReasonCode`.
+        code: i64,
+        /// `HoldReasonSubCode`.
+        subcode: i64,
+    },
+    /// Its program ended by itself in the last run, and it is done.
+    Done {
+        /// When; none if that is not known.
+        at: Option<i64>,
+        /// How.
+        exit: Exit,
+    },
+    /// It was removed.
+    Removed {
+        /// Why, if that is known.
+        reason: Option<String>,
+    },
+}
+
+/// What is known of a proc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proc {
+    /// ClusterId and ProcId.
+    pub id: (i64, u32),
+    /// When the job was submitted, in seconds since 1970.
+    pub submitted: i64,
+    /// Where to: an address in angle brackets.
+    pub host: String,
+    /// The last run, as far as it is known: that which goes on, or the last one that ended.
+    pub run: Option<Run>,
+    /// How the proc stands.
+    pub now: Now,
+}
+
+/// `HoldReasonCode` of a proc that an expression of its job holds.
+const JOB_POLICY: i64 = 3;
+/// `VacateReasonCode` of a proc that left its slot since somebody removed it.
+const REMOVED: i64 = 1023;
+
+impl Proc {
+    /// The events that a log lacks, in their order. `time` is the time of what has none of its own.
+    pub fn missing(&self, log: &Log, time: i64) -> Vec<Event> {
+        if log.is_over() {
+            return Vec::new();
+        }
+        let mut told = Told { id: self.id, events: Vec::new(), standing: log.standing, last: 0 };
+        if log.standing == Standing::Unknown {
+            told.tell(self.submitted, Kind::Submitted { host: self.host.clone(), notes: Vec::new() });
+        }
+        let at = self.since().unwrap_or(time);
+        let is_new = self.run.as_ref().is_some_and(|run| run.number > log.run);
+        let goes_on = matches!(self.now, Now::Running { .. }) && !is_new;
+        let ends = matches!(self.now, Now::Done { .. }) && !is_new;
+        if told.runs() && !goes_on && !ends && !self.is_held_at_exit() {
+            // The present run, if there is one, began after the end of that in the log.
+            let at = self.run.as_ref().filter(|_| is_new).map_or(at, |run| run.started.min(at));
+            told.tell(at, self.eviction());
+        }
+        let shows_run = matches!(self.now, Now::Running { .. } | Now::Done { .. });
+        let run = self.run.as_ref().filter(|_| is_new && shows_run);
+        if let Some(run) = run {
+            told.release(run.started);
+            told.tell(run.started, Kind::Executing(run.clone()));
+        }
+        match &self.now {
+            Now::Idle { .. } => told.release(at),
+            Now::Running { suspended } => match (told.standing, suspended) {
+                (Standing::Running, true) => told.tell(time, Kind::Suspended),
+                (Standing::Suspended, false) => told.tell(time, Kind::Unsuspended),
+                _ => {}
+            },
+            Now::Held { reason, code, subcode, .. } => {
+                let hold = (reason.clone(), *code, *subcode);
+                let known = told.standing == Standing::Held && log.hold.as_ref() == Some(&as_read(&hold));
+                if !known {
+                    told.release(at);
+                    let (reason, code, subcode) = hold;
+                    told.tell(at, Kind::Held { reason, code, subcode });
+                }
+            }
+            Now::Done { exit, .. } => {
+                told.release(at);
+                if told.standing == Standing::Suspended {
+                    told.tell(at, Kind::Unsuspended);
+                }
+                told.tell(at, Kind::Terminated(*exit));
+            }
+            Now::Removed { reason } => told.tell(at, Kind::Aborted(reason.clone())),
+        }
+        told.events
+    }
+
+    /// Since when the proc stands as it does, if that is known.
+    fn since(&self) -> Option<i64> {
+        match &self.now {
+            Now::Idle { since, .. } | Now::Held { since, .. } => *since,
+            Now::Done { at, .. } => *at,
+            Now::Running { .. } | Now::Removed { .. } => None,
+        }
+    }
+
+    /// Why a run that the log has is over.
+    fn eviction(&self) -> Kind {
+        let of = |reason: &Option<String>, code, subcode, requeued| Kind::Evicted {
+            reason: reason.clone(),
+            code,
+            subcode,
+            requeued,
+        };
+        match &self.now {
+            Now::Idle { evicted, requeued, .. } => of(evicted, 0, 0, *requeued),
+            Now::Held { reason, code, subcode, .. } => of(&Some(reason.clone()), *code, *subcode, None),
+            Now::Removed { reason } => of(reason, REMOVED, 0, None),
+            Now::Running { .. } | Now::Done { .. } => of(&None, 0, 0, None),
+        }
+    }
+
+    /// Whether an expression of the job holds the proc. HTCondor writes no eviction then.
+    fn is_held_at_exit(&self) -> bool {
+        matches!(self.now, Now::Held { code: JOB_POLICY, .. })
+    }
+}
+
+/// A hold as a log has it.
+fn as_read((reason, code, subcode): &(String, i64, i64)) -> (String, i64, i64) {
+    let reason = if reason.is_empty() { "Reason unspecified" } else { reason };
+    (super::line(reason).trim().to_owned(), *code, *subcode)
+}
+
+/// Events of a proc, and how it stands after them.
+struct Told {
+    id: (i64, u32),
+    events: Vec<Event>,
+    standing: Standing,
+    last: i64,
+}
+
+impl Told {
+    /// Adds an event, no earlier than those before.
+    fn tell(&mut self, time: i64, kind: Kind) {
+        self.standing = match &kind {
+            Kind::Submitted { .. } | Kind::Evicted { .. } | Kind::Released => Standing::Idle,
+            Kind::Executing(_) | Kind::Unsuspended => Standing::Running,
+            Kind::Suspended => Standing::Suspended,
+            Kind::Held { .. } => Standing::Held,
+            Kind::Terminated(_) => Standing::Terminated,
+            Kind::Aborted(_) => Standing::Aborted,
+        };
+        self.last = self.last.max(time);
+        self.events.push(Event { id: self.id, time: self.last, kind });
+    }
+
+    fn release(&mut self, time: i64) {
+        if self.standing == Standing::Held {
+            self.tell(time, Kind::Released);
+        }
+    }
+
+    fn runs(&self) -> bool {
+        matches!(self.standing, Standing::Running | Standing::Suspended)
+    }
+}
