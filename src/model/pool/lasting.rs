@@ -11,9 +11,9 @@ use super::time::Time;
 
 /// For how long a proc's containers have run when the status of the Slot says so.
 pub const LASTING: Duration = Duration::from_secs(5);
-/// For how long a claim has been active, without containers that run, when the status of its Slot says so. On a busy API
-/// server a pod may take some seconds to start.
-const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
+/// For how long a claim has been active, without containers that run, when the status of its Slot says so; and for how long a
+/// claim waits for its pod's creation before the claim is written. On a busy API server a pod may take some seconds to start.
+pub const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 
 impl Pool {
     /// Notes whether the slot's claim has just been activated. Returns whether that is so: then the status waits.

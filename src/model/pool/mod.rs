@@ -118,7 +118,7 @@ pub use job::{
 };
 pub use job_defaults::JobDefaults;
 pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
-pub use lasting::LASTING;
+pub use lasting::{LASTING, LASTING_UNSTARTED};
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,

@@ -17,7 +17,8 @@ use super::transitions::{
 use super::view::{Change, Chore, Grace, Step, View};
 use super::without_claim::{Surroundings, Wanted, without_claim};
 use crate::pool::{
-    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State, Time,
+    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, LASTING_UNSTARTED, Preempting, Record, Removal,
+    Slot, State, Time,
 };
 
 /// The next step of a slot.
@@ -92,7 +93,16 @@ fn matched(slot: &Slot, view: &View) -> Step {
     }
 }
 
+/// When a claim that is not written yet is written at the latest, since its pod does not come to be; `None` if that is not so.
+pub(super) fn written_by(slot: &Slot) -> Option<Time> {
+    let waits = slot.record() == Record::Deferred && (slot.is_assigned() || slot.is_requested());
+    waits.then(|| slot.phase().entered_activity() + LASTING_UNSTARTED)
+}
+
 fn claimed_idle(slot: &Slot, view: &View) -> Step {
+    if written_by(slot).is_some_and(|at| at <= view.now) {
+        return Step::Do(Chore::WriteClaim);
+    }
     let ends = why_idle_ends(slot, view);
     match slot.activation() {
         Activation::Assigned if ends.is_some() || slot.removal().is_some() || !view.wanted => {

@@ -77,6 +77,17 @@ fn a_claim_is_written_as_soon_as_its_slot_has_something_else_to_show() {
     }));
 }
 
+/// A claim holds its machine while a webhook keeps its pod from being created. People see that in its Slot.
+#[test]
+fn a_claim_whose_pod_does_not_come_to_be_is_written() {
+    let mut world = world(1, |_| (60, 0));
+    world.hangs = Some("sweep");
+    world.pass(9);
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Deferred], 0));
+    world.pass(3);
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Written], 1));
+}
+
 #[test]
 fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
     let mut world = world(2, |_| (20, 0));
