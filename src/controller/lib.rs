@@ -58,7 +58,7 @@ pub struct Options {
     /// operator can run.
     pub leader_elect_namespace: Option<String>,
     /// Where the history of jobs is kept; nowhere if unset.
-    pub history: Option<archive::Options>,
+    pub history: Option<Box<archive::Options>>,
     /// Who this is, in the Lease and in events: the pod's name. Without an election the pool is this one's.
     pub identity: String,
 }

@@ -151,7 +151,10 @@ mod tests {
         let whole = |lines: &[Line]| lines.iter().map(|line| line.text.len()).sum::<usize>();
         for mut lines in [forwards(text.as_bytes()), backwards(text.as_bytes())] {
             lines.sort_by_key(|line| line.begin);
-            assert_eq!((lines[0].text.as_slice(), lines[lines.len() - 1].text.as_slice()), (&b"a"[..], &b"b"[..]));
+            assert_eq!(
+                (lines[0].text.as_slice(), lines[lines.len() - 1].text.as_slice()),
+                (&b"a"[..], &b"b"[..])
+            );
             assert_eq!(whole(&lines), 200_002);
             assert_eq!(lines.iter().filter(|line| line.ended).count(), 3);
         }
