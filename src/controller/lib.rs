@@ -160,7 +160,8 @@ pub async fn run_in(
     }
     if owning.is_some() {
         health.leads(clock.now());
-        let engine = lead(surroundings, &options, (health, highest), stop.child_token());
+        // In a box, since whoever runs the operator keeps its future on the stack.
+        let engine = Box::pin(lead(surroundings, &options, (health, highest), stop.child_token()));
         tokio::select! {
             biased;
             // A former leader may do nothing more: the engine is dropped, and its calls with it.

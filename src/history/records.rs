@@ -52,8 +52,8 @@ impl Record {
     /// When one of the lines that are parsed is no attribute.
     pub fn some(&self, names: &BTreeSet<Name>) -> Result<Ad, classad::ParseError> {
         let text = self.plain();
-        let named = |line| str::split_once(line, '=').map(|(name, _)| (Name::from(name.trim()), line));
-        let lines: HashMap<Name, &str> = text.lines().filter_map(named).collect();
+        let with_name = |line| str::split_once(line, '=').map(|(name, _)| (Name::from(name.trim()), line));
+        let lines: HashMap<Name, &str> = text.lines().filter_map(with_name).collect();
         let (mut ad, mut wanted) = (Ad::new(), names.iter().cloned().collect::<Vec<_>>());
         while let Some(name) = wanted.pop() {
             let Some(line) = lines.get(&name).filter(|_| !ad.contains(name.as_str())) else { continue };
