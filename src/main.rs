@@ -23,7 +23,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Run the operator on a cluster.
-    Operator(operator::OperatorArgs),
+    Operator(Box<operator::OperatorArgs>),
     /// Run the agent of a node.
     Agent(agent::AgentArgs),
     /// Run the guard of a node, on the host, which keeps the agent's promise.
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     let outcome: Outcome = match Cli::parse().command {
         Command::Operator(args) => {
             log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
-            block_on(operator::run(args))
+            block_on(operator::run(*args))
         }
         Command::Agent(args) => start::agent(args),
         Command::Guard(args) => {

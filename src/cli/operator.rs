@@ -110,19 +110,19 @@ struct HistoryArgs {
 
 impl HistoryArgs {
     /// The options; none without a directory.
-    fn options(self) -> Option<archive::Options> {
+    fn options(self) -> Option<Box<archive::Options>> {
         let credentials =
             self.adstash_authorization_file.map_or(Credentials::None, Credentials::Authorization);
         let (index, authority) = (self.adstash_index, self.adstash_ca_file);
         let elastic = self.adstash_url.map(|url| Elastic { url, index, credentials, authority });
         let secret = self.history_token_secret;
         let token = self.history_token_file.map(|file| Token { file, secret });
-        Some(archive::Options {
+        Some(Box::new(archive::Options {
             directory: self.history_dir?,
             limits: Limits { max_log: self.max_history_log, rotations: self.max_history_rotations.into() },
             serve: self.history_addr.map(|addr| (addr, token)),
             elastic,
-        })
+        }))
     }
 }
 

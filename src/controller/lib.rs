@@ -58,7 +58,7 @@ pub struct Options {
     /// operator can run.
     pub leader_elect_namespace: Option<String>,
     /// Where the history of jobs is kept; nowhere if unset.
-    pub history: Option<archive::Options>,
+    pub history: Option<Box<archive::Options>>,
     /// Who this is, in the Lease and in events: the pod's name. Without an election the pool is this one's.
     pub identity: String,
 }
@@ -160,7 +160,8 @@ pub async fn run_in(
     }
     if owning.is_some() {
         health.leads(clock.now());
-        let engine = lead(surroundings, &options, (health, highest), stop.child_token());
+        // In a box, since whoever runs the operator keeps its future on the stack.
+        let engine = Box::pin(lead(surroundings, &options, (health, highest), stop.child_token()));
         tokio::select! {
             biased;
             // A former leader may do nothing more: the engine is dropped, and its calls with it.

@@ -139,7 +139,7 @@ mod tests {
             back.reverse();
             assert_eq!(back, forwards(text.as_bytes()), "{text:?}");
         }
-        let long: String = (0..5000).map(|number| format!("{}\n", "x".repeat(number % 977))).collect();
+        let long = (0..5000).map(|number| "x".repeat(number % 977)).collect::<Vec<_>>().join("\n");
         let mut back = backwards(long.as_bytes());
         back.reverse();
         assert_eq!(back, forwards(long.as_bytes()));

@@ -92,8 +92,13 @@ impl Query {
         if self.search.direction == Direction::Backwards {
             files.reverse();
         }
+        let mut reads = self.search.reads();
+        if let Some(names) = &mut reads {
+            names.extend(self.attributes.iter().flatten().cloned());
+        }
         let mut reading = Reading {
             query: self,
+            reads,
             searching: self.search.begin(now),
             page: Page::default(),
             passed: self.from,
@@ -140,6 +145,8 @@ impl Query {
 /// A page that is being read.
 struct Reading<'q> {
     query: &'q Query,
+    /// The attributes that are read of each ad; `None`: all.
+    reads: Option<BTreeSet<Name>>,
     searching: Searching<'q>,
     page: Page,
     passed: Option<u64>,
@@ -172,7 +179,8 @@ impl Reading<'_> {
     }
 
     fn take(&mut self, record: &Record) {
-        let ad = match record.ad() {
+        let ad = self.reads.as_ref().map_or_else(|| record.ad(), |names| record.some(names));
+        let ad = match ad {
             Ok(ad) if record.is_whole() => ad,
             _ => {
                 self.page.end.damaged += 1;

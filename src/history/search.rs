@@ -1,12 +1,12 @@
 //! Which ads a reader wants, and when the reader has them all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek};
 
-use classad::{Ad, Env, Expr};
+use classad::{Ad, Env, Expr, Name};
 
 use crate::banner::Banner;
-use crate::records::{Direction, Records};
+use crate::records::{Direction, Records, may_look_up};
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,20 @@ pub struct Searching<'s> {
 }
 
 impl Search {
+    /// The attributes that the search reads; `None` if that cannot be told.
+    pub(crate) fn reads(&self) -> Option<BTreeSet<Name>> {
+        let mut names: BTreeSet<Name> =
+            ["ClusterId", "ProcId", "Owner", "TotalSubmitProcs"].map(Name::from).into();
+        for expr in self.constraint.iter().chain(&self.since) {
+            if may_look_up(&expr.to_string()) {
+                return None;
+            }
+            let found = expr.references();
+            names.extend(found.my.into_iter().chain(found.bare));
+        }
+        Some(names)
+    }
+
     /// Begins. Expressions see this time.
     pub fn begin(&self, now: i64) -> Searching<'_> {
         let left = self.jobs.iter().map(|(cluster, proc)| ((*cluster, *proc), proc.map(|_| 1))).collect();

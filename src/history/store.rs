@@ -277,7 +277,7 @@ fn sync_directory(file: &Path) -> io::Result<()> {
 /// The ad in the long form. No line can be taken for a banner or a comment, and no value ends a line.
 fn long(ad: &Ad) -> Vec<u8> {
     let mut text = String::new();
-    for (name, expr) in ad.iter() {
+    for (name, expr) in ad {
         let line = format!("{name} = {}", expr.to_old()).replace(['\n', '\r'], " ");
         if !line.starts_with(MARK) && !line.starts_with('#') {
             text.push_str(&line);

@@ -99,9 +99,9 @@ fn files_wait_for_a_reader_who_may_not_miss_one_but_not_for_ever() {
         lost += store.append(&[ad(1, proc)], 1000 + proc, Some(0)).unwrap().lost_unread;
     }
     assert_eq!(usize::try_from(lost).unwrap() + jobs(directory.path()).len(), 40);
-    let last = store.last();
+    let newest = store.last();
     for proc in 40..43 {
-        assert_eq!(store.append(&[ad(1, proc)], 2000, Some(last)).unwrap().lost_unread, 0);
+        assert_eq!(store.append(&[ad(1, proc)], 2000, Some(newest)).unwrap().lost_unread, 0);
     }
     assert!(jobs(directory.path()).len() < 10);
 }

@@ -491,8 +491,9 @@ impl Cluster {
             let message = format!("its token is in Secret {namespace}/{name}: {why}");
             Error::NoHistory { server: self.server().to_owned(), message }
         };
-        let secrets = Api::<Secret>::namespaced(self.client.clone(), namespace);
+        let secrets = Api::<Item<Secret>>::namespaced(self.client.clone(), namespace);
         let secret = secrets.get(name).await.map_err(|error| failed(chain(&error)))?;
+        let secret = secret.object().map_err(|error| failed(error.to_string()))?;
         let found = secret.data.unwrap_or_default().remove(key);
         let bytes = found.ok_or_else(|| failed(format!("there is no key {key}")))?.0;
         String::from_utf8(bytes).map(|text| text.trim().to_owned()).map_err(|error| failed(error.to_string()))

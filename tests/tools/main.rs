@@ -1,4 +1,4 @@
-//! What our condor_q and condor_status print of ads, beside what HTCondor's 25.14.1 print of the same ads, as
+//! What our condor_q, condor_status and condor_history print of ads, beside what HTCondor's 25.14.1 print of the same ads, as
 //! `hack/oracle-queue.sh` recorded it.
 
 #![allow(

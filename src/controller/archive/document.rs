@@ -20,7 +20,7 @@ pub(super) fn of(ad: &Ad, now: i64) -> (String, Value) {
     let host = text("LastRemoteHost").unwrap_or_else(|| "UNKNOWN@UNKNOWN".to_owned());
     let (slot, machine) = host.split_once('@').unwrap_or((&host, &host));
     let mut document = Map::new();
-    for (name, expr) in ad.iter() {
+    for (name, expr) in ad {
         let (name, value) = field(name.as_str(), expr, ad, &env);
         document.insert(name, value);
     }

@@ -386,7 +386,8 @@ mod tests {
             let job: api::HTCJob = serde_json::from_value(job).unwrap();
             let template = crate::kinds::job::template_of(&job).unwrap();
             let kept = crate::render::Kept::of(&job, &template).unwrap();
-            let made = pod(&kept.of_proc(&plan()).unwrap(), &plan()).unwrap();
+            let made =
+                pod(&kept.of_proc(plan().claim.last.cluster_id, plan().proc.proc).unwrap(), &plan()).unwrap();
             let label = made.metadata.labels.unwrap().remove("run").unwrap();
             (label, made.spec.unwrap().containers.remove(0).args.unwrap().join(" "))
         };

@@ -22,7 +22,7 @@ use super::time::Time;
 use classad::Ad;
 
 /// How long the history may take to write.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The most ends that are written at once.
 const AT_A_TIME: usize = 500;
 

@@ -23,14 +23,11 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
     let screen = place::screen(width);
     let mut printer = request.printer(&screen);
     let mut answer = Answer { text: printer.head(), ..Answer::default() };
-    match &request.file {
-        Some(file) => {
-            of_files(&request, Path::new(file), screen.now, |ad| see(ad, &mut printer, &mut answer.text))?
-        }
-        None => {
-            let cluster = Cluster::connect(connection).await?;
-            of_operator(&request, &cluster, &mut printer, &mut answer).await?;
-        }
+    if let Some(file) = &request.file {
+        of_files(&request, Path::new(file), screen.now, |ad| see(ad, &mut printer, &mut answer.text))?;
+    } else {
+        let cluster = Cluster::connect(connection).await?;
+        of_operator(&request, &cluster, &mut printer, &mut answer).await?;
     }
     answer.text.push_str(&printer.foot());
     Ok(answer)

@@ -208,7 +208,7 @@ impl Said {
                 request.only.extend(names(list.ok_or(missing.to_owned())?));
             }
             Does::Format => {
-                format(&mut request.columns, words, "a spec and classad attribute name as parameters.")?
+                format(&mut request.columns, words, "a spec and classad attribute name as parameters.")?;
             }
             Does::Columns => {
                 let mut asked = Vec::new();

@@ -31,6 +31,10 @@ pub(super) struct Pod {
 }
 
 /// The world.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are independent: each is one way in which the world behaves"
+)]
 pub(super) struct World {
     pub(super) pool: Pool,
     pub(super) now: Time,
