@@ -399,7 +399,10 @@ async fn a_submit_file_becomes_a_job() {
     let name = jobs[0].name_any();
     assert!(name.starts_with("echo-"), "{name}");
     assert_eq!(out, format!("Submitting job(s)...\n3 job(s) submitted to cluster {name}.\n"));
-    assert!(err.contains("echo.sub, line 5, column 10: output: standard output is the log of the pod"), "{err}");
+    assert!(
+        err.contains("echo.sub, line 5, column 10: output: standard output is the log of the pod"),
+        "{err}"
+    );
     assert_eq!((jobs.len(), jobs[0].spec.count, jobs[0].spec.requests.cpus), (1, 3, Some(2)));
     let dry = cluster.shows_noted(&["submit", "--dry-run", path.to_str().unwrap()]).await;
     assert!(dry.contains("\"name\": \"echo\""), "{dry}");
