@@ -151,7 +151,8 @@ fn submit_macro(text: &str) -> Option<&'static str> {
 fn of_attributes(job: &HTCJob) -> Vec<Problem> {
     let why = |name: &String| {
         if NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            let message = "it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
+            let message =
+                "it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
             return Some(message.to_owned());
         }
         let mut commands = COMMANDS.iter().filter(|command| command.attribute.eq_ignore_ascii_case(name));
