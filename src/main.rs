@@ -5,10 +5,10 @@ mod start;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use cli::{
-    agent, classad, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate, submit,
-    transform,
+    agent, classad, complete, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate,
+    submit, transform,
 };
 use start::{Outcome, log_to_stderr, run_on};
 
@@ -50,6 +50,12 @@ enum Command {
     Simulate(simulate::SimulateArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
     Demo(demo::DemoArgs),
+    /// Print what a shell reads to complete slotwright.
+    #[command(hide = true)]
+    Completion(complete::CompletionArgs),
+    /// Write manual pages.
+    #[command(hide = true)]
+    Man(complete::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -104,6 +110,12 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())
             .map(ExitCode::from)
             .map_err(Into::into),
+        Command::Completion(args) => complete::completion(&args, Cli::command(), &mut io::stdout().lock())
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
+        Command::Man(args) => {
+            complete::man(&args, Cli::command()).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+        }
         Command::Demo(args) => {
             log_to_stderr(args.log_filter());
             block_on(demo::run(args))

@@ -416,4 +416,18 @@ pub struct ProcRuns {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub since: Option<Time>,
+    /// RemoteWallClockTime: how many seconds the runs that have ended took, of the proc with the most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wall_seconds: i64,
+    /// CumulativeSuspensionTime: for how many seconds the program stood still, of the proc with the most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended_seconds: i64,
+    /// JobStartDate: when the program of the first of the procs first started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub first_start: Option<Time>,
+    /// LastVacateTime: when a run of one of the procs last ended that did not end by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_vacate: Option<Time>,
 }

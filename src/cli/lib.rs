@@ -18,6 +18,7 @@
 //! | [`transform`] | applies job transforms and submit requirements to job ads |
 //! | [`submit`] | prints what a submit file makes |
 //! | [`simulate`] | tries a policy on a workload in virtual time |
+//! | [`complete`] | completions of shells, and manual pages |
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
 //! | `daemon` | how commands begin and end that run until they are stopped |
@@ -46,3 +47,5 @@ pub mod simulate;
 mod stop;
 pub mod submit;
 pub mod transform;
+
+pub use plugin::complete;

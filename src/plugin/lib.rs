@@ -18,12 +18,14 @@
 //! | `submit` | HTCJobs of a submit file, like `condor_submit` |
 //! | `condor` | HTCondor's tools by their own names and with their own options |
 //! | `act` | hold, release, rm and vacate-job, like `condor_hold` and the like |
+//! | `complete` | completions of shells, and manual pages |
 //! | `userlog` | the job event logs of submit files |
 //! | `text` | times and long texts in tables |
 
 pub mod act;
 mod ads;
 mod cluster;
+pub mod complete;
 pub mod condor;
 mod q;
 mod status;
@@ -34,7 +36,7 @@ mod userprio;
 
 use std::io::{self, Write};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use k8s_openapi::api::core::v1::Node;
 use serde::Serialize;
 use thiserror::Error;
@@ -65,6 +67,8 @@ enum Output {
     Wide,
     /// A JSON array, with an object for each line of the table
     Json,
+    /// The same in YAML
+    Yaml,
 }
 
 #[derive(Subcommand, Debug)]
@@ -87,6 +91,12 @@ enum Command {
     Rm(Box<act::ActArgs>),
     /// Send procs out of their slots, like condor_vacate_job
     VacateJob(Box<act::VacateArgs>),
+    /// Print what a shell reads to complete kubectl-slotwright
+    #[command(hide = true)]
+    Completion(complete::CompletionArgs),
+    /// Write manual pages
+    #[command(hide = true)]
+    Man(complete::ManArgs),
     /// A tool of HTCondor by its own name and with its own options, such as condor_q -nobatch
     #[command(external_subcommand)]
     Condor(Vec<String>),
@@ -241,6 +251,11 @@ pub async fn run(
         let request = args.request();
         return Ok(submit::run(&request, &cli.connection, &place, &mut io::stdin(), out, err).await?);
     }
+    match &command {
+        Command::Completion(args) => return Ok(complete::completion(args, Cli::command(), out)?),
+        Command::Man(args) => return Ok(complete::man(args, Cli::command())?),
+        _ => {}
+    }
     if let Command::Userlog(args) = &command {
         return Ok(userlog::run(args, &cli.connection).await?);
     }
@@ -248,6 +263,8 @@ pub async fn run(
     let answer = match &command {
         Command::Submit(_)
         | Command::Userlog(_)
+        | Command::Completion(_)
+        | Command::Man(_)
         | Command::Condor(_)
         | Command::Hold(_)
         | Command::Release(_)
@@ -433,7 +450,7 @@ async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<
         if ads.is_empty() {
             notes.extend(no_slots(args)?);
         }
-        let text = if output == Output::Json {
+        let text = if matches!(output, Output::Json | Output::Yaml) {
             print(output, &ads::json(&ads), String::new)?
         } else {
             ads::long(&ads)
@@ -504,6 +521,12 @@ fn if_allowed<T>(
 fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> String) -> io::Result<String> {
     match output {
         Output::Json => Ok(serde_json::to_string_pretty(lines).map_err(io::Error::other)? + "\n"),
+        Output::Yaml => {
+            // By way of JSON, so that both have the same fields.
+            let values = serde_json::to_value(lines).map_err(io::Error::other)?;
+            let text = serde_saphyr::to_string(&values).map_err(io::Error::other)?;
+            Ok(text.trim_end().to_owned() + "\n")
+        }
         _ if lines.is_empty() => Ok(String::new()),
         _ => Ok(table()),
     }
@@ -511,7 +534,6 @@ fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> Stri
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
 

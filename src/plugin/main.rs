@@ -14,6 +14,11 @@ async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut words = std::env::args();
     let name = words.next().unwrap_or_default();
+    if Path::new(&name).file_name().is_some_and(|name| name == plugin::complete::FOR_KUBECTL) {
+        let words: Vec<String> = words.collect();
+        let done = plugin::complete::for_kubectl(&words, &mut io::stdout());
+        return done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let called = Path::new(&name).file_name().and_then(|name| name.to_str()).and_then(Tool::named);
     if let Some(tool) = called {
         let words: Vec<String> = words.collect();

@@ -75,5 +75,38 @@ async fn a_program_that_fails_is_run_again_and_counted() {
     let runs = &status.runs[0];
     assert_eq!((runs.procs.as_str(), runs.starts, runs.completions, runs.holds), ("0", 2, 2, 1));
     assert_eq!((runs.exit_code, status.held_procs[0].code), (Some(3), 3));
+    assert!(runs.first_start.is_some() && runs.last_vacate.is_none(), "{runs:?}");
+    cluster.stop().await;
+}
+
+/// Late materialization, and the first pod of a job no earlier than its time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_keeps_to_its_pace() {
+    let cluster = Cluster::start(shapes::uniform(1, 8000, 16 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("life").await;
+    let limited = job("life", "limited", 5, "500ms", |job| {
+        job["spec"]["attributes"] = json!({"JobMaterializeLimit": "2"});
+    });
+    cluster.apply(limited).await;
+    let why = "JobMaterializeLimit is 2, and as many procs have slots or are held";
+    let full = cluster
+        .job_when("life", "limited", "is limited", |job| {
+            job.status.as_ref().is_some_and(|status| status.why.as_deref() == Some(why))
+        })
+        .await;
+    let status = full.status.unwrap_or_default();
+    assert!(status.running <= 2 && status.idle >= 1, "{status:?}");
+    cluster.completed("life", "limited").await;
+
+    let deferred = job("life", "deferred", 2, "100ms", |job| {
+        job["spec"]["attributes"] = json!({"DeferralTime": "time() + 6", "DeferralPrepTime": "4"});
+    });
+    cluster.apply(deferred).await;
+    let done = cluster.completed("life", "deferred").await;
+    let created = done.metadata.creation_timestamp.clone().unwrap().0;
+    let started = done.status.as_ref().unwrap().start_time.clone().unwrap().0;
+    let waited = started.as_second() - created.as_second();
+    assert!((5..=9).contains(&waited), "the first proc started {waited} s after the submission");
     cluster.stop().await;
 }

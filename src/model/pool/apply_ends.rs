@@ -3,7 +3,7 @@
 use super::Pool;
 use super::archive::Left;
 use super::event::PodFacts;
-use super::history::Exit;
+use super::history::{Exit, Spent};
 use super::ids::{JobUid, SlotName};
 use super::job::{Cooling, End, Job};
 use super::job_policy::Fate;
@@ -29,6 +29,11 @@ impl Pool {
         let for_drain =
             slot.retires_for() == Some(Cause::Draining) && matches!(slot.state(), State::Preempting(_));
         let ran_for = slot.running().map_or(0, |running| running.run_time(now).as_secs());
+        let spent = slot.running().and_then(|running| {
+            let started = running.started?;
+            let (wall, suspended) = (now.since(started).as_secs(), running.suspend_time(now).as_secs());
+            Some(Spent { started, wall, suspended })
+        });
         let lost = i64::try_from(ran_for).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             // Other jobs may have waited for this one to retire.
@@ -47,6 +52,7 @@ impl Pool {
         self.keep_remains(name, &facts.job);
         self.changed(Change::Slot(name));
         let booked = self.jobs.get(&facts.job).is_some_and(|job| job.is_booked(facts));
+        let vacated = matches!(end, End::Evicted { .. }).then_some(now);
         match (hold, &end) {
             _ if booked => self.leaves_after_record(name, facts, now),
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
@@ -58,6 +64,9 @@ impl Pool {
                 self.count_run(facts, ran);
             }
             _ => self.proc_ended(facts, end, now),
+        }
+        if let (Some(spent), Some(job), false) = (spent, self.jobs.get_mut(&facts.job), booked) {
+            job.count_spent(facts.proc, spent, vacated);
         }
         self.forget_removed(name, facts, now);
         if let Some(job) = self.jobs.get_mut(&facts.job).filter(|job| !job.is_settled(facts.proc)) {

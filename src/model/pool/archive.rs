@@ -84,8 +84,6 @@ impl Ended {
         ad.set("CompletionDate", 0);
         if let Some(run) = &self.run {
             self.set_run(run, &mut ad);
-        } else {
-            ad.set("RemoteWallClockTime", 0.0);
         }
         match &self.left {
             Left::Completed(exit) => {
@@ -103,19 +101,19 @@ impl Ended {
 
     fn set_run(&self, run: &LastRun, ad: &mut Ad) {
         #[allow(clippy::cast_precision_loss, reason = "seconds")]
-        let secs = |duration: Duration| duration.as_secs() as f64;
-        let ran = run.started.map_or(Duration::ZERO, |started| self.at.since(started));
+        let secs = |secs: u64| secs as f64;
+        let ran = run.started.map_or(0, |started| self.at.since(started).as_secs());
+        // What is kept of the proc counts the runs before this one.
+        let suspended = self.history.suspended.saturating_add(run.suspended.as_secs());
         ad.set("LastRemoteHost", &*run.host);
-        ad.set("RemoteWallClockTime", secs(ran));
+        ad.set("RemoteWallClockTime", secs(self.history.wall.saturating_add(ran)));
         ad.set("LastRemoteWallClockTime", secs(ran));
+        ad.set("CumulativeSuspensionTime", i64::try_from(suspended).unwrap_or(i64::MAX));
         if let Some(started) = run.started {
             ad.set("JobCurrentStartDate", started.secs());
-            if self.history.starts <= 1 {
+            if self.history.first_start.is_none() {
                 ad.set("JobStartDate", started.secs());
             }
-        }
-        if !run.suspended.is_zero() {
-            ad.set("CumulativeSuspensionTime", i64::try_from(run.suspended.as_secs()).unwrap_or(i64::MAX));
         }
         run.usage.set_in(ad);
     }

@@ -52,19 +52,49 @@ pub struct History {
     pub exit: Option<Exit>,
     /// `EnteredCurrentStatus`: since when the proc is idle or held.
     pub since: Time,
+    /// `RemoteWallClockTime`: how many seconds the programs of the runs that have ended took.
+    pub wall: u64,
+    /// `CumulativeSuspensionTime`: for how many of these seconds the program stood still.
+    pub suspended: u64,
+    /// `JobStartDate`: when the program first started.
+    pub first_start: Option<Time>,
+    /// `LastVacateTime`: when a run last ended that did not end by itself.
+    pub last_vacate: Option<Time>,
+}
+
+/// What a run took that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spent {
+    /// When the program started.
+    pub(super) started: Time,
+    /// How many seconds the program took.
+    pub(super) wall: u64,
+    /// For how many of these the program stood still.
+    pub(super) suspended: u64,
 }
 
 impl History {
     /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`,
-    /// `NumJobCompletions`, `NumHolds`; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before.
+    /// `NumJobMatches`, `NumJobCompletions`, `NumHolds`, `RemoteWallClockTime`, `CumulativeSuspensionTime`; `JobStartDate` and
+    /// `LastVacateTime` if there are such times; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before.
     /// `runs` says whether the program has started once more since.
     pub fn set_in(&self, ad: &mut Ad, runs: bool) {
         let starts = i64::from(self.starts) + i64::from(runs);
         ad.set("EnteredCurrentStatus", self.since.secs());
         ad.set("NumJobStarts", starts);
         ad.set("NumShadowStarts", starts);
+        // A match of which no run came is not counted.
+        ad.set("NumJobMatches", starts);
         ad.set("NumJobCompletions", i64::from(self.completions));
         ad.set("NumHolds", i64::from(self.holds));
+        #[allow(clippy::cast_precision_loss, reason = "HTCondor has a real here")]
+        ad.set("RemoteWallClockTime", self.wall as f64);
+        ad.set("CumulativeSuspensionTime", i64::try_from(self.suspended).unwrap_or(i64::MAX));
+        for (name, time) in [("JobStartDate", self.first_start), ("LastVacateTime", self.last_vacate)] {
+            if let Some(time) = time {
+                ad.set(name, time.secs());
+            }
+        }
         if let Some(exit) = &self.exit {
             exit.set_in(ad);
         }
@@ -107,6 +137,18 @@ impl Job {
     /// Counts the end of a run in which containers ran.
     pub(super) fn count_run(&mut self, facts: &PodFacts) {
         self.note_history(facts.proc, |history| history.starts = history.starts.saturating_add(1));
+    }
+
+    /// Adds what a run took that was counted. `vacated` is when it ended, if it did not end by itself.
+    pub(super) fn count_spent(&mut self, proc: u32, spent: Spent, vacated: Option<Time>) {
+        if self.history.contains_key(&proc) {
+            self.note_history(proc, |history| {
+                history.wall = history.wall.saturating_add(spent.wall);
+                history.suspended = history.suspended.saturating_add(spent.suspended);
+                history.first_start.get_or_insert(spent.started);
+                history.last_vacate = vacated.or(history.last_vacate);
+            });
+        }
     }
 
     /// Counts that the program of a proc ended by itself, which has not made the proc done.

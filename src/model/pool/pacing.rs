@@ -86,6 +86,12 @@ impl Pacing {
         self.deferral.map(|deferral| deferral.at)
     }
 
+    /// How many idle procs are in the queue, beside so many that have slots or are held: the others count as not materialized.
+    pub fn materialized(&self, in_queue: u64) -> u64 {
+        let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(in_queue));
+        left.min(self.most_idle.unwrap_or(u64::MAX))
+    }
+
     /// From when procs may be matched: `DeferralTime`, less `DeferralPrepTime`.
     pub(super) fn opens_at(&self) -> Option<Time> {
         let deferral = self.deferral?;
@@ -112,12 +118,12 @@ impl Pacing {
 impl Job {
     /// Of so many idle procs that could start, how many the job's pace allows to.
     pub(super) fn paced(&self, idle: u64, now: Time) -> u64 {
-        let pacing = &self.pacing;
-        if !pacing.is_open(now) {
+        if !self.pacing.is_open(now) {
             return 0;
         }
-        let left = pacing.most.map_or(u64::MAX, |most| most.saturating_sub(self.in_queue()));
-        idle.min(left).min(pacing.most_idle.unwrap_or(u64::MAX))
+        // Most jobs have no limit, for which the held procs would have to be counted.
+        let in_queue = if self.pacing.most.is_some() { self.in_queue() } else { 0 };
+        idle.min(self.pacing.materialized(in_queue))
     }
 
     /// Whether the job's pace may keep procs from slots.

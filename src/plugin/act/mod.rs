@@ -239,13 +239,12 @@ fn judge(request: &Request, proc: Proc, whole: bool) -> Outcome {
             _ => Outcome::BadStatus,
         },
         (Verb::Hold, State::Left) => Outcome::Denied,
-        (Verb::Release, State::Left) => Outcome::BadStatus,
         (Verb::Remove, State::Removed) | (Verb::Hold, State::HeldByUser | State::HeldBySpec) => {
             Outcome::AlreadyDone
         }
         (_, State::Removed | State::Ended) => Outcome::NotFound,
         (Verb::Release, State::HeldBySpec) if !whole => Outcome::BySpec,
-        (Verb::Release, State::Idle | State::Running) => Outcome::BadStatus,
+        (Verb::Release, State::Idle | State::Running | State::Left) => Outcome::BadStatus,
         (Verb::Vacate | Verb::VacateFast, state) if state != State::Running => Outcome::BadStatus,
         _ => Outcome::Success,
     }

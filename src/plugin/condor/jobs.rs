@@ -1,7 +1,7 @@
 //! The job ads of HTCJobs: an ad for each proc that is in the queue.
 //!
 //! No object has an ad: this room makes the ads from the same objects and with the same code as the operator. An ad has what the
-//! objects tell, and nothing else: there is no `RemoteWallClockTime`, since no object has the times of earlier runs.
+//! objects tell, and nothing else: there are no CPU times.
 //!
 //! All procs of a job share one ad, to which the ad of each proc is chained, so that 100,000 procs take little more than their
 //! own attributes.
@@ -157,7 +157,15 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
     // A spec that is not accepted holds the procs that wait.
     let refused = known.spec.is_none() || !known.problems.is_empty();
     let is_seen = job.metadata.generation.is_some() && job.metadata.generation == status.observed_generation;
+    let busy = |proc: &u32| runs.contains_key(&i64::from(*proc)) || known.on_hold.contains_key(proc);
+    let in_queue = u64::try_from(queued(job, known).filter(busy).count()).unwrap_or(u64::MAX);
+    // Idle procs beyond JobMaterializeLimit and JobMaterializeMaxIdle are not there yet.
+    let mut idle = known.pacing.materialized(in_queue);
     for proc in queued(job, known) {
+        if !busy(&proc) {
+            let Some(left) = idle.checked_sub(1) else { continue };
+            idle = left;
+        }
         let number = i64::from(proc);
         let mut ad = Ad::new().with("ProcId", number);
         ad.chain(Some(shared.clone()));

@@ -195,3 +195,34 @@ fn procs_that_are_done_are_in_the_queue_for_as_long_as_leave_in_queue_is_true() 
     let names = ["ExitCode", "ExitBySignal", "NumJobStarts", "CompletionDate", "JobCurrentStartDate"];
     assert_eq!(super::tests::shown(failed, &names), ["3", "false", "2", "1893461400", "1893459600"]);
 }
+
+/// "Late materialization": procs beyond the limits are not in the queue yet.
+#[test]
+fn procs_that_are_not_materialized_have_no_ad() {
+    let runs = Runs::of(&[slot(3, "Busy")], &[]);
+    let shown = |attributes: Value| {
+        let status = json!({"observedGeneration": 3, "clusterId": 12, "completedProcs": "0"});
+        states(&ads(&[job(json!({"attributes": attributes}), status)], Some(&runs), None, NOW))
+    };
+    assert_eq!(shown(json!({})), [(1, 1), (2, 1), (3, 2), (4, 1)]);
+    assert_eq!(shown(json!({"JobMaterializeLimit": "2"})), [(1, 1), (3, 2)]);
+    assert_eq!(shown(json!({"JobMaterializeMaxIdle": "2"})), [(1, 1), (2, 1), (3, 2)]);
+    assert_eq!(shown(json!({"JobMaterializeLimit": "1"})), [(3, 2)]);
+}
+
+#[test]
+fn what_earlier_runs_took_is_in_the_ad() {
+    let status = json!({"observedGeneration": 3, "clusterId": 12, "runs": [{"procs": "2", "starts": 3, "wallSeconds": 90,
+        "suspendedSeconds": 7, "firstStart": "2030-01-01T00:00:10Z", "lastVacate": "2030-01-01T00:10:00Z"}]});
+    let ads = ads(&[job(json!({}), status)], Some(&Runs::default()), None, NOW);
+    let names = [
+        "NumJobStarts",
+        "NumJobMatches",
+        "RemoteWallClockTime",
+        "CumulativeSuspensionTime",
+        "JobStartDate",
+        "LastVacateTime",
+    ];
+    assert_eq!(shown(&ads[2], &names), ["3", "3", "9.000000000000000E+01", "7", "1893456010", "1893456600"]);
+    assert_eq!(shown(&ads[0], &names), ["0", "0", "0.0", "0", "undefined", "undefined"]);
+}

@@ -186,12 +186,12 @@ fn missing(
     let of_job = known
         .range((cluster, 0)..=(cluster, u32::MAX))
         .filter(|(_, log)| !log.is_over() && log.host.as_deref() == Some(&host));
-    let events = of_job.flat_map(|(id, log)| match job {
-        Some(job) => job.proc(id.1, last_runs).missing(log, now),
-        None => {
-            let reason = "the HTCJob was deleted".to_owned();
-            vec![Event { id: *id, time: now, kind: Kind::Aborted(Some(reason)) }]
+    let events = of_job.flat_map(|(id, log)| {
+        if let Some(job) = job {
+            return job.proc(id.1, last_runs).missing(log, now);
         }
+        let reason = "the HTCJob was deleted".to_owned();
+        vec![Event { id: *id, time: now, kind: Kind::Aborted(Some(reason)) }]
     });
     events.collect()
 }

@@ -356,7 +356,7 @@ fn numbered(expr: &str) -> String {
             text.push_str(&inner.replace(&number, "\", ClusterId, \""));
             text.push_str("\")");
         } else {
-            text.push_str(&format!("\"{inner}\""));
+            text.extend(["\"", inner, "\""]);
         }
         rest = behind.strip_prefix('"').unwrap_or(behind);
     }

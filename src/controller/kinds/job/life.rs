@@ -36,6 +36,10 @@ fn history(runs: &ProcRuns) -> Vec<(u32, History)> {
         holds: some(runs.holds),
         exit: runs.exit_code.map(Exit::Code).or_else(|| runs.exit_signal.map(Exit::Signal)),
         since: runs.since.as_ref().map_or(Time::default(), time),
+        wall: u64::try_from(runs.wall_seconds).unwrap_or(0),
+        suspended: u64::try_from(runs.suspended_seconds).unwrap_or(0),
+        first_start: runs.first_start.as_ref().map(time),
+        last_vacate: runs.last_vacate.as_ref().map(time),
     };
     let procs = Ranges::parse(&runs.procs).unwrap_or_default();
     procs.iter().map(|proc| (proc, history)).collect()
@@ -47,7 +51,14 @@ fn history(runs: &ProcRuns) -> Vec<(u32, History)> {
 pub(super) fn runs(history: &BTreeMap<u32, History>) -> Vec<ProcRuns> {
     let told = history.iter().filter(|(_, history)| history.is_told());
     let told: Vec<(u32, History)> = told.map(|(proc, history)| (*proc, *history)).collect();
-    let whole = |history: &History| History { since: Time::default(), ..*history };
+    // Times and sums differ between procs that are otherwise alike.
+    let whole = |history: &History| History {
+        completions: history.completions,
+        starts: history.starts,
+        holds: history.holds,
+        exit: history.exit,
+        ..History::default()
+    };
     let less = |history: &History| History { completions: history.completions, ..History::default() };
     let none = |_: &History| History::default();
     for face in [&whole as &dyn Fn(&History) -> History, &less] {
@@ -72,6 +83,10 @@ fn grouped(told: &[(u32, History)], face: &dyn Fn(&History) -> History) -> Vec<P
             holds: most.holds.max(history.holds),
             exit: most.exit.filter(|exit| Some(*exit) == history.exit),
             since: most.since.max(history.since),
+            wall: most.wall.max(history.wall),
+            suspended: most.suspended.max(history.suspended),
+            first_start: most.first_start.into_iter().chain(history.first_start).min(),
+            last_vacate: most.last_vacate.max(history.last_vacate),
         };
     }
     groups.into_values().map(|(procs, most)| shown(&procs, &most)).collect()
@@ -91,6 +106,10 @@ fn shown(procs: &Ranges, history: &History) -> ProcRuns {
         exit_code,
         exit_signal,
         since: (history.since > Time::default()).then(|| kube_time(history.since)),
+        wall_seconds: i64::try_from(history.wall).unwrap_or(i64::MAX),
+        suspended_seconds: i64::try_from(history.suspended).unwrap_or(i64::MAX),
+        first_start: history.first_start.map(kube_time),
+        last_vacate: history.last_vacate.map(kube_time),
     }
 }
 
@@ -100,7 +119,17 @@ mod tests {
 
     fn ran(starts: u32, completions: u32) -> History {
         let exit = (completions > 0).then_some(Exit::Code(1));
-        History { starts, completions, holds: 0, exit, since: Time::from_secs(1000) }
+        let wall = u64::from(starts) * 10;
+        let first_start = (starts > 0).then_some(Time::from_secs(900));
+        History {
+            starts,
+            completions,
+            exit,
+            since: Time::from_secs(1000),
+            wall,
+            first_start,
+            ..History::default()
+        }
     }
 
     #[test]

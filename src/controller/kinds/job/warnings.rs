@@ -6,6 +6,7 @@ use classad::{Expr, Name};
 use k8s_openapi::api::core::v1::{Affinity, Container, PodTemplateSpec};
 use model::attributes::meant;
 use model::pool::Problem;
+use submit::commands::{COMMANDS, Support};
 
 use super::submission::template_of;
 use crate::render;
@@ -148,12 +149,25 @@ fn submit_macro(text: &str) -> Option<&'static str> {
 }
 
 fn of_attributes(job: &HTCJob) -> Vec<Problem> {
-    let ignored = |name: &&String| NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let told = |name: &String| {
-        let message = "nothing acts on it: it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
-        warning("AttributeNotActedOn", format!("spec.attributes.{name}"), message)
+    let why = |name: &String| {
+        if NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            let message =
+                "it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
+            return Some(message.to_owned());
+        }
+        let mut commands = COMMANDS.iter().filter(|command| command.attribute.eq_ignore_ascii_case(name));
+        match commands.next()?.support {
+            Support::Honored(_) => None,
+            Support::NoEffect(why) | Support::Refused(why) => Some(why.to_owned()),
+        }
     };
-    job.spec.attributes.keys().filter(ignored).map(told).collect()
+    let told = |(name, text): (&String, &String)| {
+        let is_off = text.trim().eq_ignore_ascii_case("false");
+        let why = why(name).filter(|_| !is_off)?;
+        let field = format!("spec.attributes.{name}");
+        Some(warning("AttributeNotActedOn", field, format!("nothing acts on it: {why}")))
+    };
+    job.spec.attributes.iter().filter_map(told).collect()
 }
 
 /// Amounts without a unit are bytes in Kubernetes, and MiB in HTCondor.
@@ -246,6 +260,10 @@ mod tests {
                 json!({"attributes": {"maxRetries": "3", "OnExitRemove": "false", "PeriodicRemove": "true"}}),
                 "spec.attributes.maxRetries: nothing acts on it: it is a command of submit files, of which condor_submit makes \
                  OnExitRemove; write that",
+            ),
+            (
+                json!({"attributes": {"KillSig": "\"SIGUSR1\"", "LeaveJobInQueue": "true", "WantIOProxy": "false", "Mine": "1"}}),
+                "spec.attributes.KillSig: nothing acts on it: the image decides which signal ends the program",
             ),
             (
                 json!({"requests": {"memory": "500"}}),

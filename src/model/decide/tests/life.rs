@@ -406,3 +406,27 @@ fn expensive_expressions_of_one_job_do_not_keep_others_from_theirs() {
     assert_eq!(of(&world, "other").removed.len(), 2);
     assert_eq!(counts(&world), [50_000, 0, 0, 0, 0, 0]);
 }
+
+/// The manual, "Job ClassAd Attributes": RemoteWallClockTime, JobStartDate, LastVacateTime.
+#[test]
+fn what_the_runs_of_a_proc_took_is_added_up() {
+    let mut world = world(1, 1);
+    world.pass(10);
+    let first = of(&world, "sweep").history_of(0);
+    assert_eq!((first.wall, first.first_start), (0, None), "the present run does not count yet");
+    world.act("sweep", Verb::Vacate, "0", "via condor_vacate_job");
+    world.pass(12);
+    let history = of(&world, "sweep").history_of(0);
+    assert_eq!(history.starts, 1);
+    assert!((10..=20).contains(&history.wall), "{history:?}");
+    let (started, vacated) = (history.first_start.unwrap(), history.last_vacate.unwrap());
+    assert!(vacated.since(started).as_secs() >= 10, "{history:?}");
+    world.pass(15);
+    world.act("sweep", Verb::Vacate, "0", "via condor_vacate_job");
+    world.pass(5);
+    let again = of(&world, "sweep").history_of(0);
+    assert!(
+        again.starts == 2 && again.wall > history.wall && again.first_start == Some(started),
+        "{again:?}"
+    );
+}
