@@ -140,7 +140,7 @@ fn service() -> Result<(String, String), Failure> {
 
 /// The path and query of a page.
 fn path(request: &Request, (left, scans, from): (Option<usize>, Option<usize>, Option<u64>)) -> String {
-    let mut query = form_urlencoded::Serializer::new("history?".to_owned());
+    let mut query = form_urlencoded::Serializer::new(String::new());
     for (cluster, proc) in &request.jobs {
         let id = proc.map_or_else(|| cluster.to_string(), |proc| format!("{cluster}.{proc}"));
         query.append_pair("job", &id);
@@ -169,7 +169,7 @@ fn path(request: &Request, (left, scans, from): (Option<usize>, Option<usize>, O
     if let Some(from) = from {
         query.append_pair("from", &from.to_string());
     }
-    query.finish()
+    format!("history?{}", query.finish())
 }
 
 fn refused(namespace: &str, service: &str, status: u16, message: &str) -> Failure {
