@@ -58,13 +58,14 @@ async fn writes_per_proc(worklife: i64) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_short_proc_costs_two_writes_of_its_own() {
-    // The operator creates the pod, and untracks the pod. The procs are over before their claims would be written.
+    // The operator creates the pod, and untracks the pod: the last of them after the job is complete, and so not counted. The
+    // procs are over before their claims would be written.
     let writes = writes_per_proc(0).await;
-    assert!((2.0..=2.1).contains(&writes), "{writes} writes a proc");
+    assert!((1.5..=2.1).contains(&writes), "{writes} writes a proc");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_used_again_costs_no_more() {
     let writes = writes_per_proc(1200).await;
-    assert!((2.0..=2.1).contains(&writes), "{writes} writes a proc");
+    assert!((1.5..=2.1).contains(&writes), "{writes} writes a proc");
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use api::condition::{ACCEPTED, COMPLETE, MATCHABLE};
-use api::{GroupQuota, HTCJob, Slot, SlotType, Submitter, SubmitterStatus};
+use api::{GroupQuota, HTCJob, Slot, SlotType, Submitter, SubmitterStatus, labels};
 
 /// The least width of a column of names.
 const NARROW: usize = 16;
@@ -24,6 +25,10 @@ pub enum Sight {
     Slot(Box<Slot>),
     /// A slot that is gone.
     SlotGone(Box<Slot>),
+    /// A pod.
+    Pod(Box<Pod>),
+    /// A pod that is gone.
+    PodGone(Box<Pod>),
     /// A submitter.
     Submitter(Box<Submitter>),
     /// A submitter that is gone.
@@ -89,6 +94,7 @@ pub struct Job {
 
 #[derive(Clone, Debug)]
 struct Claim {
+    id: String,
     submitter: String,
     group: Option<String>,
     weight: f64,
@@ -116,9 +122,11 @@ pub struct Scene {
     pub submitters: BTreeMap<String, SubmitterStatus>,
     /// The groups by their names.
     pub groups: BTreeMap<String, Group>,
-    /// The slots that exist, by uid; `None` for a slot without a claim.
+    /// The Slots that exist, by uid; `None` for a slot without a claim.
     slots: BTreeMap<String, Option<Claim>>,
-    /// The uids of all dynamic slots that have existed.
+    /// The claims of the pods that have not ended, by the pods' uids. A claim of a few seconds has no Slot.
+    pods: BTreeMap<String, Claim>,
+    /// All dynamic slots that have existed, by the ids of the claims for which they were carved.
     carved: BTreeSet<String>,
     /// The most slots that have existed at a time.
     peak_slots: usize,
@@ -140,6 +148,11 @@ impl Scene {
             }
             Sight::JobGone(job) => {
                 self.jobs.remove(&key_of(&job.metadata));
+            }
+            Sight::Pod(pod) => self.pod(&pod),
+            Sight::PodGone(pod) => {
+                self.pods.remove(pod.metadata.uid.as_deref().unwrap_or_default());
+                self.count_groups();
             }
             Sight::Slot(slot) => self.slot(&slot),
             Sight::SlotGone(slot) => {
@@ -171,9 +184,21 @@ impl Scene {
         self.carved.len()
     }
 
-    /// How many slots exist.
+    /// How many slots exist: Slots, and slots whose claims have only their pods.
     pub fn slots(&self) -> usize {
-        self.slots.len()
+        self.slots.len() + self.unwritten().count()
+    }
+
+    /// The claims that have a pod and no Slot.
+    fn unwritten(&self) -> impl Iterator<Item = &Claim> {
+        let mut known: BTreeSet<&str> =
+            self.slots.values().flatten().map(|claim| claim.id.as_str()).collect();
+        self.pods.values().filter(move |claim| known.insert(&claim.id))
+    }
+
+    /// All claims.
+    fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.slots.values().flatten().chain(self.unwritten())
     }
 
     /// The most slots that have existed at a time.
@@ -183,8 +208,7 @@ impl Scene {
 
     /// The claimed slot weight of a submitter, or of all.
     pub fn weight_in_use(&self, submitter: Option<&str>) -> f64 {
-        let claims = self.slots.values().flatten();
-        let its = claims.filter(|claim| submitter.is_none_or(|name| claim.submitter == name));
+        let its = self.claims().filter(|claim| submitter.is_none_or(|name| claim.submitter == name));
         sum(its)
     }
 
@@ -210,21 +234,43 @@ impl Scene {
     pub fn is_settled(&self) -> bool {
         let rests =
             |s: &SubmitterStatus| s.weighted_resources_used == 0.0 && s.resources_used == 0 && s.running == 0;
-        self.slots.is_empty() && self.submitters.values().all(rests)
+        self.slots() == 0 && self.submitters.values().all(rests)
     }
 
     fn slot(&mut self, slot: &Slot) {
         let uid = slot.metadata.uid.clone().unwrap_or_default();
-        if slot.spec.slot_type == SlotType::Dynamic {
-            self.carved.insert(uid.clone());
+        if let (SlotType::Dynamic, Some(claim)) = (slot.spec.slot_type, &slot.spec.claim) {
+            self.carved.insert(claim.id.clone());
         }
         let claim = slot.spec.claim.as_ref().map(|claim| Claim {
+            id: claim.id.clone(),
             submitter: claim.submitter.clone(),
             group: claim.accounting_group.clone(),
             weight: claim.weight,
         });
         self.slots.insert(uid, claim);
-        self.peak_slots = self.peak_slots.max(self.slots.len());
+        self.count();
+    }
+
+    fn pod(&mut self, pod: &Pod) {
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        match claim_of(pod).filter(|_| !matches!(phase, Some("Succeeded" | "Failed"))) {
+            Some((claim, dynamic)) => {
+                if dynamic {
+                    self.carved.insert(claim.id.clone());
+                }
+                self.pods.insert(uid, claim);
+            }
+            None => {
+                self.pods.remove(&uid);
+            }
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.peak_slots = self.peak_slots.max(self.slots());
         self.count_groups();
         self.count_shares();
     }
@@ -233,18 +279,21 @@ impl Scene {
         if self.weight_in_use(None) <= self.fullest.values().sum() {
             return;
         }
-        self.fullest.clear();
-        for claim in self.slots.values().flatten() {
-            *self.fullest.entry(claim.submitter.clone()).or_default() += claim.weight;
+        let mut fullest: BTreeMap<String, f64> = BTreeMap::new();
+        for claim in self.claims() {
+            *fullest.entry(claim.submitter.clone()).or_default() += claim.weight;
         }
+        self.fullest = fullest;
     }
 
     fn count_groups(&mut self) {
-        for (name, group) in &mut self.groups {
+        let mut groups = std::mem::take(&mut self.groups);
+        for (name, group) in &mut groups {
             let inside = |claim: &&Claim| claim.group.as_deref().is_some_and(|own| lies_in(own, name));
-            group.used = sum(self.slots.values().flatten().filter(inside));
+            group.used = sum(self.claims().filter(inside));
             group.peak = group.peak.max(group.used);
         }
+        self.groups = groups;
     }
 }
 
@@ -257,6 +306,19 @@ fn sum<'a>(claims: impl Iterator<Item = &'a Claim>) -> f64 {
 fn lies_in(group: &str, other: &str) -> bool {
     let (mut own, mut outer) = (group.split('.'), other.split('.'));
     outer.all(|part| own.next().is_some_and(|own| own.eq_ignore_ascii_case(part)))
+}
+
+/// The claim that a pod names, and whether its slot is dynamic; `None` of another's pod. The demo's slots weigh as much as they
+/// have CPUs.
+fn claim_of(pod: &Pod) -> Option<(Claim, bool)> {
+    let said = pod.metadata.annotations.as_ref()?;
+    let (id, submitter) = (said.get(labels::CLAIM)?.clone(), said.get(labels::SUBMITTER)?.clone());
+    let group = submitter.rsplit_once('.').map(|(group, _)| group.to_owned());
+    let dynamic =
+        said.get(labels::SLOT).and_then(|name| name.split('@').next()).is_some_and(|slot| slot.contains('_'));
+    let requests = pod.spec.as_ref()?.containers.first()?.resources.as_ref()?.requests.as_ref()?;
+    let weight = requests.get("cpu").and_then(|cpus| cpus.0.parse().ok()).unwrap_or(0.0);
+    Some((Claim { id, submitter, group, weight }, dynamic))
 }
 
 fn key_of(meta: &ObjectMeta) -> Key {

@@ -24,7 +24,7 @@ pub struct Sights {
 }
 
 impl Sights {
-    /// Watches jobs, slots, submitters and groups. Returns when every watch has read its first list.
+    /// Watches jobs, slots, pods, submitters and groups. Returns when every watch has read its first list.
     pub async fn start(client: &Client) -> Self {
         let (out, seen) = mpsc::channel(AHEAD);
         let (ready, mut stands) = mpsc::channel(4);
@@ -33,6 +33,8 @@ impl Sights {
         watches.spawn(follow(Api::all(client.clone()), out.clone(), ready.clone(), job, gone));
         let (slot, gone) = (|o| Sight::Slot(Box::new(o)), |o| Sight::SlotGone(Box::new(o)));
         watches.spawn(follow(Api::all(client.clone()), out.clone(), ready.clone(), slot, gone));
+        let (pod, gone) = (|o| Sight::Pod(Box::new(o)), |o| Sight::PodGone(Box::new(o)));
+        watches.spawn(follow(Api::all(client.clone()), out.clone(), ready.clone(), pod, gone));
         let (submitter, gone) = (|o| Sight::Submitter(Box::new(o)), |o| Sight::SubmitterGone(Box::new(o)));
         watches.spawn(follow(Api::all(client.clone()), out.clone(), ready.clone(), submitter, gone));
         let (group, gone) = (|o| Sight::Group(Box::new(o)), |o| Sight::GroupGone(Box::new(o)));

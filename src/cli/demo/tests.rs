@@ -44,7 +44,7 @@ fn slot(uid: &str, submitter: &str, group: Option<&str>, weight: f64) -> Value {
             "name": "slot1_1@n", "node": "n", "slotType": "Dynamic",
             "resources": {"cpus": 1, "memoryMiB": 128, "diskKiB": 1024},
             "claim": {
-                "id": "c", "submitter": submitter, "accountingGroup": group, "weight": weight, "jobId": "1.0",
+                "id": format!("c-{uid}"), "submitter": submitter, "accountingGroup": group, "weight": weight, "jobId": "1.0",
                 "job": {"namespace": "n", "name": "j", "uid": "u"}, "proc": 0, "pod": "p", "claimedAt": null,
             },
         },
