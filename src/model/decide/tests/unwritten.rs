@@ -1,7 +1,7 @@
 //! Claims that are written only once they have lasted.
 
 use super::world::World;
-use crate::pool::{ClaimId, Claimed, MachineName, Policy, Preempting, Record, SlotConfig, State};
+use crate::pool::{ClaimId, Claimed, MachineName, Policy, Preempting, Record, Slot, SlotConfig, State};
 use condor_config::{Host, Reader, Source};
 
 /// A world with one node of two CPUs, and a job of so many procs that run for so many seconds.
@@ -14,7 +14,7 @@ fn world(procs: i64, fate: fn(&str) -> (u64, i32)) -> World {
 }
 
 fn records(world: &World) -> Vec<Record> {
-    world.pool.slots().values().map(|slot| slot.record()).collect()
+    world.pool.slots().values().map(Slot::record).collect()
 }
 
 /// The ids of the claims that objects have, and of those that the pool has.
@@ -110,13 +110,14 @@ fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
 /// A pod that does not fit is ended as a pod without a claim, and its proc runs elsewhere.
 #[test]
 fn a_pod_that_does_not_say_whose_it_is_gets_no_claim() {
-    let cases: [(&str, fn(&mut World)); 4] = [
+    type Case = (&'static str, fn(&mut World));
+    let cases: [Case; 4] = [
         ("no id of a claim", |world| first(world).facts.claim = "x".into()),
         ("the id of a claim on another machine", |world| {
-            first(world).facts.claim = "slot1_1@n2#1700000000000#1".into()
+            first(world).facts.claim = "slot1_1@n2#1700000000000#1".into();
         }),
         ("another machine than its claim", |world| {
-            first(world).facts.machine = Some(MachineName::from("n2"))
+            first(world).facts.machine = Some(MachineName::from("n2"));
         }),
         ("a static slot", |world| first(world).facts.claim = "slot1@n1#1700000000000#1".into()),
     ];
