@@ -28,7 +28,7 @@ make_environment() {
   exec 9>&-
 }
 
-# A command whose output must have a line, in the background.
+# Starts a command in the background, and waits until its output has a line.
 begin() { # log line command...
   local log=$1 line=$2; shift 2
   "$@" >"$log" 2>&1 &
@@ -41,9 +41,22 @@ begin() { # log line command...
   echo "clients.sh: $* does not start:" >&2; cat "$log" >&2; exit 1
 }
 
-started=()
+# Runs a client in a process group of its own. Whatever the client leaves behind when it fails (Parsl's interchange, say) is
+# killed, and does not hold the output open, for whose end the caller of this script waits.
+run() { # script
+  local code=0
+  timeout -k 10 300 python3 "$1" & client=$!
+  wait "$client" || code=$?
+  [ "$code" != 124 ] || echo "clients.sh: $1 did not end in 300 s" >&2
+  kill -KILL -- "-$client" 2>/dev/null || true
+  client=
+  return "$code"
+}
+
+started=() client=
 finish() {
   local code=$?
+  [ -z "$client" ] || kill -KILL -- "-$client" 2>/dev/null || true
   for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
   wait
   if [ "$code" != 0 ] && [ -d "$directory" ]; then
@@ -75,4 +88,4 @@ begin "$directory/nodes.log" "runs processes" python3 tests/clients/processes.py
 export SLOTWRIGHT_IMAGE=none
 cd "$directory/work"
 [ $# != 0 ] || set -- parsl dask snakemake events
-for client; do python3 "$ROOT/tests/clients/${client}_client.py"; done
+for name; do run "$ROOT/tests/clients/${name}_client.py"; done
