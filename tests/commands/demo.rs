@@ -31,6 +31,8 @@ fn job(name: &str, count: i64, cpus: i64, annotations: &str) -> String {
 }
 
 const QUICK: &str = "{hollow.slotwright.dev/runtime: 100ms}";
+/// Longer than it takes to create the pods of one cycle, so that all of them run at the same time.
+const LONG: &str = "{hollow.slotwright.dev/runtime: 3s}";
 
 fn quick_negotiator() -> &'static str {
     "apiVersion: slotwright.dev/v1alpha1\nkind: Negotiator\nmetadata: {name: default}\n\
@@ -72,8 +74,7 @@ fn two_users_share_the_pool_from_the_first_cycle_on() {
     let of = |namespace: &str| {
         let namespace_text =
             format!("---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n");
-        let job =
-            job("sweep", 30, 1, QUICK).replace("namespace: default", &format!("namespace: {namespace}"));
+        let job = job("sweep", 20, 1, LONG).replace("namespace: default", &format!("namespace: {namespace}"));
         namespace_text + &job
     };
     let factor = "apiVersion: slotwright.dev/v1alpha1\nkind: Submitter\nmetadata: {name: bob}\n\
