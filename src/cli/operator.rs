@@ -47,8 +47,8 @@ pub struct OperatorArgs {
     /// authority is written.
     #[arg(long, value_name = "NAME", default_value = "slotwright", requires = "webhook_port")]
     webhook_configuration: String,
-    /// A directory with the webhook's certificate, in the files tls.crt and tls.key, which others write and renew, such as cert-manager.
-    /// The operator then makes no certificate, and writes into no configuration.
+    /// A directory with the webhook's certificate, in the files tls.crt and tls.key, which others write and renew, such as
+    /// cert-manager. The operator then makes no certificate, and writes into no configuration.
     #[arg(
         long,
         value_name = "DIRECTORY",
@@ -56,8 +56,8 @@ pub struct OperatorArgs {
         conflicts_with = "webhook_configuration"
     )]
     webhook_certificate_dir: Option<PathBuf>,
-    /// The name of the MutatingAdmissionPolicy, the ValidatingAdmissionPolicy and their bindings by which the API server stamps into a
-    /// job who creates it. Without this option no stamp is believed.
+    /// The name of the MutatingAdmissionPolicy, the ValidatingAdmissionPolicy and their bindings by which the API server stamps
+    /// into a job who creates it. Without this option no stamp is believed.
     #[arg(long, value_name = "NAME")]
     owner_policy: Option<String>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub struct OperatorArgs {
     identity: Option<String>,
 }
 
-/// Where the final ads of procs are kept, and who gets them.
+/// The options of the history of jobs.
 #[derive(Args, Debug)]
 struct HistoryArgs {
     /// A directory for the history of jobs, which condor_history reads. Without this option there is no history.
@@ -80,13 +80,13 @@ struct HistoryArgs {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "history_dir",
         value_parser = clap::value_parser!(u16).range(1..))]
     max_history_rotations: u16,
-    /// The address that answers condor_history. Without this option nobody does.
+    /// The address at which the operator answers condor_history. Without this option, the operator does not answer.
     #[arg(long, value_name = "ADDRESS", requires = "history_dir")]
     history_addr: Option<SocketAddr>,
     /// A file with a token that readers of the history have to show. Without this option, whoever reaches the address may read.
     #[arg(long, value_name = "FILE", requires = "history_addr")]
     history_token_file: Option<PathBuf>,
-    /// The Secret in the operator's namespace that has the token, by the key `token`: condor_history reads it there.
+    /// The Secret in the operator's namespace that has the token, by the key `token`, for condor_history to read.
     #[arg(
         long,
         value_name = "NAME",
@@ -109,7 +109,7 @@ struct HistoryArgs {
 }
 
 impl HistoryArgs {
-    /// The options; none without a directory.
+    /// The options of the archive; `None` without a directory.
     fn options(self) -> Option<Box<archive::Options>> {
         let credentials =
             self.adstash_authorization_file.map_or(Credentials::None, Credentials::Authorization);

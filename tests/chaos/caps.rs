@@ -33,8 +33,8 @@ pub struct Caps {
     /// nobody answers, and meanwhile the claim holds its share: a cap that is lowered then takes nothing away from the
     /// claim.
     sent: BTreeMap<String, u64>,
-    /// The calls about each Slot and each pod, by kind and name. As long as nobody answers one, the operator does not send
-    /// those that it decided later.
+    /// The calls about each Slot and each pod, by kind and name. As long as nobody answers a call, the operator does not send
+    /// calls about the same object that it decided later.
     lines: BTreeMap<String, Line>,
     /// For how long an operator may act by an earlier cap, in milliseconds.
     stale: u64,
@@ -195,7 +195,7 @@ fn unwritten_claims(world: &World) -> Vec<Value> {
     claims
 }
 
-/// What a pod says of its claim, in the form of a Slot's claim. Each slot weighs as much as it has CPUs.
+/// The claim that a pod names, in the form of a Slot's claim. Each slot weighs as much as it has CPUs.
 fn of_pod(pod: &Value) -> Value {
     let said = |name| marks::annotation(pod, name).unwrap_or_default();
     let submitter = said(labels::SUBMITTER);

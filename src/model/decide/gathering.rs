@@ -11,7 +11,7 @@ use crate::pool::{
     State, Time,
 };
 use crate::schedd::{self, Matched, Place, Refusal};
-use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
+use crate::startd::{Carving, carve, claim_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
 /// What a job is to have once some dynamic slots have gone.
@@ -83,7 +83,6 @@ fn room<'p>(
     env: &Env,
 ) -> Option<Room<'p>> {
     let config = pool.startd(machine);
-    let weighted = pool.uses_slot_weights(negotiator);
     let carved = |slots: &[(&Slot, f64)]| {
         let without = without(machine, slots);
         let machine_slot = without.machine_slots.get(&parent.slot)?;
@@ -91,7 +90,7 @@ fn room<'p>(
         let ad = unclaimed_slot_ad(&without, machine_slot, &config);
         match carve(&without, machine_slot, own, &ad, &spec.request, &spec.ad, env) {
             Carving::Slot(resources) => {
-                let weight = if weighted { slot_weight(&ad, &resources, own, env) } else { 1.0 };
+                let weight = claim_weight(pool, negotiator, &ad, &resources, own, env);
                 Some((weight, resources, ad))
             }
             Carving::Refused | Carving::Unwilling => None,

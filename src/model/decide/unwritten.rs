@@ -2,10 +2,9 @@
 
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Assignment, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Slot, SlotKind, State,
-    Time, held_by,
+    Assignment, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Slot, SlotKind, State, Time,
 };
-use crate::startd::{slot_weight, unclaimed_slot_ad};
+use crate::startd::{claim_weight, unclaimed_slot_ad};
 use classad::Env;
 
 /// Takes over the pods that live under claims that no object has. Does so once, when everything that existed at the start is
@@ -30,18 +29,15 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
         .get(&facts.job)
         .filter(|job| job.owns(facts) && !job.removing && job.idle.contains(facts.proc))?;
     let spec = job.spec.as_ref()?;
-    let resources = held_by(&facts.requests, machine.total.extended.contains_key(PODS))?;
+    let resources = facts.requests.in_slot(machine.total.extended.contains_key(PODS))?;
     let config = pool.startd(machine);
     let (ad, env) = (unclaimed_slot_ad(machine, parent, &config), Env::at(now.secs()));
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
     // A claim that takes concurrency limits is written before its pod is created: the job was edited since.
     limits.is_empty().then_some(())?;
     let negotiator = pool.answering(&NegotiatorId::Unnamed);
-    let weight = if pool.uses_slot_weights(&negotiator) {
-        slot_weight(&ad, &resources, machine.slot_config(&config, name.slot), &env)
-    } else {
-        1.0
-    };
+    let own = machine.slot_config(&config, name.slot);
+    let weight = claim_weight(pool, &negotiator, &ad, &resources, own, &env);
     let claim = Claim {
         id: facts.claim.clone(),
         submitter: spec.submitter.clone(),
@@ -54,5 +50,5 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
         last: Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc: facts.proc },
     };
     let phase = Phase::starting(State::Claimed(Claimed::Idle), now);
-    Some(Slot::new(name, resources, claim, phase).of_pod())
+    Some(Slot::new(name, resources, claim, phase))
 }

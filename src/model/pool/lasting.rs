@@ -1,5 +1,5 @@
 //! Procs that began a short while ago. A claim is written, and the status of its Slot says which proc runs there, only once
-//! that proc has lasted, so that procs of a few seconds cost no write of either.
+//! that proc has lasted, so that a proc of a few seconds costs neither write.
 
 use std::time::Duration;
 
@@ -11,9 +11,31 @@ use super::time::Time;
 
 /// For how long a proc's containers have run when the status of the Slot says so.
 pub const LASTING: Duration = Duration::from_secs(5);
-/// For how long a claim has been active, without containers that run, when the status of its Slot says so; and for how long a
-/// claim waits for its pod's creation before the claim is written. On a busy API server a pod may take some seconds to start.
-pub const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
+/// For how long a claim has been active, without containers that run, when the status of its Slot says so. A pod may take some
+/// seconds to start.
+const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
+/// For how long a claim waits for its pod's creation before the claim is written.
+pub const LASTING_UNCREATED: Duration = Duration::from_secs(20);
+/// The most by which these times grow while pods start slowly.
+const MOST: u32 = 4;
+
+/// How long pods have taken to start of late: an average to which each pod contributes a sixteenth.
+///
+/// While the API server or the kubelets are busy, the starts and ends of pods are seen late, so that procs of a second seem to
+/// last. To write their claims then would make the API server busier still.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starts(Duration);
+
+impl Starts {
+    fn learn(&mut self, took: Duration) {
+        self.0 = (self.0 * 15 + took) / 16;
+    }
+
+    /// A time that is at least twice as long as pods take to start, if it would be shorter.
+    fn stretch(self, time: Duration) -> Duration {
+        (self.0 * 2).clamp(time, time * MOST)
+    }
+}
 
 impl Pool {
     /// Notes whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
@@ -21,7 +43,8 @@ impl Pool {
         let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
         let at = at.map(|slot| {
             let runs = slot.active().is_some_and(|running| running.runs);
-            slot.phase().entered_activity() + if runs { LASTING } else { LASTING_UNSTARTED }
+            let lasting = self.starts.stretch(if runs { LASTING } else { LASTING_UNSTARTED });
+            slot.phase().entered_activity() + lasting
         });
         self.lasting.set(name, at);
         at.is_some()
@@ -29,9 +52,13 @@ impl Pool {
 
     /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
     pub(super) fn lasts_from(&mut self, name: &SlotName, now: Time) {
-        if self.lasting.get(name).is_some() {
-            self.lasting.set(name, Some(now + LASTING));
+        if self.lasting.get(name).is_none() {
+            return;
         }
+        if let Some(slot) = self.slots.get(name) {
+            self.starts.learn(now.since(slot.phase().entered_activity()));
+        }
+        self.lasting.set(name, Some(now + self.starts.stretch(LASTING)));
     }
 
     /// Forgets a slot that is gone.
@@ -45,5 +72,26 @@ impl Pool {
             self.changed(Change::SlotObject(&name));
             self.claim_lasts(&name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_written_later_while_pods_start_slowly() {
+        let after = |took: &[u64]| {
+            let mut starts = Starts::default();
+            for seconds in took {
+                starts.learn(Duration::from_secs(*seconds));
+            }
+            [LASTING, LASTING_UNSTARTED].map(|time| starts.stretch(time).as_secs())
+        };
+        assert_eq!(after(&[]), [5, 10]);
+        assert_eq!(after(&[1; 100]), [5, 10], "an idle pool");
+        assert_eq!(after(&[60]), [7, 10], "one image that is pulled");
+        assert_eq!(after(&[8; 100]), [15, 15], "a busy API server");
+        assert_eq!(after(&[600; 100]), [20, 40], "at most four times");
     }
 }

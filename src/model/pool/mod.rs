@@ -118,7 +118,7 @@ pub use job::{
 };
 pub use job_defaults::JobDefaults;
 pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
-pub use lasting::{LASTING, LASTING_UNSTARTED};
+pub use lasting::{LASTING, LASTING_UNCREATED};
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
@@ -152,7 +152,6 @@ pub use timers::Timers;
 pub use trace::Noted;
 pub use unseen::Unseen;
 pub use untracking::Untracking;
-pub use unwritten::held_by;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
@@ -196,8 +195,8 @@ pub struct Pool {
     /// Whether everything that existed at the start is known.
     synced: bool,
     /// Whether claims are written only once they have lasted.
-    defers: bool,
-    /// Whether pods were not looked through yet whose claims an earlier leader had not written.
+    claims_late: bool,
+    /// Whether the pods that existed at the start are still to be searched for claims that an earlier leader had not written.
     unwritten: bool,
     /// Pods of the pool whose claim is not known (orphans).
     orphans: BTreeMap<PodUid, PodFacts>,
@@ -238,6 +237,8 @@ pub struct Pool {
     alarms: BTreeSet<(Time, SlotName)>,
     /// When the statuses are written of the slots whose claims were activated a short while ago, if their procs last.
     lasting: Timers<SlotName>,
+    /// How long pods have taken to start of late.
+    starts: lasting::Starts,
     /// When machines are looked at again.
     machine_alarms: Timers<MachineName>,
     /// When the expressions of jobs are evaluated that act from time to time.

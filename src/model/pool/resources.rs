@@ -250,6 +250,21 @@ impl Capacity {
         }
     }
 
+    /// What the slot of a pod with these requests holds, each amount rounded up; with a pod, if the machine counts pods. `None` if
+    /// the pod requests something besides CPUs, memory and disk.
+    pub fn in_slot(&self, counts_pods: bool) -> Option<Resources> {
+        let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
+        let others = self.extended.iter().any(|(name, amount)| **name != *PODS && *amount > 0);
+        let pods = counts_pods.then(|| (PODS.into(), 1));
+        (!others).then(|| Resources {
+            cpus: whole(self.milli_cpu, 1000),
+            memory_mib: whole(self.memory, 1 << 20),
+            disk_kib: whole(self.disk, 1 << 10),
+            extended: pods.into_iter().collect(),
+            devices: BTreeMap::new(),
+        })
+    }
+
     /// The whole amounts that slots can offer: whole CPUs, MiB and KiB, each rounded down so that nothing is offered
     /// twice.
     pub fn whole(&self) -> Resources {

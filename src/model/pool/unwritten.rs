@@ -11,22 +11,22 @@ use super::Pool;
 use super::event::PodFacts;
 use super::ids::SlotName;
 use super::negotiators::NegotiatorId;
-use super::resources::{Capacity, PODS, Resources};
+use super::resources::{PODS, Resources};
 use super::slot::{Record, Slot, State};
 use super::time::Time;
 
 impl Pool {
     /// From now on, writes the claims of a plain kind only once they have lasted.
-    pub const fn defer_claims(&mut self) {
-        self.defers = true;
+    pub const fn write_claims_late(&mut self) {
+        self.claims_late = true;
     }
 
     /// Whether a new claim may be written later than its pod. That is so if a new leader can learn all about the claim from
     /// its pod and its job: a dynamic slot without devices, a match that the pool's only negotiator made in the group's
     /// turn, and no concurrency limits.
-    pub fn may_defer(&self, slot: &Slot) -> bool {
+    pub fn may_be_unwritten(&self, slot: &Slot) -> bool {
         let claim = slot.claim();
-        self.defers
+        self.claims_late
             && slot.name().dynamic.is_some()
             && slot.state() == State::Matched
             && is_plain(slot.resources())
@@ -36,9 +36,9 @@ impl Pool {
             && claim.limits.is_empty()
     }
 
-    /// Has a claim written that was not written until now, because the claim has lasted.
+    /// Lets the operator write a claim that was not written until now, because the claim has lasted.
     pub(super) fn claim_lasts(&mut self, name: &SlotName) {
-        if self.slots.get(name).is_some_and(|slot| slot.record() == Record::Deferred) {
+        if self.slots.get(name).is_some_and(|slot| slot.record() == Record::Unwritten) {
             self.edit_slot(name, Slot::claim_is_due);
         }
     }
@@ -61,8 +61,9 @@ impl Pool {
         }
         if let Some(job) = self.jobs.get_mut(&facts.job) {
             job.idle.remove(facts.proc);
-            job.active.insert(facts.proc, name);
+            job.active.insert(facts.proc, name.clone());
         }
+        self.edit_slot(&name, Slot::assign_again);
         // The pod is no orphan any more, so that the machine does not count what it requests besides the slot.
         self.drop_outside(&facts.pod.uid);
         self.pod(facts, now);
@@ -74,20 +75,4 @@ impl Pool {
 fn is_plain(resources: &Resources) -> bool {
     resources.devices.is_empty()
         && resources.extended.iter().all(|(name, amount)| **name == *PODS || *amount == 0)
-}
-
-/// What the slot of a pod with these requests holds, with a pod if the machine counts pods. `None` if the pod requests
-/// something besides CPUs, memory and disk.
-pub fn held_by(requests: &Capacity, counts_pods: bool) -> Option<Resources> {
-    let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
-    let pods = counts_pods.then(|| (PODS.into(), 1));
-    let held = Resources {
-        cpus: whole(requests.milli_cpu, 1000),
-        memory_mib: whole(requests.memory, 1 << 20),
-        disk_kib: whole(requests.disk, 1 << 10),
-        extended: pods.into_iter().collect(),
-        ..Resources::default()
-    };
-    let others = requests.extended.iter().any(|(name, amount)| **name != *PODS && *amount > 0);
-    (!others).then_some(held)
 }

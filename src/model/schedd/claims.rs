@@ -10,8 +10,8 @@ use crate::pool::{
     SlotName, State, Time,
 };
 use crate::startd::{
-    self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, part_of,
-    slot_weight, unclaimed_slot_ad,
+    self, Carving, UNCLAIMED_TO_MATCHED, carve, claim_weight, claimed_slot_ad, end_benchmarks, keep_slot_ad,
+    part_of, unclaimed_slot_ad,
 };
 use classad::{Env, symmetric_match_within};
 
@@ -66,11 +66,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
         }
         Carving::Refused => return Err(Refusal::TooLittle),
     };
-    let weight = if pool.uses_slot_weights(&matched.quotas.negotiator) {
-        slot_weight(&ad, &resources, own, &env)
-    } else {
-        1.0
-    };
+    let weight = claim_weight(pool, &matched.quotas.negotiator, &ad, &resources, own, &env);
     let terms = check(pool, matched, &ad, weight, Place::Free, now)?;
     let dynamic = (machine_slot.kind == SlotKind::Partitionable).then(|| machine_slot.free_dynamic_id());
     let name = SlotName { dynamic, ..on.clone() };
@@ -94,7 +90,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
         })),
     };
     let slot = Slot::new(name.clone(), resources, claim, phase);
-    let slot = if pool.may_defer(&slot) { slot.deferred() } else { slot };
+    let slot = if pool.may_be_unwritten(&slot) { slot.unwritten() } else { slot };
     let matched_now = pool.is_traced() && slot.state() == State::Matched;
     let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
     if !pool.carve(slot, now) {

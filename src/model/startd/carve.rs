@@ -7,8 +7,8 @@ use crate::pool::slot_types::{
     Amounts, Carved, Device, Left, NotConsumed, as_consumed, carve_as_requested, consumed, consumption,
 };
 use crate::pool::{
-    DeviceId, GPUS, Machine, MachineSlot, PODS, Request, ResourceName, Resources, Slot, SlotConfig, SlotKind,
-    classad_name,
+    DeviceId, GPUS, Machine, MachineSlot, NegotiatorId, PODS, Pool, Request, ResourceName, Resources, Slot,
+    SlotConfig, SlotKind, classad_name,
 };
 use classad::{Ad, Env, symmetric_match};
 
@@ -195,6 +195,19 @@ fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
     let Amounts { cpus, memory_mib, disk_kib, .. } = taken.amounts;
     let disk_kib = if is_disk_managed(machine) { disk_kib } else { 0 };
     Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
+}
+
+/// What a claim on a slot of this size costs its submitter with a negotiator: the slot's `SLOT_WEIGHT`, or 1 without
+/// `NEGOTIATOR_USE_SLOT_WEIGHTS`.
+pub fn claim_weight(
+    pool: &Pool,
+    negotiator: &NegotiatorId,
+    machine_ad: &Ad,
+    resources: &Resources,
+    config: &SlotConfig,
+    env: &Env,
+) -> f64 {
+    if pool.uses_slot_weights(negotiator) { slot_weight(machine_ad, resources, config, env) } else { 1.0 }
 }
 
 /// `SLOT_WEIGHT` of a slot of this size: what its claim costs. As in HTCondor's negotiator, a negative or infinite

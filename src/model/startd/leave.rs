@@ -28,7 +28,7 @@ pub(super) fn owner(slot: &Slot) -> Step {
         Record::Due if slot.phase().last().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
             Step::Do(Chore::ReturnSlot)
         }
-        Record::Deferred => Step::Do(Chore::ReturnSlot),
+        Record::Unwritten => Step::Do(Chore::ReturnSlot),
         Record::Deleting => Step::Rest,
         Record::Due | Record::Writing | Record::Refused { .. } | Record::Written => {
             Step::Do(Chore::DeleteClaim)

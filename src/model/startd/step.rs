@@ -17,7 +17,7 @@ use super::transitions::{
 use super::view::{Change, Chore, Grace, Step, View};
 use super::without_claim::{Surroundings, Wanted, without_claim};
 use crate::pool::{
-    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, LASTING_UNSTARTED, Preempting, Record, Removal,
+    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, LASTING_UNCREATED, Preempting, Record, Removal,
     Slot, State, Time,
 };
 
@@ -82,7 +82,7 @@ fn matched(slot: &Slot, view: &View) -> Step {
     }
     match slot.record() {
         Record::Written => Step::Take(&MATCHED_TO_CLAIMED, "the claim is written", Change::None),
-        Record::Deferred => {
+        Record::Unwritten => {
             Step::Take(&MATCHED_TO_CLAIMED, "the claim's pod will say whose the claim is", Change::None)
         }
         _ if view.now.since(slot.phase().entered_state()) >= view.policy.match_timeout => {
@@ -93,10 +93,10 @@ fn matched(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// When a claim that is not written yet is written at the latest, since its pod does not come to be; `None` if that is not so.
+/// When a claim is written at the latest that has no Slot, and whose pod does not exist yet; `None` for other claims.
 pub(super) fn written_by(slot: &Slot) -> Option<Time> {
-    let waits = slot.record() == Record::Deferred && (slot.is_assigned() || slot.is_requested());
-    waits.then(|| slot.phase().entered_activity() + LASTING_UNSTARTED)
+    let waits = slot.record() == Record::Unwritten && (slot.is_assigned() || slot.is_requested());
+    waits.then(|| slot.phase().entered_activity() + LASTING_UNCREATED)
 }
 
 fn claimed_idle(slot: &Slot, view: &View) -> Step {
@@ -112,8 +112,8 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
             // The claim waits for the proc's time, which may be long.
-            Record::Deferred if waits_for_time(view) => Step::Do(Chore::WriteClaim),
-            Record::Written | Record::Deferred => start(slot, view),
+            Record::Unwritten if waits_for_time(view) => Step::Do(Chore::WriteClaim),
+            Record::Written | Record::Unwritten => start(slot, view),
         },
         Activation::Requested { .. } => Step::Rest,
         Activation::Active(_) | Activation::Ended(..) => Step::Take(
@@ -176,7 +176,8 @@ fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     match slot.record() {
         Record::Due => return Some(Chore::WriteClaim),
         Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Some(Chore::WriteClaim),
-        Record::Refused { .. } | Record::Deferred | Record::Writing | Record::Written | Record::Deleting => {}
+        Record::Refused { .. } | Record::Unwritten | Record::Writing | Record::Written | Record::Deleting => {
+        }
     }
     let running = slot.active().filter(|_| slot.removal() != Some(Removal::MachineGone))?;
     let differs = match running.frozen {

@@ -43,7 +43,7 @@ fn procs_of_a_few_seconds_cost_no_slot() {
 fn a_claim_is_written_once_its_proc_has_run_for_five_seconds() {
     let mut world = world(2, |_| (60, 0));
     world.pass(3);
-    assert_eq!((records(&world), world.slots.len()), (vec![Record::Deferred; 2], 0));
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Unwritten; 2], 0));
     world.pass(4);
     assert_eq!((records(&world), world.slots.len()), (vec![Record::Written; 2], 2));
     assert_eq!(world.recorded.len(), 2, "and so is the status of its Slot");
@@ -64,7 +64,7 @@ fn a_claim_is_written_as_soon_as_its_slot_has_something_else_to_show() {
         let slot = world.pool.slots().values().next()?;
         Some((slot.state(), slot.record()))
     };
-    let busy = Some((State::Claimed(Claimed::Busy), Record::Deferred));
+    let busy = Some((State::Claimed(Claimed::Busy), Record::Unwritten));
     let mut seen = Vec::new();
     while !seen.contains(&Some((State::Preempting(Preempting::Vacating), Record::Written))) {
         assert!(seen.len() < 30, "{seen:?}");
@@ -82,8 +82,8 @@ fn a_claim_is_written_as_soon_as_its_slot_has_something_else_to_show() {
 fn a_claim_whose_pod_does_not_come_to_be_is_written() {
     let mut world = world(1, |_| (60, 0));
     world.hangs = Some("sweep");
-    world.pass(9);
-    assert_eq!((records(&world), world.slots.len()), (vec![Record::Deferred], 0));
+    world.pass(19);
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Unwritten], 0));
     world.pass(3);
     assert_eq!((records(&world), world.slots.len()), (vec![Record::Written], 1));
 }

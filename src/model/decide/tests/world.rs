@@ -108,7 +108,7 @@ pub(super) struct World {
 /// A pool that knows nothing, writes claims once they last, and pauses between cycles as HTCondor does.
 fn empty() -> Pool {
     let mut pool = Pool::default();
-    pool.defer_claims();
+    pool.write_claims_late();
     pool.set_pauses(Pauses::Htcondors);
     pool
 }
@@ -356,7 +356,7 @@ impl World {
         panic!("the deciders never come to rest");
     }
 
-    /// There is a history from now on.
+    /// Begins a history.
     pub(super) fn keep_history(&mut self) {
         self.history = Some(BTreeMap::new());
         self.pool.keep_history();

@@ -61,7 +61,8 @@ impl World {
 
     pub(super) fn create_pod(&mut self, plan: PodPlan) {
         let name = plan.claim.pod_name();
-        let deferred = self.pool.slots().get(&plan.slot).is_none_or(|slot| slot.record() == Record::Deferred);
+        let deferred =
+            self.pool.slots().get(&plan.slot).is_none_or(|slot| slot.record() == Record::Unwritten);
         assert!(deferred || self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
         self.next_uid += 1;

@@ -37,14 +37,8 @@ impl Slot {
 
     /// The claim need not be written before its first pod is created.
     #[must_use]
-    pub fn deferred(self) -> Self {
-        Self { record: Record::Deferred, ..self }
-    }
-
-    /// The slot of a pod that an earlier leader created under a claim that no object has. The claim must be written.
-    #[must_use]
-    pub fn of_pod(self) -> Self {
-        Self { activation: Activation::Assigned, ..self }
+    pub fn unwritten(self) -> Self {
+        Self { record: Record::Unwritten, ..self }
     }
 
     /// The claim must be written: the claim is new, or the object does not have the claim as the pool has it.
@@ -119,11 +113,11 @@ impl Slot {
     ///
     /// The claim must then be written, unless neither proc takes concurrency limits, and the pod itself tells a new
     /// leader which proc the claim serves. That is so if the object has the claim for an earlier proc of the same job
-    /// ([`Slot::serve`]), and if no object has the claim yet ([`Record::Deferred`]).
+    /// ([`Slot::serve`]), and if no object has the claim yet ([`Record::Unwritten`]).
     pub fn assign(&mut self, proc: Assignment, limits: &Wants) {
         let is_told_by_pod =
             match self.record {
-                Record::Deferred => true,
+                Record::Unwritten => true,
                 Record::Written => self.claim.last.job.uid == proc.job.uid,
                 Record::Due | Record::Writing | Record::Refused { .. } | Record::Deleting => false,
             } && [&self.claim.limits, &self.carried_limits, limits].iter().all(|taken| taken.is_empty());
@@ -142,8 +136,8 @@ impl Slot {
         self.activation = Activation::Assigned;
     }
 
-    /// Assigns to a vacant claim the proc that was last assigned to the claim, and meanwhile to another claim by
-    /// mistake.
+    /// Assigns to a vacant claim the proc that the claim names: the proc was meanwhile assigned to another claim by mistake, or
+    /// its pod was found, and the claim was made again from the pod.
     pub fn assign_again(&mut self) {
         if self.is_vacant() {
             self.activation = Activation::Assigned;

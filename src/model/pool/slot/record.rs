@@ -12,7 +12,7 @@ pub const CLAIM_RETRY: Duration = Duration::from_secs(30);
 pub enum Record {
     /// No object has the claim yet, and none needs it: the claim's pod says whose it is. The claim is written once its proc
     /// has lasted: see `pool::unwritten`.
-    Deferred,
+    Unwritten,
     /// The object does not have the claim, or not as the pool has it. The claim must be written before anything depends
     /// on it.
     Due,
