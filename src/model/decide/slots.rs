@@ -82,7 +82,7 @@ fn with_view<T>(
             && (!slot.is_assigned() || !pool.has_stray_pod(&slot.claim().id)),
         settled: job.is_none_or(|job| job.is_settled(proc)),
         acts_recorded: job.is_none_or(Job::acts_are_recorded),
-        not_before: job.and_then(Job::starts_no_earlier),
+        not_before: job.and_then(|job| job.pacing.starts_at()),
         agent: machine.agent,
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
@@ -280,7 +280,6 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         (slot.claim().clone(), slot.resources().clone())
     });
     let Some((claim, resources)) = requested else { return };
-    pool.edit_job(&claim.last.job.uid, |job| job.starts(now));
     let environment = BTreeMap::from([
         ("_CONDOR_SLOT".into(), name.to_string()),
         ("_CONDOR_JOB_ID".into(), claim.last.job_id()),

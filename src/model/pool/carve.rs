@@ -86,18 +86,22 @@ impl Pool {
 
     /// Assigns an idle proc to a claim; `limits` is what the proc takes of concurrency limits. False if the claim or
     /// the job does not exist.
-    pub fn assign(&mut self, name: &SlotName, uid: &JobUid, proc: u32, limits: Wants) -> bool {
+    pub fn assign(&mut self, name: &SlotName, uid: &JobUid, proc: u32, limits: Wants, now: Time) -> bool {
         let (Some(slot), Some(job)) = (self.slots.get_mut(name), self.jobs.get_mut(uid)) else {
             return false;
         };
         job.idle.remove(proc);
         job.active.insert(proc, name.clone());
+        let next_start = job.starts(now);
         slot.assign(Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc }, &limits);
         let submitter = slot.claim().submitter.clone();
         let awaited: Vec<SlotName> = job.awaited().cloned().collect();
         self.slots_changed(&awaited);
         self.take_limits(name, limits);
         self.changed(Change::Assigned(name, uid, &submitter));
+        if let Some(at) = next_start {
+            self.wake_at(at);
+        }
         true
     }
 

@@ -404,7 +404,8 @@ pub struct Job {
     pub acting: Arc<Acting>,
     /// How many procs are in the queue at a time, and when they start.
     pub pacing: Pacing,
-    /// When the next pod may be created, since `NextJobStartDelay` asks for a pause after the last. Another leader does not know.
+    /// When the next proc may get a slot, since `NextJobStartDelay` asks for a pause after the last. Another leader does not know
+    /// this time.
     pub(super) next_start: Option<Time>,
     /// Where the evaluation of periodic expressions goes on, if it was interrupted.
     pub evaluated_to: u32,

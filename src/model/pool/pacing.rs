@@ -3,8 +3,8 @@
 //! Source: the manual, `condor_submit`: `max_materialize`, `max_idle`, `next_job_start_delay`, `deferral_time`, `deferral_window`,
 //! `deferral_prep_time`.
 //!
-//! A job's procs cost nothing before they start, so that they all exist from the beginning. What late materialization is for, apart
-//! from that, is kept: no more procs count as idle, or are in the queue, than the job says.
+//! A job's procs cost nothing before they start, so that all procs exist from the beginning, and none is materialized late. The
+//! limits of late materialization hold all the same: no more procs count as idle, or have slots or are held, than the job says.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::leaving::HoldReason;
 use super::time::Time;
 use classad::{Ad, Env};
 
-/// What one evaluation of an attribute may cost, in steps.
+/// The most steps that the evaluation of an attribute may take.
 const STEPS: u32 = 20_000;
 /// `MAX_NEXT_JOB_START_DELAY`: the longest delay, in seconds.
 const LONGEST_DELAY: i64 = 600;
@@ -32,19 +32,19 @@ struct Deferral {
     prep: Duration,
 }
 
-/// What a job says of the pace of its procs.
+/// The pace of a job's procs, as the job's ad says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pacing {
     /// `JobMaterializeLimit`: the most procs that are in the queue at a time.
     most: Option<u64>,
     /// `JobMaterializeMaxIdle`: the most procs that count as idle.
     most_idle: Option<u64>,
-    /// `NextJobStartDelay`: how long after the start of a proc the next may start.
+    /// `NextJobStartDelay`: how long after a proc got its slot the next may get one, and start.
     delay: Option<Duration>,
     deferral: Option<Deferral>,
 }
 
-/// What keeps idle procs of a job from slots, in the words of the job's author.
+/// The attribute of a job that keeps its idle procs from slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paced {
     /// So many procs are in the queue, which is all that `JobMaterializeLimit` allows.
@@ -54,8 +54,8 @@ pub enum Paced {
 }
 
 impl Pacing {
-    /// What the ad of a job says that was submitted at this time. Expressions are evaluated once, at the time of submission, so that
-    /// another leader finds the same values. A number that is negative, or none, says nothing.
+    /// The pace of a job by its ad. Expressions are evaluated as of the time of submission, so that another leader finds the same
+    /// values. An attribute that is negative, or is no number, counts as absent.
     pub fn of(ad: &Ad, submitted: Time) -> Self {
         let mut env = Env::at(submitted.secs());
         env.limits.steps = STEPS;
@@ -86,7 +86,8 @@ impl Pacing {
         self.deferral.map(|deferral| deferral.at)
     }
 
-    /// How many idle procs are in the queue, beside so many that have slots or are held: the others count as not materialized.
+    /// The most idle procs that are in the queue while `in_queue` procs have slots or are held: further idle procs count as not
+    /// materialized.
     pub fn materialized(&self, in_queue: u64) -> u64 {
         let left = self.most.map_or(u64::MAX, |most| most.saturating_sub(in_queue));
         left.min(self.most_idle.unwrap_or(u64::MAX))
@@ -116,42 +117,41 @@ impl Pacing {
 }
 
 impl Job {
-    /// Of so many idle procs that could start, how many the job's pace allows to.
+    /// How many of `idle` procs may have slots now, by the job's pace.
     pub(super) fn paced(&self, idle: u64, now: Time) -> u64 {
-        if !self.pacing.is_open(now) {
+        if !self.pacing.is_open(now) || self.next_start.is_some_and(|at| now < at) {
             return 0;
         }
-        // Most jobs have no limit, for which the held procs would have to be counted.
-        let in_queue = if self.pacing.most.is_some() { self.in_queue() } else { 0 };
-        idle.min(self.pacing.materialized(in_queue))
+        // A proc that had a slot before its turn would keep the slot from others, and run nothing there.
+        let at_once = if self.pacing.delay.is_some() { 1 } else { u64::MAX };
+        idle.min(self.pacing.materialized(self.in_queue())).min(at_once)
     }
 
     /// Whether the job's pace may keep procs from slots.
     pub(super) fn is_paced(&self) -> bool {
-        self.pacing != Pacing { delay: self.pacing.delay, ..Pacing::default() }
+        self.pacing != Pacing::default()
     }
 
-    /// How many procs have a slot or are held.
+    /// How many procs have a slot or are held: the count stops at `JobMaterializeLimit`. Without that limit, nobody asks.
     fn in_queue(&self) -> u64 {
-        let held = self.on_hold.keys().filter(|proc| !self.active.contains_key(proc)).count();
-        u64::try_from(self.active.len() + held).unwrap_or(u64::MAX)
+        let Some(most) = self.pacing.most else { return 0 };
+        let held = self.on_hold.keys().filter(|proc| !self.active.contains_key(proc));
+        let counted = held.take(usize::try_from(most).unwrap_or(usize::MAX)).count();
+        u64::try_from(self.active.len() + counted).unwrap_or(u64::MAX)
     }
 
-    /// What keeps the job's idle procs from slots, if its pace does.
+    /// The attribute that keeps the job's idle procs from slots, if one does. A job that a cycle has looked at waits for something
+    /// else than `DeferralTime`: before that time no cycle does.
     pub fn paced_by(&self) -> Option<Paced> {
         let full = self.pacing.most.filter(|most| self.in_queue() >= *most).map(Paced::Limit);
-        let deferred = || self.pacing.starts_at().map(Paced::Until);
+        let deferred = || self.pacing.starts_at().filter(|_| self.waits.is_none()).map(Paced::Until);
         full.or_else(deferred).filter(|_| !self.idle.is_empty())
     }
 
-    /// The time before which no pod of the job is created; none if a pod may be created at any time.
-    pub fn starts_no_earlier(&self) -> Option<Time> {
-        self.pacing.starts_at().max(self.next_start)
-    }
-
-    /// Takes note that a pod of the job is created now.
-    pub fn starts(&mut self, now: Time) {
+    /// Takes note that a proc of the job gets a slot now. Returns when the next may, if `NextJobStartDelay` asks for a pause.
+    pub(super) fn starts(&mut self, now: Time) -> Option<Time> {
         self.next_start = self.pacing.delay.map(|delay| now + delay);
+        self.next_start
     }
 }
 

@@ -141,7 +141,7 @@ pub fn lacks_pods(pool: &Pool, job: &Job, now: Time) -> bool {
 /// Assigns a proc to a claim, with the units of concurrency limits that it takes. From now on the slot compares other
 /// jobs with this one.
 pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants, now: Time) {
-    if !pool.assign(name, job, proc, limits) {
+    if !pool.assign(name, job, proc, limits, now) {
         return;
     }
     let rank = startd::rank(pool, name, now);

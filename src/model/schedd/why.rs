@@ -59,7 +59,7 @@ pub fn matchable(job: &Job) -> Said {
     }
 }
 
-/// What the conditions say while the job itself keeps its procs from slots.
+/// The words of the conditions while the job's own pace keeps its procs from slots.
 fn held_back(paced: Paced, status: Option<bool>) -> Said {
     match paced {
         Paced::Limit(most) => {

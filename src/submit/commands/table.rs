@@ -22,7 +22,7 @@ pub const COMMANDS: &[Command] = &[
         "next_job_start_delay",
         "NextJobStartDelay",
         Expression,
-        Honored("after a pod of the job is created, the next waits for so many seconds, at most 600"),
+        Honored("after a proc of the job got a slot, the next gets one so many seconds later, at most 600"),
     ),
     command(
         "keep_claim_idle",

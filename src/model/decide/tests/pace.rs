@@ -70,18 +70,18 @@ fn no_more_procs_are_matched_in_a_cycle_than_max_idle() {
 #[test]
 fn the_next_proc_starts_after_the_delay_of_the_last() {
     let mut world = world(8, 4, &[("NextJobStartDelay", "10")]);
-    assert_eq!(
-        (counts(&world), pods(&world)),
-        ([0, 4, 0, 0], 1),
-        "all have their slots, and one has started"
-    );
-    world.pass(9);
-    assert_eq!(pods(&world), 1);
-    world.pass(2);
-    assert_eq!(pods(&world), 2);
-    world.pass(10);
-    assert_eq!(pods(&world), 3);
-    world.pass(120);
+    assert_eq!(counts(&world), [3, 1, 0, 0], "a proc that must not start yet keeps no slot from others");
+    let mut starts = vec![0];
+    for second in 1..=120 {
+        world.pass(1);
+        assert!(pods(&world) <= starts.len() + 1, "two procs start at once");
+        if pods(&world) > starts.len() {
+            starts.push(second);
+        }
+    }
+    assert_eq!(starts.len(), 4);
+    assert!(starts.windows(2).all(|two| two[1] - two[0] >= 10), "{starts:?}");
+    world.pass(60);
     assert_eq!(counts(&world), [0, 0, 0, 4]);
 }
 
@@ -110,6 +110,7 @@ fn a_deferred_proc_that_gets_no_slot_in_its_window_is_held() {
     world.settle();
     world.pass(150);
     assert_eq!(counts(&world), [2, 0, 0, 0], "there is no node, and the window is open");
+    assert!(!why_waits(&world).contains("DeferralTime"), "{}", why_waits(&world));
     world.pass(120);
     assert_eq!(counts(&world), [0, 0, 2, 0]);
     let hold = &job(&world).on_hold[&0];
