@@ -1,5 +1,5 @@
-//! Reads any bytes as a history file, in both directions. Both must end, not panic, and find the same ads; what a search finds must
-//! not depend on the bytes behind the last banner.
+//! Reads any bytes as a history file, in both directions. Both readings must end, not panic, and find the same ads. The result of a
+//! search must not depend on the bytes behind the last banner.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! How readers reach the history, which the operator keeps: words that it and `condor_history` agree on.
+//! The names by which `condor_history` reaches the operator's history: port, headers, and the Secret's key.
 
 /// The name of the Service's port.
 pub const PORT: &str = "history";

@@ -62,7 +62,7 @@ impl Engine {
         archive: Archive,
     ) -> Self {
         let mut pool = Pool::default();
-        pool.defer_claims();
+        pool.write_claims_late();
         if archive.is_on() {
             pool.keep_history();
         }

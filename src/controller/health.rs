@@ -78,7 +78,7 @@ impl Health {
         self.metrics.overdue_kill();
     }
 
-    /// What is counted of the history.
+    /// The counters and gauges of the history.
     pub fn history(&self) -> History {
         self.metrics.history()
     }

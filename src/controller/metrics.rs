@@ -32,7 +32,7 @@ pub struct Metrics {
     history: History,
 }
 
-/// What is counted of the history.
+/// The counters and gauges of the history.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     written: Counter,
@@ -83,7 +83,7 @@ impl History {
         self.shipped.inc_by(ads);
     }
 
-    /// Counts ads that are not taken.
+    /// Counts ads that Elasticsearch will never take.
     pub fn refused(&self, ads: u64) {
         self.refused.inc_by(ads);
     }
@@ -160,7 +160,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// What is counted of the history.
+    /// The counters and gauges of the history.
     pub fn history(&self) -> History {
         self.history.clone()
     }

@@ -2,13 +2,13 @@
 
 use classad::{Ad, Env, Expr};
 
-/// What every banner begins with.
+/// The beginning of every banner.
 pub(crate) const MARK: &str = "***";
 
-/// What a banner says of the ad above it. What it does not say is `None`.
+/// A banner: which job's ad stands above, and when the ad was written. A field that the banner lacks is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Banner {
-    /// The type of the ad in capitals: `JOB`, or that which stands before the first pair.
+    /// The type of the ad in capitals: the first word if the word is no name of a pair, otherwise `JOB`.
     pub kind: String,
     /// `ClusterId`.
     pub cluster: Option<i64>,
@@ -27,7 +27,7 @@ pub struct Banner {
 }
 
 impl Banner {
-    /// What an ad says of itself.
+    /// The banner of an ad that is written at a time, in seconds since 1970. Number and checksum are `None`.
     pub fn of(ad: &Ad, written: i64) -> Self {
         let env = Env::at(written);
         let number = |name: &str| ad.eval_attr(name, None, &env).as_int();
@@ -43,7 +43,7 @@ impl Banner {
         }
     }
 
-    /// Reads a line that begins with `***`. Whatever is not understood is skipped.
+    /// Reads a line that begins with `***`. Skips pairs that are not known.
     pub fn parse(line: &str) -> Self {
         let text = line.trim_start_matches('*').trim();
         let mut banner = Self::default();
@@ -82,7 +82,7 @@ impl Banner {
         }
     }
 
-    /// The line, with its end. `offset` is where the banner before it begins in the file, or 0 without one.
+    /// The line of the banner, with its end. `offset` is the place in the file at which the banner before begins, or 0 without one.
     pub fn line(&self, offset: u64) -> String {
         use std::fmt::Write;
         let id = |id: Option<i64>| id.unwrap_or(-1);

@@ -20,7 +20,7 @@ impl Files {
     /// # Errors
     /// When one of the files is there and cannot be read.
     pub fn open(current: &Path) -> io::Result<Self> {
-        // The file that grows first: if it is rotated meanwhile, it is opened twice, and not missed.
+        // The file that grows is opened first: if a rotation renames the file meanwhile, the file is opened twice, and not missed.
         let newest = opened(current)?;
         let mut files = Vec::new();
         for path in rotated(current)? {
@@ -31,7 +31,7 @@ impl Files {
     }
 }
 
-/// `None`: there is no such file, perhaps any more.
+/// Opens a file. `None` if there is no such file, or if the file was removed in the meantime.
 fn opened(path: &Path) -> io::Result<Option<(PathBuf, File)>> {
     match File::open(path) {
         Ok(file) => Ok(Some((path.to_owned(), file))),

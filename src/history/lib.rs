@@ -1,30 +1,31 @@
 //! HTCondor's job history: the final ads of procs that have left the queue, in files.
 //!
-//! The files are HTCondor's own: `condor_history -file` and whatever else reads a schedd's history reads them. An ad is in the long
-//! form, and a line that begins with `***`, its banner, ends the ad:
+//! The files have HTCondor's own format: `condor_history -file` and other readers of a schedd's history read these files. An ad is
+//! in the long form, and a line that begins with `***`, its banner, ends the ad:
 //!
 //! ```text
 //! ClusterId = 12
 //! ...
-//! *** Offset = 0 ClusterId = 12 ProcId = 0 Owner = "ada" CompletionDate = 1893460000 CurrentTime = 1893460001 Sequence = 1 Checksum = 97
+//! *** Offset = 0 ClusterId = 12 ProcId = 0 Owner = "ada" CompletionDate = 1893460000 ... Sequence = 1 Checksum = 97
 //! ```
 //!
-//! `Sequence` and `Checksum` are Slotwright's: others skip what they do not know. The first counts the ads of a history, so that whoever
-//! has read up to a number can go on from there; the second tells an ad that was written whole from the remains of a crash.
+//! `Sequence` and `Checksum` are Slotwright's: other readers skip words that they do not know. `Sequence` counts the ads of a
+//! history, so that a reader who has read up to a number can go on from there. `Checksum` tells an ad that was written whole from
+//! the remains of a crash.
 //!
-//! Guarantees: an ad is on the disk when [`Store::append`] has returned. An ad with the same `GlobalJobId` is written once. After a crash,
-//! whatever stands behind the last ad that was written whole is cut off; nothing before is touched. A damaged ad is skipped, and costs no
-//! other.
+//! Guarantees: an ad is on the disk when [`Store::append`] has returned. An ad is not written again while the files have an ad with
+//! the same `GlobalJobId`. After a crash, the text behind the last ad that was written whole is cut off; nothing before is touched.
+//! A damaged ad is skipped, and costs no other ad.
 //!
 //! | file | is |
 //! | --- | --- |
 //! | `banner` | the line that ends an ad |
 //! | `lines` | reads a file of any size line by line, in either direction |
 //! | `records` | ads with their banners, in either direction |
-//! | `search` | which ads a reader wants, and when the reader has them all |
+//! | `search` | searches for the ads that a reader wants |
 //! | `files` | the files of one history: the one that grows, and those that were rotated |
-//! | `store` | writes |
-//! | `query` | reads a store, page by page |
+//! | `store` | writes a history |
+//! | `query` | searches a history, page by page |
 
 mod banner;
 mod files;

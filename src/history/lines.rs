@@ -2,9 +2,10 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-/// How much is read at first, when a file is read backwards.
+/// The bytes of the first read, when a file is read backwards.
 const BLOCK: u64 = 64 << 10;
-/// A longer line is read as several, none of which has an end but the last: whoever wrote it wrote no history.
+/// The most bytes of a line, about. A longer line is read as several lines, of which only the last in the file has an end: no
+/// history has such lines.
 const LONGEST: u64 = if cfg!(test) { 5000 } else { 16 << 20 };
 
 /// A line without its end, and where it begins in the file.
@@ -12,7 +13,7 @@ const LONGEST: u64 = if cfg!(test) { 5000 } else { 16 << 20 };
 pub(crate) struct Line {
     pub(crate) begin: u64,
     pub(crate) text: Vec<u8>,
-    /// Whether an end of a line stands behind it.
+    /// Whether the line has its end in the file.
     pub(crate) ended: bool,
 }
 
@@ -22,7 +23,7 @@ pub(crate) struct Backwards<R> {
     file: R,
     /// Where `buffer` begins in the file.
     from: u64,
-    /// What was read and not handed out.
+    /// The bytes that were read and not handed out.
     buffer: Vec<u8>,
     /// Whether the next line to hand out has its end.
     ended: bool,
@@ -74,7 +75,8 @@ impl<R: Read + Seek> Backwards<R> {
         Ok(None)
     }
 
-    /// Reads more of the file, before what was read. A long line doubles how much, so that it costs no more than its length.
+    /// Reads more of the file, before `buffer`. Each read for the same line is twice as long as the last, so that the cost of a
+    /// line grows only with its length.
     fn fill(&mut self) -> io::Result<()> {
         self.block = if self.buffer.is_empty() { BLOCK } else { self.block.saturating_mul(2) };
         let length = self.block.min(self.from);

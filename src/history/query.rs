@@ -14,9 +14,9 @@ use crate::search::{Search, Searching};
 /// A page that is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    /// What is searched for. The limits count on from page to page: the caller lowers them.
+    /// The search. Its limits hold for this page: the caller subtracts what earlier pages have used.
     pub search: Search,
-    /// The attributes that are shown, and those that these refer to; `None`: all.
+    /// The attributes that are shown, without the attributes to which their expressions refer, which are shown, too; `None`: all.
     pub attributes: Option<BTreeSet<Name>>,
     /// The [`PageEnd::next`] of the page before; `None` for the first page.
     pub from: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Query {
 pub struct Page {
     /// The text, with the line at its end.
     pub text: Vec<u8>,
-    /// How it ends.
+    /// How the page ends.
     pub end: PageEnd,
 }
 
@@ -46,7 +46,7 @@ pub struct PageEnd {
     pub next: Option<u64>,
 }
 
-/// What the line begins with.
+/// The beginning of the line at the end of a page.
 const END: &str = "*** END ";
 
 impl PageEnd {
@@ -60,7 +60,7 @@ impl PageEnd {
         line
     }
 
-    /// Takes the line off a page. `None`: the page lacks it, since something cut the page off.
+    /// Takes the last line off a page. `None`: the page lacks that line, since something cut the page off.
     pub fn split(page: &[u8]) -> Option<(&[u8], Self)> {
         let whole = page.strip_suffix(b"\n")?;
         let at = memchr::memrchr(b'\n', whole).map_or(0, |at| at + 1);
@@ -83,7 +83,7 @@ impl PageEnd {
 }
 
 impl Query {
-    /// Reads the page from the files of a history. `now` is what expressions see; `late` says when the page has to end.
+    /// Reads the page from the files of a history. `now` is the time that expressions see; `late` says whether the page has to end.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -133,7 +133,7 @@ impl Query {
         Ok(sequence.is_some_and(|sequence| self.is_before(sequence, from)))
     }
 
-    /// Whether an ad was passed, if that of `from` was.
+    /// Whether the ad of number `sequence` stands before the ad of number `from` in the direction of reading, or is the same ad.
     fn is_before(&self, sequence: u64, from: u64) -> bool {
         match self.search.direction {
             Direction::Backwards => sequence >= from,
@@ -150,7 +150,7 @@ struct Reading<'q> {
     searching: Searching<'q>,
     page: Page,
     passed: Option<u64>,
-    /// Whether an ad was passed. Each page passes one at least.
+    /// Whether this page has passed an ad. Each page passes one at least, so that pages get ahead.
     begun: bool,
 }
 
@@ -162,7 +162,7 @@ impl Reading<'_> {
                 self.passed = None;
                 return Ok(false);
             }
-            // An ad without a number is not the store's own.
+            // The store has numbered each ad that it wrote: an ad without a number is somebody else's.
             let Some(sequence) = record.banner.sequence else { continue };
             if self.passed.is_some_and(|passed| self.query.is_before(sequence, passed)) {
                 continue;
@@ -199,7 +199,7 @@ impl Reading<'_> {
     }
 }
 
-/// These attributes of an ad, and those that these refer to, in the long form.
+/// The attributes of these names of an ad, and the attributes to which their expressions refer, in the long form.
 fn some(ad: &Ad, names: &BTreeSet<Name>) -> String {
     let mut wanted: Vec<Name> = names.iter().cloned().collect();
     let mut shown: HashMap<Name, String> = HashMap::new();

@@ -9,7 +9,7 @@ use classad::{Ad, Name};
 use crate::banner::{Banner, MARK};
 use crate::lines::{Backwards, Forwards, Line};
 
-/// What stands beyond this in an ad is not read: it is no ad, or damaged.
+/// The most bytes of an ad that are read: a longer text is no ad, or is damaged.
 const LONGEST: usize = 32 << 20;
 
 /// From which end a history is read.
@@ -25,7 +25,7 @@ pub enum Direction {
 /// An ad as it stands in a file. The ad is parsed when it is asked for: most readers want few of many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// What the banner says; nothing if the file ends without one.
+    /// The banner; an empty one if the file ends without.
     pub banner: Banner,
     /// Where the first line after the banner before begins in the file.
     pub begin: u64,
@@ -37,7 +37,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The ad.
+    /// Parses the ad.
     ///
     /// # Errors
     /// When the text is no ad.
@@ -45,8 +45,8 @@ impl Record {
         Ad::parse_long(&self.plain())
     }
 
-    /// These attributes of the ad, and those that they refer to: reading few of many takes a fraction of the time. What stands in the other
-    /// lines is not parsed.
+    /// Parses the attributes of these names, and the attributes to which their expressions refer. Other lines are not parsed: to
+    /// read few attributes of many takes a fraction of the time.
     ///
     /// # Errors
     /// When one of the lines that are parsed is no attribute.
@@ -106,13 +106,14 @@ pub struct Records<R = File> {
 
 #[derive(Debug)]
 enum Way<R> {
-    /// With the banner of the next ad.
+    /// The lines, and the banner of the next ad, which stands behind the ad and so is read first.
     Backwards(Backwards<R>, Option<Line>),
     Forwards(Forwards<BufReader<R>>),
 }
 
 impl<R: Read + Seek> Records<R> {
-    /// The ads of a file. What stands behind the last banner is skipped backwards, as by the real tool, and an ad of its own forwards.
+    /// The ads of a file. Backwards, the text behind the last banner is skipped, as by HTCondor's tool; forwards, that text is one
+    /// more ad.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -133,7 +134,7 @@ impl<R: Read + Seek> Records<R> {
         }
     }
 
-    /// The ads of a file from the oldest on, but not what stands before a place. At the place an ad must begin.
+    /// The ads of a file from the oldest on, beginning at a place. At the place an ad must begin.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -1,4 +1,4 @@
-//! Which ads a reader wants, and when the reader has them all.
+//! Searches for the ads that a reader wants, and ends when the reader has them all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek};
@@ -8,12 +8,12 @@ use classad::{Ad, Env, Expr, Name};
 use crate::banner::Banner;
 use crate::records::{Direction, Records, may_look_up};
 
-/// What is searched for.
+/// The ads that are searched for, and the limits of the search.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// From which end the history is read.
     pub direction: Direction,
-    /// ClusterIds, each with a ProcId if one proc is meant. With `owners`: one of all these must fit; without either, all jobs do.
+    /// ClusterIds, each with a ProcId if one proc is meant. An ad fits if one of `jobs` or `owners` fits, or if both are empty.
     pub jobs: Vec<(i64, Option<i64>)>,
     /// Owners.
     pub owners: Vec<String>,
@@ -34,15 +34,15 @@ pub struct Searching<'s> {
     env: Env,
     /// How many ads were looked at.
     pub scanned: usize,
-    /// How many were found.
+    /// How many ads were found.
     pub found: usize,
     over: bool,
-    /// How many procs of each job in `search.jobs` are to be found yet; `None` until an ad of the job has told.
+    /// How many procs of each job in `search.jobs` the search has yet to pass; `None` until an ad tells how many procs the job has.
     left: BTreeMap<(i64, Option<i64>), Option<i64>>,
 }
 
 impl Search {
-    /// The attributes that the search reads; `None` if that cannot be told.
+    /// The attributes that the search reads; `None` if an expression may look up any attribute.
     pub(crate) fn reads(&self) -> Option<BTreeSet<Name>> {
         let mut names: BTreeSet<Name> =
             ["ClusterId", "ProcId", "Owner", "TotalSubmitProcs"].map(Name::from).into();
@@ -56,7 +56,7 @@ impl Search {
         Some(names)
     }
 
-    /// Begins. Expressions see this time.
+    /// Begins the search. `now` is the time that expressions see, in seconds since 1970.
     pub fn begin(&self, now: i64) -> Searching<'_> {
         let left = self.jobs.iter().map(|(cluster, proc)| ((*cluster, *proc), proc.map(|_| 1))).collect();
         Searching { search: self, env: Env::at(now), scanned: 0, found: 0, over: false, left }
@@ -70,8 +70,8 @@ impl Searching<'_> {
         self.over || reached(self.search.limit, self.found) || reached(self.search.scan_limit, self.scanned)
     }
 
-    /// Whether the ad of this banner may be wanted, so that it has to be read. Forwards each ad is read, as by the real tool: an ad
-    /// that is not read does not count as looked at.
+    /// Whether the ad of this banner has to be read, since the ad may be wanted. Forwards, each ad is read, as by HTCondor's tool:
+    /// an ad that is not read does not count as looked at.
     pub fn wants(&self, banner: &Banner) -> bool {
         if !banner.kind.is_empty() && banner.kind != "JOB" {
             return false;
@@ -87,8 +87,8 @@ impl Searching<'_> {
             || banner.owner.as_ref().is_some_and(|owner| self.is_owner(owner))
     }
 
-    /// Reads the ads of a file until no more are wanted, and hands those to `see` that are found. `None` stands for an ad that cannot be
-    /// read.
+    /// Reads the ads of a file until no more are wanted, and hands the ads that are found to `see`; `None` stands for an ad that
+    /// cannot be read.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -115,7 +115,7 @@ impl Searching<'_> {
         self.search.owners.iter().any(|wanted| wanted.eq_ignore_ascii_case(owner))
     }
 
-    /// Looks at an ad. Returns whether it is found.
+    /// Looks at an ad, and returns whether the ad is one that is searched for.
     pub fn look_at(&mut self, ad: &Ad) -> bool {
         self.scanned += 1;
         let truth = |expr: &Expr| expr.eval(Some(ad), None, &self.env).as_bool_equiv() == Some(true);
@@ -138,7 +138,7 @@ impl Searching<'_> {
                 *left = left.or(procs).map(|left| left - 1);
             }
         }
-        // Each proc is in a history once. With owners there may be more to find.
+        // A history has each proc once, so that nothing is left once all procs of the jobs were seen. An owner may have more jobs.
         let all = |left: &Option<i64>| left.is_some_and(|left| left <= 0);
         if self.search.owners.is_empty() && !self.left.is_empty() && self.left.values().all(all) {
             self.over = true;

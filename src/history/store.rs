@@ -1,4 +1,4 @@
-//! Writes a history.
+//! Writes a history: appends ads, rotates files, and cuts off the remains of a crash.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use crate::records::{Direction, Record, Records};
 const NAME: &str = "history";
 /// The name of the file whose lock keeps other writers away.
 const LOCK: &str = "history.lock";
-/// How many times [`Limits::rotations`] are kept for a reader that has not read them.
+/// How many times [`Limits::rotations`] files are kept while a reader has not read the oldest.
 const PATIENCE: usize = 4;
 
 /// How much is kept.
@@ -35,14 +35,14 @@ impl Default for Limits {
     }
 }
 
-/// What an [`Store::append`] has done.
+/// The outcome of a [`Store::append`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// How many ads were written.
     pub written: usize,
-    /// How many were in the history before.
+    /// How many ads were left out, since the history had them before.
     pub known: usize,
-    /// How many ads went with files that a reader had not read, because there were too many.
+    /// How many ads that a reader had not read were removed with their files, because there were too many files.
     pub lost_unread: u64,
 }
 
@@ -51,8 +51,9 @@ pub struct Appended {
 struct Segment {
     path: PathBuf,
     bytes: u64,
-    /// The number of the file's last ad, and of that before its first.
+    /// The number of the file's last ad.
     last: u64,
+    /// The number of the ad before the file's first.
     before: u64,
     /// The hashes of the `GlobalJobId`s of its ads.
     known: HashSet<u64>,
@@ -72,7 +73,7 @@ pub struct Store {
     pub cut: u64,
     /// Whether a write has failed whose remains could not be cut off yet.
     torn: bool,
-    /// The lock is let go with the store.
+    /// The lock of the directory, which is released when the store is dropped.
     _lock: File,
 }
 
@@ -82,10 +83,11 @@ impl Store {
         directory.join(NAME)
     }
 
-    /// Opens the history in a directory, or begins one. Cuts off what a crash has left of an ad.
+    /// Opens the history in a directory, or begins one. Cuts off the part of an ad that a crash has left.
     ///
     /// # Errors
-    /// When the directory cannot be made or its files cannot be read; [`io::ErrorKind::WouldBlock`] when another process writes there.
+    /// When the directory cannot be made or its files cannot be read; [`io::ErrorKind::WouldBlock`] when another process writes to
+    /// the directory.
     pub fn open(directory: &Path, limits: Limits) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
@@ -123,9 +125,9 @@ impl Store {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out. `now` is in seconds
-    /// since 1970. `read` is the number of the last ad that a reader has read who may not miss one: files behind it are kept for longer,
-    /// up to four times as many as the limits say.
+    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out. `now` is in
+    /// seconds since 1970. `read` is for a reader who should miss no ad: the number of the last ad that this reader has read. Files
+    /// with later ads are kept for longer, up to four times as many files as the limits say.
     ///
     /// # Errors
     /// When the ads cannot be written. Then none of them is in the history.
@@ -186,8 +188,8 @@ impl Store {
         self.segments.iter().any(|segment| segment.known.contains(&key))
     }
 
-    /// Gives the file that grows its name for ever, begins another, and removes the oldest ones that are too many. Returns how many ads
-    /// went that the reader had not read.
+    /// Gives the file that grows its final name, begins another file, and removes the oldest files if there are too many. Returns
+    /// how many of the removed ads the reader had not read.
     fn rotate(&mut self, now: i64, read: Option<u64>) -> io::Result<u64> {
         // Two rotations in a second must not have the same name, nor one after the clock was set back an older name.
         let mut later = now;
@@ -233,7 +235,8 @@ impl Store {
 }
 
 impl Segment {
-    /// Reads a file; also where its last banner begins, and where its last ad that was written whole ends.
+    /// Reads a file. Returns the file, and the places in the file at which the banner of the last whole ad begins and at which that
+    /// ad ends. A whole ad is one that was written to its end.
     fn read(path: PathBuf) -> io::Result<(Self, u64, u64)> {
         let file = File::open(&path)?;
         let bytes = file.metadata()?.len();
@@ -266,7 +269,7 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// Puts the names of the files in a directory on the disk.
+/// Puts the names of the files beside a file on the disk.
 fn sync_directory(file: &Path) -> io::Result<()> {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),

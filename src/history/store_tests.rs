@@ -1,4 +1,4 @@
-//! What is appended is there, once, whatever happens between.
+//! Each ad that was appended is in the history once, whatever happens between.
 
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -3,13 +3,13 @@
 use classad::{Ad, Env, Expr, Value as Found};
 use serde_json::{Map, Value, json};
 
-/// No longer text is shipped, as by condor_adstash.
+/// The most bytes of a text in a document, as of condor_adstash. A longer text is cut.
 const LONGEST: usize = 256;
-/// What stands at the end of a text that was cut.
+/// The end of a text that was cut.
 const CUT: &str = "...";
 
-/// The document's id: the same for the same end, so that a document that is shipped twice is there once. The document: the ad's attributes,
-/// `RecordTime`, `ScheddName`, `StartdSlot`, `StartdName`, `Status` and `Universe`.
+/// The id and the document of an ad. The id is the same for the same end, so that a document that is shipped twice is in the index
+/// once. The document has the ad's attributes, `RecordTime`, `ScheddName`, `StartdSlot`, `StartdName`, `Status` and `Universe`.
 pub(super) fn of(ad: &Ad, now: i64) -> (String, Value) {
     let env = Env::at(now);
     let number = |name: &str| ad.eval_attr(name, None, &env).as_int();
@@ -34,7 +34,7 @@ pub(super) fn of(ad: &Ad, now: i64) -> (String, Value) {
     (format!("{job}#{recorded}"), Value::Object(document))
 }
 
-/// A field: the value of an attribute, or the expression if it has none.
+/// The field of an attribute: its value, or, as `NAME_EXPR`, the expression if that has no value.
 fn field(name: &str, expr: &Expr, ad: &Ad, env: &Env) -> (String, Value) {
     let value = match expr.eval(Some(ad), None, env) {
         Found::Bool(truth) => json!(truth),

@@ -2,7 +2,7 @@
 //!
 //! | file | is |
 //! | --- | --- |
-//! | `mod` | the thread that writes, and what it is told |
+//! | `mod` | the thread that writes, and the engine's calls to the thread |
 //! | `last` | the final ads of ends |
 //! | `serve` | answers readers, in each replica |
 //! | `ship` | sends ads to an Elasticsearch bulk endpoint, as condor_adstash does |
@@ -37,20 +37,21 @@ pub use last::set_template;
 pub use serve::{Token, router};
 pub use ship::{Credentials, Elastic, ship};
 
-/// How often a write is tried, with this pause between.
+/// How many times a write is tried, with [`PAUSE`] between.
 const TRIES: u32 = 3;
-/// How often, while another process writes there: a leader that was cut off may keep its lock for a while.
+/// How many times a write is tried while another process has the directory's lock: a leader that was cut off may keep the lock for
+/// a while.
 const TRIES_IF_LOCKED: u32 = 50;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where the history is, and who gets it.
+/// The history's directory and limits, the address of its readers, and the Elasticsearch that gets its ads.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The directory of the files.
     pub directory: PathBuf,
     /// How much is kept.
     pub limits: Limits,
-    /// Where readers ask; nowhere if unset.
+    /// The address at which readers are answered, and the token that they must show; nobody is answered if unset.
     pub serve: Option<(SocketAddr, Option<Token>)>,
     /// The Elasticsearch that gets each ad, if any.
     pub elastic: Option<Elastic>,
@@ -61,12 +62,12 @@ pub struct Options {
 pub struct Marks {
     /// The last ad that was written.
     written: watch::Sender<u64>,
-    /// The last ad that Elasticsearch has; `None` if nobody ships.
+    /// The last ad that Elasticsearch has; `None` if no ads are shipped.
     shipped: watch::Sender<Option<u64>>,
 }
 
 impl Marks {
-    /// Nothing was written yet. `ships` says whether ads are shipped.
+    /// The marks of a history in which nothing was written yet. `ships` says whether ads are shipped.
     pub fn new(ships: bool) -> Self {
         Self { written: watch::Sender::new(0), shipped: watch::Sender::new(ships.then_some(0)) }
     }
@@ -84,12 +85,12 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// No history.
+    /// An archive without a history.
     pub fn off() -> Self {
         Self { thread: None }
     }
 
-    /// Begins the thread. It ends with this value.
+    /// Begins the thread, which ends when this value is dropped.
     pub fn begin(options: &Options, clock: Clock, figures: Figures, marks: Marks) -> Self {
         let (work, asked) = blocking::channel();
         let (done, written) = mpsc::unbounded_channel();
@@ -126,7 +127,7 @@ impl Archive {
         let _ = work.send(Work { number: batch.number, ends });
     }
 
-    /// The number of the next batch that is written; never returns if there is none. Cancel safe.
+    /// Waits until a batch is written or given up, and returns its number. Never returns without a history. Cancel safe.
     pub async fn written(&mut self) -> u64 {
         let Some((_, written)) = &mut self.thread else { return std::future::pending().await };
         match written.recv().await {
@@ -150,7 +151,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, asked: &blocking::Receiver<Work>, done: &mpsc::UnboundedSender<u64>) {
-        // A directory that cannot be used is told of at the start, not at the first end.
+        // People learn of a directory that cannot be used at the start, not at the first end.
         if let Err(error) = self.open() {
             tracing::error!(error = &error as &dyn Error, directory = %self.directory.display(), "the history cannot be opened");
         }
@@ -214,7 +215,7 @@ impl Writer {
         if appended.lost_unread > 0 {
             tracing::error!(
                 ads = appended.lost_unread,
-                "ads were removed before they were shipped: Elasticsearch has not taken any for long"
+                "ads were removed before they were shipped: Elasticsearch has taken no ads for long"
             );
             self.figures.unshipped(appended.lost_unread);
         }

@@ -21,16 +21,16 @@ use super::super::Clock;
 
 /// How many pages are made at a time.
 const AT_A_TIME: usize = 4;
-/// How long a reader waits for the readers before.
+/// How long a reader waits for a place among the readers that are answered.
 const WAIT: Duration = Duration::from_secs(10);
 /// How long a page takes at most.
 const LATE: Duration = Duration::from_secs(5);
-/// The most bytes of a page, but for its last ad. Readers who take them slowly keep one each.
+/// The most bytes of a page, without its last ad. Each reader who receives slowly keeps a page in the operator's memory.
 const MOST_BYTES: usize = 1 << 20;
 
 struct Server {
     current: PathBuf,
-    /// What readers must show; `None`: whoever reaches the port may read.
+    /// The token that readers must show; `None`: whoever reaches the port may read.
     token: Option<Token>,
     clock: Clock,
     places: Semaphore,
@@ -103,13 +103,13 @@ impl Server {
         })?;
         let shown = headers.get(TOKEN_HEADER).ok_or_else(refused)?.as_bytes();
         let digest = |bytes: &[u8]| ring::digest::digest(&ring::digest::SHA256, bytes.trim_ascii());
-        // Digests tell nothing of the token by the time that comparing them takes.
+        // The time that a comparison of digests takes tells nothing about the token.
         let same = digest(shown).as_ref() == digest(&expected).as_ref() && !expected.trim_ascii().is_empty();
         if same { Ok(()) } else { Err(refused()) }
     }
 }
 
-/// What the words of a request ask for.
+/// Reads the query of a request from the pairs of its URL. The error is a message for the reader.
 fn query(words: &[(String, String)]) -> Result<Query, String> {
     let mut query = Query { most_bytes: MOST_BYTES, ..Query::default() };
     for (name, value) in words {

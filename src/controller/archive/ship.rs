@@ -1,5 +1,7 @@
-//! Sends ads to an Elasticsearch bulk endpoint, as condor_adstash does. Nothing is lost across restarts: a file beside the history has
-//! the number of the last ad that Elasticsearch has taken, and an ad that is sent twice replaces itself, since its document has the same id.
+//! Sends ads to an Elasticsearch bulk endpoint, as condor_adstash does.
+//!
+//! Nothing is lost across restarts: a file beside the history has the number of the last ad that Elasticsearch has taken. An ad
+//! that is sent twice replaces its own document, which has the same id.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -29,26 +31,26 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An Elasticsearch, or an OpenSearch.
 #[derive(Clone, Debug)]
 pub struct Elastic {
-    /// Its address, such as `https://elastic.example.org:9200`.
+    /// The server's address, such as `https://elastic.example.org:9200`.
     pub url: http::Uri,
     /// The index.
     pub index: String,
-    /// Who the operator is there.
+    /// The operator's credentials there.
     pub credentials: Credentials,
     /// A file of certificates of authorities that are trusted beside those of the system.
     pub authority: Option<PathBuf>,
 }
 
-/// Who the operator is to Elasticsearch. The file is read for each request, so that a Secret may change.
+/// The operator's credentials at Elasticsearch. The file is read for each request, so that a Secret may change.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// Nobody.
+    /// Requests have no header Authorization.
     None,
     /// A file with the value of the header Authorization, such as `ApiKey VnVhQ2Zh...` or `Basic ...`.
     Authorization(PathBuf),
 }
 
-/// Ships without end.
+/// Ships ads for as long as the history is written.
 pub async fn ship(
     elastic: Elastic,
     directory: PathBuf,
@@ -75,12 +77,12 @@ struct Pending {
     body: String,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 enum Answer {
-    /// These are to be sent again.
+    /// These documents are to be sent again, for this reason.
     Again(Vec<Pending>, String),
-    /// Elasticsearch has them all, but for those that it will never take.
+    /// Elasticsearch has all documents, but for those that were refused for ever and left out.
     Taken,
     /// The request was too long.
     TooLong,
@@ -149,7 +151,7 @@ impl Shipper {
         Client::try_from(config).map_err(|error| error.to_string())
     }
 
-    /// The documents of the ads after a number, and the number of the last of them.
+    /// The documents of the ads after the ad of number `after`, and the number of the last ad that was passed.
     async fn batch(&self, after: u64) -> io::Result<(Vec<Pending>, u64)> {
         let (current, now) = (Store::file_in(&self.directory), self.clock.now().secs());
         let index = self.elastic.index.clone();
@@ -239,7 +241,7 @@ impl Shipper {
         }
     }
 
-    /// Looks at what was said of each document.
+    /// Sorts the documents by the answer about each: taken, to be sent again, or refused for ever.
     fn judge(&self, documents: &[Pending], items: &[Value]) -> Answer {
         let (mut left, mut why) = (Vec::new(), String::new());
         for (document, item) in documents.iter().zip(items) {

@@ -1,4 +1,4 @@
-//! What is shipped arrives, once to a reader of the index, whatever the server does.
+//! Each ad that is shipped is in the index once, whatever the server answers.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-/// What the server does with the documents of one request after the other; it takes all of later ones.
+/// The answers of the server to one request after the other; the server takes all documents of later requests.
 #[derive(Clone, Debug)]
 enum Does {
     /// Fails.

@@ -19,8 +19,8 @@ use super::slot::Removal;
 use super::time::Time;
 use super::units::counted;
 
-/// After acts on so many procs of a job, the job's further acts wait for the record of these: a job's author must not keep the
-/// operator from other jobs.
+/// After acts on so many procs of a job, the job's further acts wait until the job's status has recorded these: a job's author must
+/// not keep the operator from other jobs.
 const AT_A_TIME: usize = 100_000;
 
 /// What is asked of procs.
@@ -114,9 +114,8 @@ impl Pool {
         }
     }
 
-    /// Carries out the acts that were not carried out before, in the order of their numbers: one, and more as long as all together
-    /// are about fewer than [`AT_A_TIME`] procs. The record of these in the job's status is seen as a change of the job, which leads
-    /// here again.
+    /// Carries out the acts that were not carried out before, in the order of their numbers. Stops once these acts have been about
+    /// [`AT_A_TIME`] procs: the job's status then records them, which is a change of the job, and this change leads here again.
     pub(super) fn carry_out(&mut self, uid: &JobUid, acts: Vec<Act>, now: Time) {
         if !self.synced {
             if let Some(job) = self.jobs.get_mut(uid) {
@@ -246,7 +245,8 @@ impl Pool {
     }
 
     /// The number of the last act that the job's status may record. An act is recorded once the pods are seen to be deleted that
-    /// must go because of it, and the history has the procs that it removed. Until then a new leader would not know that they must.
+    /// must go because of it, and the history has the procs that it removed. Until then, a new leader would not know that these
+    /// pods must go.
     pub fn recordable_act(&self, job: &Job) -> u64 {
         let waits = |name| {
             self.slots.get(name).is_some_and(|slot| {

@@ -13,7 +13,7 @@ use super::slot::State;
 use super::time::Time;
 
 impl Pool {
-    /// Notes what is left of a pod whose proc's end is booked. A deletion of the pod changes nothing any more about how
+    /// Notes a pod whose proc's end is booked. A deletion of the pod changes nothing any more about how
     /// the proc ended.
     pub(super) fn pod_ends(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
         self.edit_slot(name, |slot| slot.pod_ends(facts, now));
@@ -105,7 +105,7 @@ impl Pool {
         }
     }
 
-    /// A pod is over whose end an earlier leader recorded, and after which the proc is to run again.
+    /// Handles a pod that is over, whose end an earlier leader recorded, and after which the proc is to run again.
     fn leaves_after_record(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
         self.keep_earlier_pod(facts);
         let own = self.jobs.get(&facts.job).is_some_and(|job| job.active.get(&facts.proc) == Some(name));
@@ -114,7 +114,7 @@ impl Pool {
         }
     }
 
-    /// A removed proc has left its slot.
+    /// Books that a removed proc has left its slot.
     fn forget_removed(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
         let Some(job) = self.jobs.get_mut(&facts.job) else { return };
         if job.removed.contains(facts.proc) && job.active.get(&facts.proc) == Some(name) {

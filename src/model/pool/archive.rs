@@ -1,9 +1,9 @@
 //! Ends of procs on their way into the history, where `condor_history` finds them.
 //!
 //! An end is written in the history first, and in the job's status after that: while the history has not got the end of a proc, the
-//! status does not record the end ([`Pool::recordable_ends`], [`Pool::recordable_removals`]). So a crash loses none. The next leader
-//! books the end again, and the history, which knows the proc by its `GlobalJobId`, keeps one. A disk that fails does not keep procs for
-//! ever: after [`PATIENCE`] the ends count as written, and the job's author is warned.
+//! status does not record the end ([`Pool::recordable_ends`], [`Pool::recordable_removals`]). So a crash loses none. The next
+//! leader books the end again, and the history, which knows the proc by its `GlobalJobId`, keeps one. A disk that fails does not
+//! keep procs for ever: after [`PATIENCE`] the ends count as written, and the job's author is warned.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::ranges::Ranges;
 use super::time::Time;
 use classad::Ad;
 
-/// How long the history may take to write.
+/// How long the operator waits until a batch is written.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The most ends that are written at once.
 const AT_A_TIME: usize = 500;
@@ -44,7 +44,7 @@ pub struct LastRun {
     pub started: Option<Time>,
     /// For how long the job was suspended.
     pub suspended: Duration,
-    /// What the pod used, when an agent last told.
+    /// What the pod used, as an agent last reported.
     pub usage: Usage,
 }
 
@@ -61,16 +61,16 @@ pub struct Ended {
     pub spec: Arc<JobSpec>,
     /// When the proc left the queue.
     pub at: Time,
-    /// How.
+    /// How the proc left the queue.
     pub left: Left,
-    /// What was kept of the proc until then.
+    /// The counts and times of the proc before it left the queue, without its last run.
     pub history: History,
     /// The last run; `None` if the proc has no slot.
     pub run: Option<LastRun>,
 }
 
 impl Ended {
-    /// The final ad, without what only the pod template tells.
+    /// The final ad, without the attributes that follow from the pod template alone.
     pub fn ad(&self) -> Ad {
         let mut ad = self.spec.ad.clone();
         let id = format!("{}.{}", self.cluster_id, self.proc);
@@ -80,7 +80,7 @@ impl Ended {
         ad.set("TotalSubmitProcs", i64::from(self.spec.count));
         self.history.set_in(&mut ad, false);
         ad.set("EnteredCurrentStatus", self.at.secs());
-        // As in the schedd's history, only a job that has completed has the date.
+        // As in the schedd's history, only a job that has completed has a date here.
         ad.set("CompletionDate", 0);
         if let Some(run) = &self.run {
             self.set_run(run, &mut ad);
@@ -103,7 +103,7 @@ impl Ended {
         #[allow(clippy::cast_precision_loss, reason = "seconds")]
         let secs = |secs: u64| secs as f64;
         let ran = run.started.map_or(0, |started| self.at.since(started).as_secs());
-        // What is kept of the proc counts the runs before this one.
+        // The proc's history counts only the runs before this one.
         let suspended = self.history.suspended.saturating_add(run.suspended.as_secs());
         ad.set("LastRemoteHost", &*run.host);
         ad.set("RemoteWallClockTime", secs(self.history.wall.saturating_add(ran)));
@@ -124,7 +124,7 @@ impl Ended {
 pub(super) struct Archive {
     /// Whether there is a history.
     on: bool,
-    /// The ends that wait, and those that are being written; whether each is a removal.
+    /// The ends that are not written yet, by job and proc: whether each is a removal.
     known: BTreeMap<JobUid, BTreeMap<u32, bool>>,
     waiting: VecDeque<Arc<Ended>>,
     writing: Option<(Time, Batch)>,
@@ -141,7 +141,8 @@ pub struct Batch {
 }
 
 impl Pool {
-    /// From now on, ends of procs are written in a history before they are recorded: the shell writes what [`Pool::next_ends`] returns.
+    /// From now on, ends of procs are written in a history before they are recorded: the shell writes what [`Pool::next_ends`]
+    /// returns.
     pub fn keep_history(&mut self) {
         self.archive.on = true;
     }
@@ -182,7 +183,7 @@ impl Pool {
         }
     }
 
-    /// What is known of the last run of a proc: of the slot that it has, or had when `facts` told how its pod ended.
+    /// The last run of a proc, by the slot that the proc has, or had when `facts` told how its pod ended. `None` without both.
     fn last_run(&self, job: &Job, proc: u32, facts: Option<&PodFacts>) -> Option<LastRun> {
         let own = |facts: &PodFacts| self.claims.get(&facts.claim).and_then(|name| self.slots.get(name));
         let slot = facts.and_then(own).or_else(|| self.slots.get(job.active.get(&proc)?));
@@ -214,8 +215,9 @@ impl Pool {
             if now < *asked + PATIENCE {
                 return None;
             }
-            let batch = batch.clone();
-            self.give_up(&batch);
+            // The ends behind this batch have waited as well: the disk must not keep very many procs for a minute each batch.
+            let late = batch.ends.iter().cloned().chain(std::mem::take(&mut self.archive.waiting)).collect();
+            self.give_up(late);
         }
         if self.archive.waiting.is_empty() {
             return None;
@@ -229,15 +231,15 @@ impl Pool {
         Some(batch)
     }
 
-    /// The history has a batch, or never will.
+    /// Notes that the shell has written a batch, or has given up writing the batch.
     pub(super) fn archived(&mut self, number: u64) {
         if let Some((_, batch)) = self.archive.writing.take_if(|(_, batch)| batch.number == number) {
-            self.forget_ends(&batch);
+            self.forget_ends(&batch.ends);
         }
     }
 
-    fn forget_ends(&mut self, batch: &Batch) {
-        for ended in &*batch.ends {
+    fn forget_ends(&mut self, ends: &[Arc<Ended>]) {
+        for ended in ends {
             let uid = &ended.job.uid;
             if let Some(known) = self.archive.known.get_mut(uid) {
                 known.remove(&ended.proc);
@@ -252,11 +254,11 @@ impl Pool {
         }
     }
 
-    /// Goes on without the history, and tells the authors of the jobs.
-    fn give_up(&mut self, batch: &Batch) {
+    /// Goes on without these ends in the history, and tells the authors of the jobs.
+    fn give_up(&mut self, late: Vec<Arc<Ended>>) {
         self.archive.writing = None;
         let mut jobs: BTreeMap<JobKey, u32> = BTreeMap::new();
-        for ended in &*batch.ends {
+        for ended in &late {
             *jobs.entry(ended.job.clone()).or_default() += 1;
         }
         for (job, count) in jobs {
@@ -266,7 +268,7 @@ impl Pool {
             );
             self.warn(&job, "HistoryLost", "Archive", note);
         }
-        self.forget_ends(batch);
+        self.forget_ends(&late);
     }
 
     /// Whether ends of a job's procs are not in the history yet.
@@ -285,7 +287,7 @@ impl Pool {
         self.archive.known.get(uid).is_some_and(|known| known.values().any(|removal| *removal))
     }
 
-    /// The procs without those whose end is not in the history yet.
+    /// These procs of a job, without those whose ends are not in the history yet.
     pub(super) fn archived_of(&self, job: &Job, procs: &Ranges) -> Ranges {
         let mut procs = procs.clone();
         for proc in self.archive.known.get(&job.key.uid).into_iter().flat_map(BTreeMap::keys) {

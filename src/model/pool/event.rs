@@ -86,7 +86,7 @@ pub enum Event {
     Job(JobFacts),
     /// An HTCJob's object is gone.
     JobGone(JobUid),
-    /// The history has the batch of this number, or never will.
+    /// The shell has written the batch of this number in the history, or has given up writing it.
     Archived(u64),
     /// A Slot object appeared or changed.
     Slot(SlotFacts),
@@ -351,8 +351,8 @@ pub struct JobFacts {
     pub submitted: Time,
     /// `status.owner`, if an operator has written the status.
     pub owner: RecordedOwner,
-    /// Who created the job, if the admission webhook or the API server's admission policies have said so and nobody else can have said
-    /// so.
+    /// Who created the job, if the admission webhook or the API server's admission policies have said so and nobody else can have
+    /// said so.
     pub requester: Result<Requester, UnknownCreator>,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,

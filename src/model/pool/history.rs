@@ -25,7 +25,7 @@ impl Exit {
     }
 
     /// Puts `ExitBySignal` into an ad, with `ExitCode` or `ExitSignal`.
-    pub(super) fn set_in(self, ad: &mut Ad) {
+    pub fn set_in(self, ad: &mut Ad) {
         match self {
             Self::Code(code) => {
                 ad.set("ExitBySignal", false);
@@ -39,7 +39,7 @@ impl Exit {
     }
 }
 
-/// What is kept of a proc that is not done.
+/// The counts and times that the pool keeps of a proc that is not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct History {
     /// `NumJobCompletions`: how often the program ended by itself.
@@ -62,7 +62,7 @@ pub struct History {
     pub last_vacate: Option<Time>,
 }
 
-/// What a run took that has ended.
+/// The times of a run that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spent {
     /// When the program started.
@@ -74,16 +74,16 @@ pub(super) struct Spent {
 }
 
 impl History {
-    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`,
-    /// `NumJobMatches`, `NumJobCompletions`, `NumHolds`, `RemoteWallClockTime`, `CumulativeSuspensionTime`; `JobStartDate` and
-    /// `LastVacateTime` if there are such times; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before.
-    /// `runs` says whether the program has started once more since.
+    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`, `NumJobMatches`,
+    /// `NumJobCompletions`, `NumHolds`, `RemoteWallClockTime`, `CumulativeSuspensionTime`; `JobStartDate` and `LastVacateTime` if
+    /// there are such times; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before. `runs`
+    /// says whether the program has started once more since.
     pub fn set_in(&self, ad: &mut Ad, runs: bool) {
         let starts = i64::from(self.starts) + i64::from(runs);
         ad.set("EnteredCurrentStatus", self.since.secs());
         ad.set("NumJobStarts", starts);
         ad.set("NumShadowStarts", starts);
-        // A match of which no run came is not counted.
+        // Matches that led to no run are not counted.
         ad.set("NumJobMatches", starts);
         ad.set("NumJobCompletions", i64::from(self.completions));
         ad.set("NumHolds", i64::from(self.holds));
@@ -139,7 +139,8 @@ impl Job {
         self.note_history(facts.proc, |history| history.starts = history.starts.saturating_add(1));
     }
 
-    /// Adds what a run took that was counted. `vacated` is when it ended, if it did not end by itself.
+    /// Adds the times of a run whose start was counted before. `vacated` is the time of the run's end, if the program did not end
+    /// by itself.
     pub(super) fn count_spent(&mut self, proc: u32, spent: Spent, vacated: Option<Time>) {
         if self.history.contains_key(&proc) {
             self.note_history(proc, |history| {

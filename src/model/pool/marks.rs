@@ -545,8 +545,8 @@ impl Pool {
         }
     }
 
-    /// Removes and returns the statuses that must be written. That of a job which waits only until the history has its last ends is
-    /// written after that, so that the ends cost one write.
+    /// Removes and returns the statuses that must be written. If all procs of a job have ended, and some ends are not in the
+    /// history yet, the job's status is left out until the history has them, so that the ends cost one write.
     pub fn take_statuses(&mut self) -> BTreeSet<Document> {
         let mut stale = std::mem::take(&mut self.marks.statuses);
         stale.retain(|document| !self.waits_only_for_history(document));

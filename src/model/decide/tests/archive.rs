@@ -5,8 +5,8 @@ use classad::Env;
 use super::world::World;
 use crate::pool::Verb;
 
-/// Jobs whose procs leave the queue in each way: with exit code 0, with another, by a signal, removed while idle, while held and while
-/// they run, and with their job.
+/// Jobs whose procs leave the queue in each way: with exit code 0, with another, by a signal, removed while idle, while held and
+/// while they run, and with their job.
 fn submit(world: &mut World) {
     world.fate = |pod| match pod {
         "ends-1" => (10, 7),
@@ -23,7 +23,7 @@ fn submit(world: &mut World) {
     world.settle();
 }
 
-/// What the history says of each proc: `JobStatus` and `ExitCode`, by cluster and proc.
+/// `JobStatus`, `ExitCode` and `ExitSignal` of each final ad, by cluster and proc.
 fn story(world: &World) -> Vec<String> {
     let env = Env::at(0);
     let told = world.history.as_ref().unwrap().values().map(|(_, ad)| {
@@ -57,7 +57,7 @@ fn each_way_out_of_the_queue_is_in_the_history_once() {
     assert!(!world.jobs.contains_key("uid-deleted"), "the job goes once the history has its procs");
 }
 
-/// The world checks at each step that what is recorded is in the history.
+/// The world checks at each step that the history has each end that a status records.
 #[test]
 fn no_end_is_lost_whenever_the_operator_dies() {
     let mut died = 0;
@@ -97,7 +97,7 @@ fn without_a_history_nothing_is_handed_over() {
     assert!(!world.jobs.contains_key("uid-deleted"));
 }
 
-/// What people read in the final ad of a proc.
+/// The attributes of final ads that people read.
 #[test]
 fn a_final_ad_tells_of_the_last_run() {
     let mut world = World::new();

@@ -44,8 +44,8 @@ fn acting(attributes: &[(&str, &str)]) -> impl FnOnce(&mut Submission) {
     move |submission| submission.attributes.extend(attributes)
 }
 
-/// Whoever writes very many acts on a large job does not keep the operator from other jobs: further acts wait for the record of the
-/// first, which is seen as a change of the job.
+/// Very many acts on a large job do not keep the operator from other jobs: further acts wait until the job's status has recorded
+/// the first, which is a change of the job.
 #[test]
 fn acts_on_very_many_procs_are_carried_out_a_few_at_a_time() {
     let mut world = world(1, 60_000);
