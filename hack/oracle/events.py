@@ -6,7 +6,7 @@
 Needs the chroot of the oracle (hack/condor.sh) and root. A whole pool of one machine runs in the chroot; each case submits a job
 with a log of its own, and acts on it once it has reached a state. Two minutes.
 
-Output, a JSON object: for each case the submit description, what was done, and the log.
+Output, a JSON object: for each case the submit description, the steps, and the log.
 """
 import json
 import sys

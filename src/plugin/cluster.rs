@@ -115,7 +115,7 @@ pub enum Error {
     },
     /// Somebody else wrote an object between its reading and its change.
     #[error(
-        "cannot {verb} {object}: others write it all the time, or too many requests wait for the operator; try again"
+        "cannot {verb} {object}: others write the object all the time, or too many requests wait for the operator; try again"
     )]
     Contended {
         /// What was to be done.
@@ -170,17 +170,17 @@ fn readable<K: Resource<DynamicType = ()>>(found: Vec<Item<K>>) -> Vec<K> {
     found.into_iter().filter_map(read).collect()
 }
 
-/// What a Service behind the API server's proxy answers.
+/// The answer of a Service behind the API server's proxy.
 pub enum Proxied {
     /// The body of a good answer.
     Body(Vec<u8>),
-    /// A bad answer, of the Service or of the API server.
+    /// A refusal or failure, of the Service or of the API server.
     Refused {
-        /// Its status.
+        /// The status of the answer.
         status: u16,
-        /// Its headers.
+        /// The headers of the answer.
         headers: http::HeaderMap,
-        /// What it says.
+        /// The text of the answer.
         message: String,
     },
 }
@@ -452,8 +452,8 @@ impl Cluster {
         answer.map_err(|error| self.explain::<HTCJob>(error))
     }
 
-    /// Asks a Service, through the API server's proxy: its namespace, its name and the name of its port. The API server asks whether the
-    /// user may; the Service is not told who the user is.
+    /// Asks a Service, through the API server's proxy: its namespace, its name and the name of its port. The API server asks
+    /// whether the user may; the Service is not told who the user is.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -485,7 +485,7 @@ impl Cluster {
     /// A text in a Secret.
     ///
     /// # Errors
-    /// When the user may not read the Secret, or it has no such key.
+    /// When the user may not read the Secret, or the Secret has no such key.
     pub async fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, Error> {
         let failed = |why: String| {
             let message = format!("its token is in Secret {namespace}/{name}: {why}");

@@ -54,7 +54,7 @@ pub fn man(args: &ManArgs, command: Command) -> io::Result<()> {
 /// # Errors
 /// When the output cannot be written.
 pub fn for_kubectl(words: &[String], out: &mut dyn Write) -> io::Result<()> {
-    /// No completion of file names where there are others, and none of what is not known.
+    /// The directive that keeps the shell from completing file names.
     const NO_FILES: u32 = 4;
     let asked: Vec<OsString> =
         std::iter::once("kubectl-slotwright".into()).chain(words.iter().map(OsString::from)).collect();

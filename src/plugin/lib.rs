@@ -3,9 +3,9 @@
 //! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
 //! and printing lines is pure.
 //!
-//! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates, the acts
-//! that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit), and never talks to the operator.
-//! What the objects do not say, the plugin does not know.
+//! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates,
+//! the acts that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit). The plugin asks the operator for
+//! nothing but the history. What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
 //! | --- | --- |

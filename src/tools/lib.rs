@@ -1,4 +1,5 @@
-//! What HTCondor's tools print of ads: `condor_q`, `condor_history`, `condor_status` and `condor_userprio`; and the job event log.
+//! Makes the output of HTCondor's tools from ads: `condor_q`, `condor_history`, `condor_status` and `condor_userprio`; and the job
+//! event log.
 //!
 //! Each tool is a function from ads, options and a [`Screen`] to text. The crate reads no ads, and knows neither the time nor
 //! the terminal: the caller tells. So the same text is printed of ads that were made from a cluster's objects, and of ads in a
@@ -7,7 +8,7 @@
 //! | file | is |
 //! | --- | --- |
 //! | `screen` | where the text goes: width, time, time zone |
-//! | `values` | what several tools read of their words |
+//! | `values` | reads words that several tools take |
 //! | `options` | finds an option by the beginning of its name, as HTCondor's tools do |
 //! | `conversion` | one conversion of a format: C's, and HTCondor's `%v`, `%V`, `%r`, `%T`, `%Y` |
 //! | `column`, `table` | columns of ads' values: how wide they get, and how a row prints |

@@ -137,7 +137,7 @@ pub(crate) fn json(attributes: &Attributes, out: &mut String, depth: usize) {
 pub(crate) fn json_line(attributes: &Attributes) -> String {
     let mut text = String::new();
     json(attributes, &mut text, 0);
-    // A string of JSON has no end of line in it: those there are belong to the layout.
+    // Strings of JSON have no ends of lines in them: all ends of lines belong to the layout.
     text.lines().map(str::trim_start).collect()
 }
 

@@ -11,6 +11,11 @@ pub struct Known<T: 'static> {
     pub does: T,
 }
 
+/// A row of a tool's table of options.
+pub const fn known<T>(name: &'static str, least: usize, does: T) -> Known<T> {
+    Known { name, least, does }
+}
+
 /// An option that a user typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given<'w, T> {

@@ -6,7 +6,7 @@ use crate::autoformat::Formats;
 use crate::choice::Constraint;
 use crate::conversion::whole as integer;
 use crate::long::{Form, whole};
-use crate::options::{Known, Words, find};
+use crate::options::{Known, Words, find, known};
 use crate::screen::Screen;
 use condor_config::Format;
 
@@ -115,10 +115,6 @@ enum Does {
 
 const NO_LEASES: &str = "factors, ceilings and floors hold until they are changed";
 const GROUPS: &str = "see kubectl get groupquotas";
-
-const fn known(name: &'static str, least: usize, does: Does) -> Known<Does> {
-    Known { name, least, does }
-}
 
 const OPTIONS: &[Known<Does>] = &[
     known("setprio", 4, Does::Change(Change::Priority)),

@@ -1,4 +1,4 @@
-//! What several tools read of their words: jobs, widths, forms, limits, lists of names, columns.
+//! Reads words that several tools take: jobs, widths, forms, limits, lists of names, columns.
 
 use classad::Name;
 
@@ -51,7 +51,7 @@ pub(crate) fn names(list: &str) -> Vec<Name> {
     list.split([',', ' ']).filter(|name| !name.is_empty()).map(Name::from).collect()
 }
 
-/// Adds the column of `-format`. `what` says what the option needs.
+/// Adds the column of `-format`. `what` names the words that the option needs, for the error.
 pub(crate) fn format(columns: &mut Formats, words: &mut Words, what: &str) -> Result<(), String> {
     let format = words.needed("format", what)?;
     let expression = words.needed("format", what)?;

@@ -21,7 +21,7 @@ struct World {
 }
 
 impl World {
-    /// A history of so many procs. Readers have to show the token of a Secret, which they may read or not.
+    /// Begins a history of so many procs. Readers have to show the token of a Secret, which they may read if `may_read`.
     async fn new(procs: i64, may_read: bool) -> Self {
         let directory = TempDir::new().unwrap();
         let mut store = Store::open(directory.path(), Limits { max_log: 4 << 20, rotations: 9 }).unwrap();

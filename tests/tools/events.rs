@@ -18,7 +18,8 @@ fn recorded() -> BTreeMap<String, Case> {
     serde_json::from_str(&fs::read_to_string(path).expect("the recorded logs")).expect("JSON")
 }
 
-/// What ours cannot know, or adds: what the starter measured, the slot's resources, who asked, and the number of the run.
+/// Whether a line is only in HTCondor's logs or only in ours: measurements of the starter, the slot's resources, the person who
+/// asked, the number of the run.
 fn is_of_one_side(line: &str) -> bool {
     let line = line.trim_start();
     let resources = ["Partitionable Resources", "Cpus ", "Disk ", "Memory ", "TimeExecute", "TimeSlotBusy"];
@@ -35,7 +36,7 @@ fn exit(lines: &[&str]) -> Option<Exit> {
     })
 }
 
-/// The event that the text of HTCondor's says. None: one that we do not write.
+/// The event that HTCondor's text tells; `None` for an event that we do not write.
 fn read(found: &Found<'_>) -> Option<Event> {
     let lines = &found.lines;
     let texts = |from: usize| lines.get(from..).unwrap_or_default().iter().map(|line| line.trim().to_owned());

@@ -1,5 +1,5 @@
-//! What our condor_q, condor_status and condor_history print of ads, beside what HTCondor's 25.14.1 print of the same ads, as
-//! `hack/oracle-queue.sh` recorded it.
+//! Compares what our condor_q, condor_status and condor_history print of ads with what HTCondor 25.14.1 prints of the same ads, as
+//! `hack/oracle-queue.sh` recorded.
 
 #![allow(
     clippy::expect_used,
@@ -16,7 +16,7 @@ mod safety;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use ::history::{Direction, Records, Search};
+use ::history::Records;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use tools::queue::{self, Source};
@@ -104,17 +104,9 @@ fn ours(words: &[String]) -> (i32, String) {
     }
 }
 
-/// What ours answers of a history file.
+/// The exit status and the output of our condor_history for a history file.
 fn past(request: &history::Request, screen: &Screen) -> (i32, String) {
-    let search = Search {
-        direction: if request.forwards { Direction::Forwards } else { Direction::Backwards },
-        jobs: request.jobs.clone(),
-        owners: request.owners.clone(),
-        constraint: request.constraint.clone(),
-        since: request.since.clone(),
-        limit: request.limit,
-        scan_limit: request.scan_limit,
-    };
+    let search = &request.search;
     let mut printer = request.printer(screen);
     let mut said = printer.head();
     let path = folder().join("ads").join(request.file.as_ref().expect("a file of ads"));

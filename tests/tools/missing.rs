@@ -1,4 +1,4 @@
-//! The job event log: what is read, what is missing, and that nothing is written twice.
+//! The job event log is read, missing events are found, and no event is written twice.
 
 use jiff::tz::TimeZone;
 use tools::events::{Exit, Log, Now, Proc, Run, Standing};

@@ -89,7 +89,8 @@ pub struct Request {
     pub reason: Option<String>,
     /// `HoldReasonSubCode`.
     pub subcode: i64,
-    /// Whether only procs are removed that are removed already: `-forcex`. Nothing is left of such procs, so nothing is written.
+    /// `-forcex`: only procs that were removed before are confirmed as removed. Nothing is left of such procs, so nothing is
+    /// written.
     pub forced: bool,
     /// Whether totals are printed.
     pub totals: bool,
@@ -119,8 +120,8 @@ enum Outcome {
     BySpec,
 }
 
-/// Carries a request out, and prints what HTCondor's tool prints. Returns the exit status: 1 if something that was asked for was not
-/// done.
+/// Carries a request out, and prints what HTCondor's tool prints. Returns the exit status: 1 if something that was asked for was
+/// not done.
 ///
 /// # Errors
 /// When the cluster cannot be reached or refuses to list jobs, or the output cannot be written.
@@ -230,7 +231,7 @@ impl Selection {
     }
 }
 
-/// What becomes of a proc by a request, before the operator is asked.
+/// The outcome of a request for a proc, before the operator is asked.
 fn judge(request: &Request, proc: Proc, whole: bool) -> Outcome {
     match (request.verb, proc.state) {
         (Verb::Remove, state) if request.forced => match state {

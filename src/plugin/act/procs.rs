@@ -54,7 +54,7 @@ pub(super) struct Found<'a> {
     now: Time,
 }
 
-/// The running procs of these jobs, as pods tell.
+/// The running procs of these jobs, by their pods.
 pub(super) async fn runs(cluster: &Cluster, jobs: &[HTCJob]) -> Result<Runs, cluster::Error> {
     let mut namespaces: Vec<&str> = jobs.iter().filter_map(|job| job.metadata.namespace.as_deref()).collect();
     namespaces.sort_unstable();
@@ -137,7 +137,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The procs in the queue of whose ads, as condor_q shows them, an expression is true.
+    /// The procs in the queue for which an expression is true, evaluated in the ads that condor_q shows.
     fn meeting(&self, constraint: &Expr) -> Ranges {
         let env = Env::at(self.now.secs());
         let mut meeting = Ranges::default();

@@ -4,7 +4,7 @@ use std::env;
 use std::fs::File;
 use std::path::Path;
 
-use ::history::{Direction, Files, PageEnd, Records, Search};
+use ::history::{Direction, Files, PageEnd, Records};
 use api::history::{PORT, TOKEN_HEADER, TOKEN_KEY, TOKEN_SECRET_HEADER};
 use classad::Ad;
 use tools::history::{self, Asked, Printer, Request};
@@ -12,7 +12,7 @@ use tools::history::{self, Asked, Printer, Request};
 use super::{Answer, Failure, Outcome, place};
 use crate::cluster::{Cluster, Connection, Proxied};
 
-/// Where the chart puts the Service of the history.
+/// Namespace and name of the history's Service, as the chart names it in the release `slotwright`.
 const SERVICE: (&str, &str) = ("slotwright-system", "slotwright-history");
 
 pub(super) async fn run(words: &[String], connection: &Connection, width: Option<usize>) -> Outcome {
@@ -33,7 +33,7 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
     Ok(answer)
 }
 
-/// Prints an ad; `None` stands for one that cannot be read.
+/// Prints an ad; `None` stands for an ad that cannot be read.
 fn see(ad: Option<&Ad>, printer: &mut Printer, text: &mut String) {
     match ad {
         Some(ad) => printer.ad(ad, text),
@@ -49,7 +49,7 @@ fn of_files(
 ) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure(format!("Error opening history file {}: {error}", file.display()));
-    let search = search(request);
+    let search = &request.search;
     let mut searching = search.begin(now);
     if !request.rotated {
         let records = Records::of(File::open(file).map_err(failed)?, search.direction).map_err(failed)?;
@@ -69,18 +69,6 @@ fn of_files(
     Ok(())
 }
 
-fn search(request: &Request) -> Search {
-    Search {
-        direction: if request.forwards { Direction::Forwards } else { Direction::Backwards },
-        jobs: request.jobs.clone(),
-        owners: request.owners.clone(),
-        constraint: request.constraint.clone(),
-        since: request.since.clone(),
-        limit: request.limit,
-        scan_limit: request.scan_limit,
-    }
-}
-
 /// Reads page after page from the operator.
 async fn of_operator(
     request: &Request,
@@ -89,7 +77,8 @@ async fn of_operator(
     answer: &mut Answer,
 ) -> Result<(), Failure> {
     let (namespace, service) = service()?;
-    let (mut left, mut scans, mut from, mut damaged) = (request.limit, request.scan_limit, None, 0);
+    let (mut left, mut scans, mut from, mut damaged) =
+        (request.search.limit, request.search.scan_limit, None, 0);
     let mut token = None;
     loop {
         let path = path(request, (left, scans, from));
@@ -99,7 +88,7 @@ async fn of_operator(
             Proxied::Refused { status: 401, headers, .. } if token.is_none() => {
                 let secret = headers.get(TOKEN_SECRET_HEADER).and_then(|name| name.to_str().ok());
                 let secret = secret.ok_or_else(|| {
-                    Failure("the operator asks for a token, and does not say which".to_owned())
+                    Failure("the operator asks for a token, but names no Secret with the token".to_owned())
                 })?;
                 token = Some(cluster.secret(&namespace, secret, TOKEN_KEY).await?);
                 continue;
@@ -141,20 +130,20 @@ fn service() -> Result<(String, String), Failure> {
 /// The path and query of a page.
 fn path(request: &Request, (left, scans, from): (Option<usize>, Option<usize>, Option<u64>)) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for (cluster, proc) in &request.jobs {
+    for (cluster, proc) in &request.search.jobs {
         let id = proc.map_or_else(|| cluster.to_string(), |proc| format!("{cluster}.{proc}"));
         query.append_pair("job", &id);
     }
-    for owner in &request.owners {
+    for owner in &request.search.owners {
         query.append_pair("owner", owner);
     }
-    for expr in &request.constraint {
+    for expr in &request.search.constraint {
         query.append_pair("constraint", &expr.to_old());
     }
-    if let Some(since) = &request.since {
+    if let Some(since) = &request.search.since {
         query.append_pair("since", &since.to_old());
     }
-    if request.forwards {
+    if request.search.direction == Direction::Forwards {
         query.append_pair("forwards", "true");
     }
     if let Some(names) = request.attributes() {

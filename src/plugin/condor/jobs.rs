@@ -100,15 +100,15 @@ pub(crate) fn may_leave_in_queue(job: &HTCJob) -> bool {
 /// The attribute that keeps procs in the queue that are done.
 const LEAVE_IN_QUEUE: &str = "LeaveJobInQueue";
 
-/// The procs that somebody took out of the queue although they would be left in it.
+/// The procs that somebody took out of the queue although `LeaveJobInQueue` would keep them there.
 pub(crate) fn out_of_queue(job: &HTCJob) -> Ranges {
     let notes = job.metadata.annotations.as_ref();
     notes.and_then(|notes| Ranges::parse(notes.get(OUT_OF_QUEUE)?).ok()).unwrap_or_default()
 }
 
-/// The ads of all procs that are in the queue. With `last_runs`, also those of procs that are done and that `LeaveJobInQueue` leaves
-/// there. A job to which the operator has given no number yet has none. Without `runs`, the counts in the jobs' statuses say how many procs run, and the
-/// lowest numbers are taken for those: the ads are then good for counting only.
+/// The ads of all procs that are in the queue; with `last_runs`, also of procs that are done and that `LeaveJobInQueue` keeps in
+/// the queue. A job to which the operator has given no number yet has no ads. Without `runs`, the counts in the jobs' statuses say
+/// how many procs run, and the procs with the lowest numbers are taken for these: the ads are then good for counting only.
 pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, last_runs: Option<&LastRuns>, now: Time) -> Vec<Ad> {
     let mut pool = Pool::default();
     for facts in jobs.iter().filter_map(kinds::job::facts) {
@@ -159,7 +159,7 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
     let is_seen = job.metadata.generation.is_some() && job.metadata.generation == status.observed_generation;
     let busy = |proc: &u32| runs.contains_key(&i64::from(*proc)) || known.on_hold.contains_key(proc);
     let in_queue = u64::try_from(queued(job, known).filter(busy).count()).unwrap_or(u64::MAX);
-    // Idle procs beyond JobMaterializeLimit and JobMaterializeMaxIdle are not there yet.
+    // Idle procs beyond JobMaterializeLimit and JobMaterializeMaxIdle are not in the queue yet.
     let mut idle = known.pacing.materialized(in_queue);
     for proc in queued(job, known) {
         if !busy(&proc) {

@@ -1,6 +1,6 @@
 //! The last run of each proc that has a pod: when the program started and ended, and how.
 //!
-//! Pods that are gone tell nothing: the fields are then not known.
+//! Of a proc whose pod is gone, no last run is known.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,13 +15,13 @@ use crate::cluster::{self, Cluster};
 /// A run of a proc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastRun {
-    /// Which of the proc's runs it is, from 1.
+    /// The number of the run among the proc's runs, from 1.
     pub(crate) number: u32,
     /// When the main container started, in seconds since 1970.
     pub(crate) started: Option<i64>,
     /// When the main container ended.
     pub(crate) finished: Option<i64>,
-    /// How the run ended; none while it goes on.
+    /// How the run ended; `None` while the run goes on.
     pub(crate) end: Option<End>,
     /// The slot, as HTCondor names it.
     pub(crate) slot: Option<String>,
@@ -97,7 +97,7 @@ impl LastRun {
         self.end.as_ref()?.code().map(Exit::of_code)
     }
 
-    /// Puts into the ad of a proc that is done when the last run began and ended, and how.
+    /// Puts into the ad of a proc that is done the begin and end of the last run, and how the program ended.
     pub(crate) fn set_in(&self, ad: &mut Ad) {
         ad.set("NumJobStarts", i64::from(self.number));
         ad.set("NumShadowStarts", i64::from(self.number));
@@ -108,16 +108,8 @@ impl LastRun {
             ad.set("CompletionDate", finished);
             ad.set("EnteredCurrentStatus", finished);
         }
-        match self.exit() {
-            Some(Exit::Code(code)) => {
-                ad.set("ExitBySignal", false);
-                ad.set("ExitCode", i64::from(code));
-            }
-            Some(Exit::Signal(signal)) => {
-                ad.set("ExitBySignal", true);
-                ad.set("ExitSignal", i64::from(signal));
-            }
-            None => {}
+        if let Some(exit) = self.exit() {
+            exit.set_in(ad);
         }
     }
 }

@@ -46,7 +46,7 @@ struct Found {
     /// Whether `jobs` are those of all namespaces.
     all: bool,
     runs: Option<Runs>,
-    /// Those of jobs whose procs may be left in the queue.
+    /// The last runs of procs that are done, of the jobs whose `LeaveJobInQueue` may keep such procs in the queue.
     last_runs: LastRuns,
     notes: Vec<String>,
 }

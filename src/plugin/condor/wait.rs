@@ -23,7 +23,7 @@ Usage: condor_wait [options] LOG [CLUSTER[.PROC]]
 Waits until the jobs of a job event log have ended, and keeps the log up to date meanwhile. Without a log, waits until no proc of
 the job is in the queue.";
 
-/// What a command line asks for.
+/// The request that a command line makes.
 #[derive(Debug, Default)]
 struct Request {
     log: Option<PathBuf>,
@@ -107,7 +107,7 @@ struct Told {
 }
 
 impl Told {
-    /// Reads the events that are new in a log, and tells what is asked for.
+    /// Reads the events that are new in a log, and prints the lines that the request asks for.
     fn go_on(&mut self, request: &Request, text: &str, out: &mut dyn Write) -> std::io::Result<()> {
         let events = Found::all(text);
         for event in events.iter().skip(self.read) {

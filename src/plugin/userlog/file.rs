@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A log that is locked until the value is dropped.
 pub(super) struct LogFile {
     file: File,
-    /// What the log has.
+    /// The text of the log.
     pub(super) text: String,
 }
 
@@ -41,7 +41,7 @@ impl LogFile {
 pub(super) struct Turn(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
 impl Turn {
-    /// Takes the right to follow a log; none if another process has it.
+    /// Takes the right to follow a log; `None` if another process has the right.
     pub(super) fn take(log: &Path) -> io::Result<Option<Self>> {
         let file = OpenOptions::new().append(true).create(true).open(place(log)?)?;
         match file.try_lock() {
@@ -52,8 +52,8 @@ impl Turn {
     }
 }
 
-/// The file whose lock is the right to follow a log: in a directory of the user's own, since the directory of the log is the user's
-/// work.
+/// The file whose lock is the right to follow a log. The file is in a cache directory of the user, so as to leave no files beside
+/// the user's log.
 fn place(log: &Path) -> io::Result<PathBuf> {
     let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
     let cache = env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);

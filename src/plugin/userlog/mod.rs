@@ -1,8 +1,8 @@
 //! The job event log that `log` of a submit file names.
 //!
-//! Nothing of the pool runs on the computer where a job was submitted. condor_submit writes the event 000; whoever wants to know what
-//! became of the job brings the log up to date from the objects of the cluster: condor_wait, and `kubectl slotwright userlog`. The log
-//! itself says what was written before, so that several programs may do so at the same time.
+//! Nothing of the pool runs on the computer where a job was submitted. condor_submit writes the event 000. condor_wait and `kubectl
+//! slotwright userlog` bring the log up to date from the objects of the cluster. The log itself says what was written before, so
+//! that several programs may do so at the same time.
 //!
 //! | file | is |
 //! | --- | --- |
@@ -33,15 +33,15 @@ use crate::cluster::{self, Cluster, Connection};
 use crate::condor::last_runs::LastRuns;
 use crate::condor::place::zone;
 
-/// How long before a log that is followed is looked at again.
+/// The pause between two looks at a log that is followed.
 pub(crate) const PAUSE: Duration = Duration::from_secs(2);
-/// How many jobs of a namespace are asked for one by one.
+/// The most jobs of a namespace that are read one by one. If there are more, all jobs of the namespace are listed.
 const ONE_BY_ONE: usize = 4;
 
 /// The options of `userlog`.
 #[derive(Args, Debug)]
 pub struct UserlogArgs {
-    /// Go on until all jobs of the logs have ended. Who follows a log that another process follows ends at once
+    /// Go on until all jobs of the logs have ended. If another process follows a log, leave that log to it
     #[arg(short, long)]
     follow: bool,
     /// The logs
@@ -110,7 +110,7 @@ impl<'c> Userlogs<'c> {
             .collect();
         let jobs = jobs(cluster, &wanted).await?;
         let last_runs = match LastRuns::read(cluster, jobs.iter()).await {
-            // Who may not read pods gets the events that the job's object tells.
+            // Somebody who may not read pods gets the events that follow from the job's object.
             Err(cluster::Error::Forbidden { .. }) => LastRuns::default(),
             other => other?,
         };
@@ -141,7 +141,7 @@ impl<'c> Userlogs<'c> {
                 tokio::time::sleep(PAUSE).await;
             }
             drop(turn);
-            // Whoever submitted a job to this log in the meantime relies on this process.
+            // A submission to this log in the meantime found this process following, and left none of its own behind.
             let text = fs::read(path).map_err(wrong(path))?;
             if open(&Log::read(&String::from_utf8_lossy(&text))).is_empty() {
                 return Ok(());
@@ -150,7 +150,7 @@ impl<'c> Userlogs<'c> {
     }
 }
 
-/// The jobs of Slotwright's that have not ended, by where they were submitted to and their number.
+/// The jobs of Slotwright's in a log that have not ended: each job's origin and number.
 fn open(procs: &Procs) -> BTreeSet<(Origin, i64)> {
     let open = procs.iter().filter(|(_, log)| !log.is_over());
     open.filter_map(|((cluster, _), log)| Some((Origin::parse(log.host.as_deref()?)?, *cluster))).collect()
@@ -174,7 +174,7 @@ async fn jobs(cluster: &Cluster, wanted: &BTreeSet<&Origin>) -> Result<Vec<HTCJo
     Ok(jobs)
 }
 
-/// The events that a log lacks of the procs of a job. Without the job, its object is gone.
+/// The events of a job's procs that a log lacks. `job` is `None` if the job's object is gone.
 fn missing(
     known: &Procs,
     (origin, cluster): (&Origin, i64),
@@ -251,7 +251,7 @@ pub(crate) fn leave_behind(connection: &Connection, logs: &BTreeSet<PathBuf>, er
     let wanted = std::env::var("SLOTWRIGHT_USERLOG").is_ok_and(|value| value.eq_ignore_ascii_case("follow"));
     for log in logs.iter().filter(|_| wanted) {
         if let Err(error) = spawn(connection, log) {
-            // Nobody may be there to read it.
+            // Standard error may be closed.
             let _ = writeln!(err, "WARNING: nobody follows {}: {error}", log.display());
         }
     }

@@ -1,4 +1,4 @@
-//! What the objects of a cluster tell of the procs of a job, for its event log.
+//! Reads how the procs of a job stand from the objects of a cluster, for the job event log.
 
 use api::HTCJob;
 use classad::Env;
@@ -44,21 +44,25 @@ impl Origin {
 pub(super) struct Subject<'j> {
     job: &'j HTCJob,
     known: Job,
+    /// The acts that people asked of procs, as far as the object still has them.
+    acts: Vec<pool::Act>,
     uid: &'j str,
     origin: &'j Origin,
 }
 
 impl<'j> Subject<'j> {
-    /// None if the operator has given the job no number, or another one than that of the log.
+    /// `None` if the operator has given the job no number, or a number other than the log's.
     pub(super) fn of(job: &'j HTCJob, origin: &'j Origin, cluster: i64) -> Option<Self> {
         let uid = job.metadata.uid.as_deref()?;
         let mut pool = Pool::default();
-        pool.apply(Event::Job(kinds::job::facts(job)?), Time::default());
+        let facts = kinds::job::facts(job)?;
+        let acts = facts.life.acts.clone();
+        pool.apply(Event::Job(facts), Time::default());
         let known = pool.jobs().get(&JobUid::from(uid)).filter(|known| known.cluster_id == cluster)?.clone();
-        Some(Self { job, known, uid, origin })
+        Some(Self { job, known, acts, uid, origin })
     }
 
-    /// What is known of a proc.
+    /// The state of a proc, and its last run.
     pub(super) fn proc(&self, number: u32, last_runs: &LastRuns) -> Proc {
         let last = last_runs.get(self.uid, number);
         Proc {
@@ -87,7 +91,8 @@ impl<'j> Subject<'j> {
             let (reason, code, subcode) = (hold.reason.to_string(), hold.code, hold.subcode);
             return Now::Held { since, reason, code, subcode };
         }
-        // The end of a run shows in the status a moment after it shows in the pod, and says there what becomes of the proc.
+        // A run's end shows in the job's status a moment after the pod shows it, and only the status tells what becomes of the
+        // proc.
         if let Some(last) = last.filter(|run| run.started.is_some() && run.number > history.starts) {
             return Now::Running { suspended: last.suspended };
         }
@@ -100,7 +105,7 @@ impl<'j> Subject<'j> {
         Now::Idle { since, evicted, requeued: exit.map(told) }
     }
 
-    /// How the program of a proc ended that is done. -1 is the code of a program of which nothing is known but that it failed.
+    /// How the program of a proc that is done ended. The code is -1 if no more is known than that the program failed.
     fn exit(&self, number: u32, last: Option<&LastRun>) -> Exit {
         if let Some(exit) = last.and_then(LastRun::exit) {
             return told(exit);
@@ -118,7 +123,6 @@ impl<'j> Subject<'j> {
 
     /// The reason of the act that removed a proc, while the object has that act.
     fn why_removed(&self, number: u32) -> Option<String> {
-        let facts = kinds::job::facts(self.job)?;
         let removes = |act: &&pool::Act| {
             let meant = match &act.whom {
                 Whom::All => true,
@@ -126,7 +130,7 @@ impl<'j> Subject<'j> {
             };
             act.verb == Verb::Remove && meant
         };
-        facts.life.acts.iter().rev().find(removes).map(|act| act.reason.to_string())
+        self.acts.iter().rev().find(removes).map(|act| act.reason.to_string())
     }
 }
 

@@ -59,7 +59,7 @@ pub struct Manifests {
 pub struct JobLog {
     /// The proc's number within its HTCJob.
     pub proc: u32,
-    /// The log's file; with [`CLUSTER`] in the place of the job's number.
+    /// The path of the log, with [`CLUSTER`] in the place of the job's number.
     pub path: String,
     /// `submit_event_notes` and `submit_event_user_notes`.
     pub notes: Vec<String>,

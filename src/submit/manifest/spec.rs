@@ -339,7 +339,7 @@ impl Shared<'_> {
 /// A field of the container that [`complete`] takes out again.
 const SHAPE: &str = "\u{0}shape";
 
-/// An expression in which the number of the cluster stands, with `ClusterId` in its place: the operator numbers the job later.
+/// Replaces the cluster's number in an expression by `ClusterId`, since the operator numbers the job later.
 fn numbered(expr: &str) -> String {
     let number = CLUSTER.to_string();
     if !expr.contains(&number) {
@@ -364,7 +364,7 @@ fn numbered(expr: &str) -> String {
     text
 }
 
-/// Where the string ends whose text begins here: at the next quote that no backslash precedes.
+/// The place of the quote that ends the string whose text begins here: the next quote that no backslash escapes.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices() {

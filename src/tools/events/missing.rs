@@ -1,6 +1,7 @@
-//! The events that a log lacks. The log itself says what was written before, so that an event is written once, whoever writes.
+//! The events that a log lacks. The log itself says what was written before, so that each event is written once by whatever
+//! program.
 //!
-//! What happened and was undone again between two looks leaves no event: a run that began and ended, a hold that was released.
+//! Changes that were undone between two looks leave no event: a run that began and ended, a hold that was released.
 
 use super::read::{Log, Standing};
 use super::{Event, Exit, Kind};
@@ -8,11 +9,11 @@ use super::{Event, Exit, Kind};
 /// A run of a proc's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which of the proc's runs it is, from 1.
+    /// The number of the run among the proc's runs, from 1.
     pub number: u32,
     /// When the program started, in seconds since 1970.
     pub started: i64,
-    /// Where: an address in angle brackets.
+    /// The host of the run: an address in angle brackets.
     pub host: String,
     /// The slot, as HTCondor names it.
     pub slot: Option<String>,
@@ -21,7 +22,7 @@ pub struct Run {
 /// How a proc stands now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Now {
-    /// It waits.
+    /// The proc waits.
     Idle {
         /// Since when; none if that is not known.
         since: Option<i64>,
@@ -30,12 +31,12 @@ pub enum Now {
         /// How the program ended in the last run, if it ended by itself.
         requeued: Option<Exit>,
     },
-    /// Its last run goes on.
+    /// The proc's last run goes on.
     Running {
         /// Whether the program stands still.
         suspended: bool,
     },
-    /// It is held.
+    /// The proc is held.
     Held {
         /// Since when; none if that is not known.
         since: Option<i64>,
@@ -46,30 +47,30 @@ pub enum Now {
         /// `HoldReasonSubCode`.
         subcode: i64,
     },
-    /// Its program ended by itself in the last run, and it is done.
+    /// The proc's program ended by itself in the last run, and the proc is done.
     Done {
-        /// When; none if that is not known.
+        /// When the program ended; `None` if the time is not known.
         at: Option<i64>,
-        /// How.
+        /// How the program ended.
         exit: Exit,
     },
-    /// It was removed.
+    /// The proc was removed.
     Removed {
-        /// Why, if that is known.
+        /// The reason of the removal, if the reason is known.
         reason: Option<String>,
     },
 }
 
-/// What is known of a proc.
+/// A proc, as far as the objects of the cluster tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proc {
     /// ClusterId and ProcId.
     pub id: (i64, u32),
     /// When the job was submitted, in seconds since 1970.
     pub submitted: i64,
-    /// Where to: an address in angle brackets.
+    /// The API server to which the job was submitted: an address in angle brackets.
     pub host: String,
-    /// The last run, as far as it is known: that which goes on, or the last one that ended.
+    /// The run that goes on, or the last run that ended; `None` if the run is not known.
     pub run: Option<Run>,
     /// How the proc stands.
     pub now: Now,
@@ -77,11 +78,11 @@ pub struct Proc {
 
 /// `HoldReasonCode` of a proc that an expression of its job holds.
 const JOB_POLICY: i64 = 3;
-/// `VacateReasonCode` of a proc that left its slot since somebody removed it.
+/// `VacateReasonCode` of a proc that left its slot since somebody removed the proc.
 const REMOVED: i64 = 1023;
 
 impl Proc {
-    /// The events that a log lacks, in their order. `time` is the time of what has none of its own.
+    /// The events that a log lacks, in their order. `time` is for events whose own time is not known.
     pub fn missing(&self, log: &Log, time: i64) -> Vec<Event> {
         if log.is_over() {
             return Vec::new();
@@ -95,7 +96,7 @@ impl Proc {
         let goes_on = matches!(self.now, Now::Running { .. }) && !is_new;
         let ends = matches!(self.now, Now::Done { .. }) && !is_new;
         if told.runs() && !goes_on && !ends && !self.is_held_at_exit() {
-            // The present run, if there is one, began after the end of that in the log.
+            // The run that the log has ended before the present run began, if there is one.
             let at = self.run.as_ref().filter(|_| is_new).map_or(at, |run| run.started.min(at));
             told.tell(at, self.eviction());
         }
@@ -142,7 +143,7 @@ impl Proc {
         }
     }
 
-    /// Why a run that the log has is over.
+    /// The event 004 for the end of the run that the log has.
     fn eviction(&self) -> Kind {
         let of = |reason: &Option<String>, code, subcode, requeued| Kind::Evicted {
             reason: reason.clone(),
@@ -158,7 +159,7 @@ impl Proc {
         }
     }
 
-    /// Whether an expression of the job holds the proc. HTCondor writes no eviction then.
+    /// Whether an expression of the job holds the proc: HTCondor writes no event 004 then.
     fn is_held_at_exit(&self) -> bool {
         matches!(self.now, Now::Held { code: JOB_POLICY, .. })
     }
@@ -170,7 +171,7 @@ fn as_read((reason, code, subcode): &(String, i64, i64)) -> (String, i64, i64) {
     (super::line(reason).trim().to_owned(), *code, *subcode)
 }
 
-/// Events of a proc, and how it stands after them.
+/// Events of a proc, and how the proc stands after these events.
 struct Told {
     id: (i64, u32),
     events: Vec<Event>,
@@ -179,7 +180,7 @@ struct Told {
 }
 
 impl Told {
-    /// Adds an event, no earlier than those before.
+    /// Adds an event, with a time no earlier than the events before have.
     fn tell(&mut self, time: i64, kind: Kind) {
         self.standing = match &kind {
             Kind::Submitted { .. } | Kind::Evicted { .. } | Kind::Released => Standing::Idle,

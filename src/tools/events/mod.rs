@@ -42,23 +42,23 @@ impl Exit {
     }
 }
 
-/// What happened to a proc.
+/// The kind of an event, and what is told with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 000: submitted. `host` is where to; the notes are `submit_event_notes` and `submit_event_user_notes`.
+    /// 000: submitted. The notes are `submit_event_notes` and `submit_event_user_notes`.
     Submitted {
-        /// The address, in angle brackets.
+        /// The address to which the job was submitted, in angle brackets.
         host: String,
-        /// Each a line.
+        /// Each note is a line of the event.
         notes: Vec<String>,
     },
     /// 001: the program runs.
     Executing(Run),
-    /// 004: the program left its slot, and was not done.
+    /// 004: the proc left its slot, and is not done.
     Evicted {
-        /// Why.
+        /// The reason, if the reason is known.
         reason: Option<String>,
-        /// `VacateReasonCode`; 0 if it is not known.
+        /// `VacateReasonCode`; 0 if the code is not known.
         code: i64,
         /// `VacateReasonSubCode`.
         subcode: i64,
@@ -108,13 +108,13 @@ impl Kind {
 pub struct Event {
     /// ClusterId and ProcId.
     pub id: (i64, u32),
-    /// In seconds since 1970.
+    /// The time of the event, in seconds since 1970.
     pub time: i64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: Kind,
 }
 
-/// The lines of resources that HTCondor's starter measures, of which nothing is known here.
+/// The beginning of a line for CPU times, which HTCondor's starter measures and nobody measures here.
 const NO_USAGE: &str = "\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  ";
 
 impl Event {
@@ -188,7 +188,7 @@ fn usage(text: &mut String, names: &[&str]) -> fmt::Result {
     names.iter().try_for_each(|name| writeln!(text, "{NO_USAGE}{name}"))
 }
 
-/// A text as one line: who writes a reason must not write events.
+/// A text as one line, so that the text of a reason cannot forge events.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -7,7 +7,7 @@ use super::RUN;
 /// How a proc stands, by its last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Not in the log, but for events of which nothing follows.
+    /// The log has no event of the proc, or only events that do not tell how the proc stands.
     #[default]
     Unknown,
     /// Submitted, evicted or released.
@@ -24,7 +24,7 @@ pub enum Standing {
     Aborted,
 }
 
-/// What a log has of a proc.
+/// A proc, as far as a log tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// How the proc stands.
@@ -58,7 +58,8 @@ pub struct Found<'t> {
 }
 
 impl<'t> Found<'t> {
-    /// The events of a log, in their order. What is no event is left out: a log may have been cut, or be written by something else.
+    /// The events of a log, in their order. Other lines are left out: a log may have been cut, or another program may write to the
+    /// log.
     pub fn all(text: &'t str) -> Vec<Self> {
         let mut all = Vec::new();
         let mut event: Vec<&str> = Vec::new();
@@ -66,7 +67,7 @@ impl<'t> Found<'t> {
             if line.trim_end() == "..." {
                 all.extend(Self::of(std::mem::take(&mut event)));
             } else if head(line).is_some() {
-                // An event whose end is missing gives way to the next.
+                // An event without its end is given up when the next event begins.
                 event = vec![line];
             } else if !event.is_empty() {
                 event.push(line);
@@ -81,12 +82,12 @@ impl<'t> Found<'t> {
         Some(Self { number, id, head: first, lines: rest.to_vec() })
     }
 
-    /// What stands behind `start` in the head.
+    /// The text behind `start` in the head.
     pub fn behind(&self, start: &str) -> Option<&'t str> {
         self.head.split_once(start).map(|(_, rest)| rest.trim())
     }
 
-    /// What stands behind `start` in the first line that begins with it, blanks aside.
+    /// The text behind `start` in the first line that begins with `start`, blanks aside.
     fn line(&self, start: &str) -> Option<&'t str> {
         self.lines.iter().find_map(|line| line.trim().strip_prefix(start)).map(str::trim)
     }
@@ -135,7 +136,7 @@ fn head(line: &str) -> Option<(u32, (i64, u32))> {
 }
 
 impl Log {
-    /// What a log has of each proc, by ClusterId and ProcId.
+    /// The procs of a log, by ClusterId and ProcId.
     pub fn read(text: &str) -> BTreeMap<(i64, u32), Self> {
         let mut procs: BTreeMap<(i64, u32), Self> = BTreeMap::new();
         for event in Found::all(text) {

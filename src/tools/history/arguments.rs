@@ -1,12 +1,13 @@
 //! The command line of condor_history.
 
+use ::history::Direction;
 use classad::Expr;
 
 use super::{Request, Shown};
-use crate::options::{Known, Words, find};
+use crate::options::{Known, Words, find, known};
 use crate::values::{error, format, names, wide};
 
-/// How condor_history is used here.
+/// The usage of condor_history.
 pub const USAGE: &str = "\
 Usage: condor_history [OPTIONS] [CLUSTER | CLUSTER.PROC | OWNER ...]
  from where:
@@ -31,16 +32,16 @@ Usage: condor_history [OPTIONS] [CLUSTER | CLUSTER.PROC | OWNER ...]
 The environment variable SLOTWRIGHT_HISTORY names the operator's Service, as NAMESPACE/NAME
 [default: slotwright-system/slotwright-history].";
 
-/// What a command line asks for.
+/// The meaning of a command line.
 #[derive(Debug)]
 pub enum Asked {
-    /// Jobs.
+    /// The command line asks for jobs.
     Jobs(Box<Request>),
-    /// The usage.
+    /// The command line asks for the usage.
     Help,
 }
 
-/// What an option does.
+/// The effect of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Long,
@@ -73,10 +74,6 @@ const ONE_HISTORY: &str = "there is one history, the operator's; -file FILE read
 const NO_EPOCHS: &str = "only the ends of procs are kept, not those of their runs; use kubectl get events";
 const NO_FILES: &str = "Slotwright does not move files";
 
-const fn known(name: &'static str, least: usize, does: Does) -> Known<Does> {
-    Known { name, least, does }
-}
-
 /// The options, in the order in which condor_history looks for them: of two that begin alike, the first is meant.
 const OPTIONS: &[Known<Does>] = &[
     known("long", 1, Does::Long),
@@ -91,7 +88,7 @@ const OPTIONS: &[Known<Does>] = &[
     known("limit", 3, Does::Limit),
     known("scanlimit", 4, Does::ScanLimit),
     known("file", 2, Does::File),
-    known("userlog", 1, Refused("there are no job event logs; use kubectl get events")),
+    known("userlog", 1, Refused("condor_wait and kubectl slotwright userlog read job event logs")),
     known("local", 2, Refused(ONE_HISTORY)),
     known("startd", 3, Refused(ONE_HISTORY)),
     known("schedd", 3, Does::Nothing),
@@ -126,7 +123,7 @@ impl Does {
     }
 }
 
-/// What the options say before they are put together.
+/// The options of a command line, before they make a request.
 #[derive(Default)]
 struct Said {
     request: Request,
@@ -146,8 +143,8 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
     while let Some(word) = words.next() {
         if !word.starts_with('-') {
             match leading_id(word) {
-                Some(id) => said.request.jobs.push(id),
-                None => said.request.owners.push(word.to_owned()),
+                Some(id) => said.request.search.jobs.push(id),
+                None => said.request.search.owners.push(word.to_owned()),
             }
             continue;
         }
@@ -176,24 +173,24 @@ impl Said {
             Does::Xml => self.whole.push(Shown::Xml),
             Does::Json => self.whole.push(Shown::Json),
             Does::JsonLines => self.whole.push(Shown::JsonLines),
-            Does::Backwards => request.forwards = false,
+            Does::Backwards => request.search.direction = Direction::Backwards,
             Does::Forwards => {
                 if self.since {
                     return Err(OPPOSED.to_owned());
                 }
-                request.forwards = true;
+                request.search.direction = Direction::Forwards;
             }
             Does::Wide => request.width = Some(wide(more)?),
             Does::Limit => {
                 let text = words
                     .next()
                     .ok_or("Error: Argument -match requires a number value as a parameter.".to_owned())?;
-                request.limit = counted(text);
+                request.search.limit = counted(text);
             }
             Does::ScanLimit => {
                 let text = words.next();
                 let missing = || format!("Error: Argument {word} requires a number value  as a parameter.");
-                request.scan_limit = counted(text.ok_or_else(missing)?);
+                request.search.scan_limit = counted(text.ok_or_else(missing)?);
             }
             Does::File | Does::Search => {
                 if request.file.is_some() {
@@ -223,20 +220,21 @@ impl Said {
             Does::Constraint => {
                 let text = words.needed(name, "another parameter")?;
                 let wrong = |error| format!("Error:  could not parse constraint ( ({text}) ): {error}");
-                request.constraint.push(Expr::parse_old(text).map_err(wrong)?);
+                request.search.constraint.push(Expr::parse_old(text).map_err(wrong)?);
             }
             Does::Since => {
-                if request.forwards {
+                if request.search.direction == Direction::Forwards {
                     return Err(OPPOSED.to_owned());
                 }
                 let text = words.needed(name, "another parameter")?;
-                request.since = Some(since(text)?);
+                request.search.since = Some(since(text)?);
                 self.since = true;
             }
             Does::CompletedSince => {
                 let text = words.needed(name, "another parameter.")?;
                 let wrong = |_| format!("Error: '{text}' not valid parameter for -completedsince ");
-                request.since = Some(Expr::parse_old(&format!("CompletionDate <= {text}")).map_err(wrong)?);
+                request.search.since =
+                    Some(Expr::parse_old(&format!("CompletionDate <= {text}")).map_err(wrong)?);
             }
             Does::Help | Does::Nothing | Refused(_) => {}
         }
@@ -260,7 +258,7 @@ impl Said {
 
 const OPPOSED: &str = "Error: Argument -forwards cannot be combined with -since.";
 
-/// What ends the search: a job, or an expression that is no literal.
+/// The expression that ends the search, from the value of -since: a job, or an expression that is no literal.
 fn since(text: &str) -> Result<Expr, String> {
     if let Some(expr) = Expr::parse_old(text).ok().filter(|expr| expr.as_literal().is_none()) {
         return Ok(expr);
@@ -274,19 +272,19 @@ fn since(text: &str) -> Result<Expr, String> {
     })
 }
 
-/// A number at the beginning of a text, and what stands behind the number.
+/// The number at the beginning of a text, and the text behind the number.
 fn leading(text: &str) -> Option<(i64, &str)> {
     let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end)?;
     Some((digits.parse().ok()?, rest))
 }
 
-/// The number of a limit. As of the real tool, a word that is no number is no limit, nor is 0.
+/// The number of a limit. As for HTCondor's tool, a word that is no number is no limit, and 0 is no limit.
 fn counted(text: &str) -> Option<usize> {
     leading(text).and_then(|(number, _)| usize::try_from(number).ok()).filter(|number| *number > 0)
 }
 
-/// The job that a word means. As for the real tool, whatever begins with a number is one.
+/// The job that a word means. As for HTCondor's tool, each word that begins with a number is a job.
 fn leading_id(word: &str) -> Option<(i64, Option<i64>)> {
     let (cluster, rest) = leading(word)?;
     let proc = rest.strip_prefix('.').and_then(leading).map(|(proc, _)| proc);
@@ -327,7 +325,7 @@ mod tests {
         for (line, said) in [
             ("-name x", "one history"),
             ("-epochs", "only the ends"),
-            ("-userlog f", "no job event logs"),
+            ("-userlog f", "condor_wait"),
             ("-print-format f", "-autoformat"),
             ("-extract f", "-long"),
             ("-long:json", "Unknown argument -long:json"),

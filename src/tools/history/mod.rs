@@ -1,11 +1,11 @@
 //! `condor_history`: jobs that have left the queue.
 //!
-//! The caller reads the ads, newest first or as [`Request::forwards`] says, and keeps those that the request is about: a history is too
-//! long to be held in memory. A [`Printer`] then makes the text of one ad after the other.
+//! The caller searches the history by [`Request::search`], and hands one ad after the other to a [`Printer`], which makes the text:
+//! a history is too long to be held in memory.
 //!
 //! | file | is |
 //! | --- | --- |
-//! | `mod` | what is asked for |
+//! | `mod` | the request that a command line makes |
 //! | `arguments` | the command line |
 //! | `printer` | the text, ad by ad |
 
@@ -14,35 +14,23 @@ mod printer;
 
 use std::collections::BTreeSet;
 
-use classad::{Expr, Name};
+use ::history::Search;
+use classad::Name;
 
 use crate::autoformat::Formats;
 use crate::screen::Width;
 pub use arguments::{Asked, USAGE, parse};
 pub use printer::Printer;
 
-/// What a command line asks for.
+/// The request that a command line makes.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// A history file; `None`: the operator is asked.
     pub file: Option<String>,
     /// Whether [`Request::file`] names the last of several files, which HTCondor has rotated.
     pub rotated: bool,
-    /// ClusterIds, each with a ProcId if one proc is meant. With [`Request::owners`]: one of all these must fit; without either, all
-    /// jobs do.
-    pub jobs: Vec<(i64, Option<i64>)>,
-    /// Owners.
-    pub owners: Vec<String>,
-    /// Conditions that must all hold.
-    pub constraint: Vec<Expr>,
-    /// The search ends before the first ad for which this is true.
-    pub since: Option<Expr>,
-    /// The most ads that are shown.
-    pub limit: Option<usize>,
-    /// The most ads that are looked at.
-    pub scan_limit: Option<usize>,
-    /// Whether the oldest ads come first.
-    pub forwards: bool,
+    /// The search for the ads that are shown, in their order.
+    pub search: Search,
     form: Shown,
     columns: Formats,
     only: Vec<Name>,
@@ -60,11 +48,11 @@ enum Shown {
     Long,
     Xml,
     Json,
-    /// A JSON object a line.
+    /// One JSON object in each line.
     JsonLines,
 }
 
-/// What the tables read, and what tells when all procs of a job were found.
+/// The attributes that the tables read.
 const TABLE: &[&str] = &[
     "Args",
     "Arguments",
@@ -86,11 +74,11 @@ const TABLE: &[&str] = &[
     "TransferringOutput",
 ];
 
-/// What every answer needs.
+/// The attributes that every answer needs: the search ends once all procs of a job were found.
 const ALWAYS: &[&str] = &["ClusterId", "ProcId", "TotalSubmitProcs"];
 
 impl Request {
-    /// The attributes that the answer shows, without those that these refer to; `None`: all.
+    /// The attributes that the answer shows, without the attributes to which their expressions refer; `None`: all.
     pub fn attributes(&self) -> Option<BTreeSet<Name>> {
         let mut names: BTreeSet<Name> = match self.form {
             Shown::Table => TABLE.iter().map(|name| Name::from(*name)).collect(),
@@ -102,7 +90,7 @@ impl Request {
         Some(names)
     }
 
-    /// Prints on this screen.
+    /// A printer for this screen.
     pub fn printer<'r>(&'r self, screen: &'r crate::Screen) -> Printer<'r> {
         Printer::new(self, screen)
     }

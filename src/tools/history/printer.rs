@@ -11,9 +11,9 @@ use crate::screen::{Screen, Width, span};
 use crate::table::{Apart, Table};
 use crate::xml;
 
-/// No line of a table is longer if it goes to a pipe, as of the real tool.
+/// The most characters of a line of a table that goes to a pipe, as of HTCondor's tool.
 const PIPED: usize = 1024;
-/// The width for which the real tool prints a table of its own.
+/// The width for which HTCondor's tool prints a table of another layout.
 const SHORT: usize = 80;
 const SHORT_HEAD: &str = " ID      OWNER            SUBMITTED     RUN_TIME ST   COMPLETED CMD            \n";
 
@@ -46,7 +46,7 @@ impl<'r> Printer<'r> {
         Self { request, screen, env: screen.env(), style, begun: false }
     }
 
-    /// What stands before the first ad.
+    /// The text before the first ad.
     pub fn head(&self) -> String {
         match (&self.style, self.request.form) {
             (Style::Table(_), Shown::Columns) if !self.request.columns.has_headings() => String::new(),
@@ -102,12 +102,12 @@ impl<'r> Printer<'r> {
         self.request.only.iter().filter_map(found).collect()
     }
 
-    /// What stands in the place of an ad that cannot be read.
+    /// The text in the place of an ad that cannot be read.
     pub fn malformed() -> &'static str {
         "\t*** Warning: Bad history file; skipping malformed ad(s)\n"
     }
 
-    /// What stands behind the last ad.
+    /// The text behind the last ad.
     pub fn foot(&self) -> String {
         match self.request.form {
             Shown::Xml => format!("{}\n", xml::TAIL),

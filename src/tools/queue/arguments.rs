@@ -2,7 +2,7 @@
 
 use super::{Request, Shown, Times};
 use crate::long::Form;
-use crate::options::{Known, Words, find};
+use crate::options::{Known, Words, find, known};
 use crate::values::{append, error, form, format, job_id, limit, names, wide};
 
 /// How condor_q is used here.
@@ -81,14 +81,10 @@ enum Does {
 use Does::Refused;
 
 const ONE_QUEUE: &str = "there is one queue, the HTCJobs of the kubeconfig's cluster; use --context of kubectl slotwright condor-q, or -allusers";
-const NO_LOGS: &str = "there are no job event logs; use -long, or kubectl get events";
+const NO_LOGS: &str = "the queue is asked, not a job event log; condor_wait reads one";
 const NO_FACTORIES: &str = "all procs exist from the start, at no cost";
 const NO_DAGS: &str = "there is no DAGMan";
 const OTHER_ANALYSIS: &str = "the operator analyzes jobs, with the slots and priorities that it decides with; use condor_q -better-analyze";
-
-const fn known(name: &'static str, least: usize, does: Does) -> Known<Does> {
-    Known { name, least, does }
-}
 
 /// The options, in the order in which condor_q looks for them: of two that begin alike, the first is meant.
 const OPTIONS: &[Known<Does>] = &[
@@ -413,7 +409,7 @@ mod tests {
             ("-pool x", "-pool is not supported"),
             ("-global", "-global is not supported"),
             ("-dag", "-dag is not supported: there is no DAGMan"),
-            ("-userlog x", "-userlog is not supported: there are no job event logs"),
+            ("-userlog x", "-userlog is not supported: the queue is asked"),
             ("-terse", "unrecognized argument -terse"),
             ("-nonsense", "unrecognized argument -nonsense"),
             ("-af", "requires at least one attribute"),

@@ -2,7 +2,7 @@
 
 use super::{Kind, Request, Shown, Which};
 use crate::long::Form;
-use crate::options::{Known, Words, find};
+use crate::options::{Known, Words, find, known};
 use crate::values::{append, error, form, format, limit, names, wide};
 
 /// How condor_status is used here.
@@ -81,10 +81,6 @@ const ONE_POOL: &str =
 const NO_DAEMON: &str =
     "that daemon is part of the operator: see kubectl get pods, and the operator's metrics";
 const NO_KIND: &str = "there are no such ads";
-
-const fn known(name: &'static str, least: usize, does: Does) -> Known<Does> {
-    Known { name, least, does }
-}
 
 /// The options, in the order in which condor_status looks for them: of two that begin alike, the first is meant.
 const OPTIONS: &[Known<Does>] = &[
