@@ -29,7 +29,7 @@ PLACE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mut
 TREE = PLACE / "tree"
 SEEDS = os.environ.get("SEEDS", "150")
 WHOLE = "whatever_happens_the_invariants_hold_and_everything_settles"
-# A run that takes so many seconds of processor time is taken for one without an end.
+# A run that takes so many seconds of processor time counts as endless.
 PATIENCE = 900
 # The test's name is on the line of the first.
 FINDING = r"^(?:test .* \.\.\. )?seed (\d+): (?:at [0-9.]+ s: )?(.*)"

@@ -1,6 +1,6 @@
 //! Measures what a batch of pods costs a real API server: with Slotwright; with `batch/v1` Jobs, the Job controller and
-//! kube-scheduler; and with nobody, as pods that are created on their nodes and that only the played kubelets write to. The
-//! last is the least that any manager of pods can cost. All sides run in turns on the same server, with the same played nodes.
+//! kube-scheduler; and with nobody, as pods that are created on their nodes and that only the played kubelets write to. Pods that
+//! nobody manages cost the least that any manager can cost. All sides run in turns on the same server, with the same played nodes.
 //!
 //! `hack/bench-cluster.sh` starts the server and runs this program with `KUBECONFIG`, and with `SLOTWRIGHT_KUBE_STATE`: the
 //! directory with the ids of the server's processes.

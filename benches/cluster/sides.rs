@@ -78,7 +78,7 @@ impl Side for Alone {
     }
 }
 
-/// Watches until so many pods have ended, and gives the place of each back.
+/// Watches until so many pods have ended. For each pod that ends, another may be created.
 async fn ends(pods: Api<Pod>, places: Arc<Semaphore>, count: u32) {
     let mut over = BTreeSet::new();
     let mut version = "0".to_owned();

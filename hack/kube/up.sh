@@ -155,7 +155,7 @@ start() {
   if [ -n "$port" ]; then programs "$port"; else
     for attempt in 1 2 3 4 5; do
       port=$(choose_port)
-      # In a process of its own, which ends where a command fails.
+      # `set -e` has no effect in a condition: the programs start in a subshell, which ends at the first command that fails.
       set +e; (set -e; programs "$port"); code=$?; set -e
       if [ "$code" = 0 ]; then break; fi
       if [ "$attempt" = 5 ] || ! port_was_taken; then exit "$code"; fi

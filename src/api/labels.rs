@@ -29,8 +29,8 @@ pub const CREATED_BY: &str = "slotwright.dev/created-by";
 pub const CLAIM: &str = "slotwright.dev/claim";
 /// On an HTCJob, as annotation: what people ask of single procs, once, as JSON. `docs/reference/jobs.md` has the form.
 pub const ACTS: &str = "slotwright.dev/acts";
-/// On an HTCJob, as annotation: the procs that are done, and that somebody took out of the queue although `LeaveJobInQueue` would keep
-/// them there, as ranges. Only kubectl-slotwright reads and writes it.
+/// On an HTCJob, as annotation: the procs, as ranges, that are done, and that somebody took out of the queue although
+/// `LeaveJobInQueue` would keep them there. Only kubectl-slotwright reads and writes the annotation.
 pub const OUT_OF_QUEUE: &str = "slotwright.dev/out-of-queue";
 /// On a pod, as annotation: how many runs of its proc came before this one.
 pub const RUN: &str = "slotwright.dev/run";

@@ -110,7 +110,8 @@ async fn what_a_program_says_lets_jobs_in_and_a_broken_slot_takes_none() {
         .throughout("the slot takes no jobs", 8, || async { cluster.pods_of("second").await.is_empty() })
         .await;
 
-    // The program runs each second, and says the same: nobody writes that. The load of a busy computer may change meanwhile.
+    // The program runs each second with the same output, for which the agent writes nothing. The load of a busy computer may
+    // change.
     let before = runs(&desk);
     let versions = Mutex::new(BTreeSet::new());
     cluster

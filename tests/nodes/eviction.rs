@@ -18,8 +18,8 @@ const fn procs(after: u32) -> u32 {
     if after == 0 { 3 } else { 1 }
 }
 
-/// The slots send away who says `LeavesAfter`, so many seconds after its containers started. A pod on a busy computer may take
-/// longer than that to start.
+/// The slots evict a job with the attribute `LeavesAfter` so many seconds after its containers started. The time counts from their
+/// start, since a pod on a busy computer may take longer than that to start.
 const POLICY: &str = "MachineMaxVacateTime = 20
 PREEMPT = (TARGET.LeavesAfter =!= undefined) && (time() - JobStart) > TARGET.LeavesAfter";
 

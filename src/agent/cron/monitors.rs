@@ -1,9 +1,9 @@
 //! Monitors: cron jobs whose output is measured for each pod. A SUM is added up and told as an average over the time that the pod
 //! runs; of a PEAK the greatest sample is told. Pure: times are spans since the agent began.
 //!
-//! Source: the manual, `STARTD_CRON_<JobName>_METRICS` and "GPU Monitoring"; for the names of attributes, HTCondor's startd. HTCondor
-//! counts a job's use from the last sample before the job began, and so counts a part of what ran before it. Here a pod's first
-//! sample is where its use begins.
+//! Source: the manual, `STARTD_CRON_<JobName>_METRICS` and "GPU Monitoring"; for the names of attributes, HTCondor's startd.
+//! HTCondor counts a job's use from the last sample before the job began, and so counts a part of what ran before it. Here a pod's
+//! first sample is where its use begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -122,9 +122,9 @@ impl Monitors {
         }
     }
 
-    /// What is told of a pod, by the name of the attribute: `<Resource>AverageUsage` for a SUM, `<Resource>Usage` for a PEAK, and the
-    /// same with `Device` before for what its devices did since the agent began. Of several devices, averages are added up, and the
-    /// greatest peak counts.
+    /// What is told of a pod, by the name of the attribute: `<Resource>AverageUsage` for a SUM, `<Resource>Usage` for a PEAK, and
+    /// the same with `Device` before for what its devices did since the agent began. Of several devices, averages are added up, and
+    /// the greatest peak counts.
     pub(super) fn of_pod(&self, uid: &str) -> BTreeMap<String, f64> {
         let mut told = BTreeMap::new();
         let Some(pod) = self.pods.get(uid) else { return told };
@@ -187,8 +187,8 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// The part of the slot's ad that the agent knows, and the slot's number: `Name`, `SlotID`, and `Assigned<Resource>` for the devices
-/// that the kubelet has given to the pod. The slot's type is none that an ad could name.
+/// The part of the slot's ad that the agent knows, and the slot's number: `Name`, `SlotID`, and `Assigned<Resource>` for the
+/// devices that the kubelet has given to the pod. The agent does not know the slot's type: `SlotTypeID` is -1, which no slot has.
 fn slot_ad<'a>(pod: &Pod, devices: impl Iterator<Item = &'a PodDevices>) -> (Ad, u32) {
     let mut ad = Ad::new().with("SlotTypeID", -1);
     let id = pod.slot().and_then(slot_id).unwrap_or(0);

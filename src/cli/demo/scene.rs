@@ -308,8 +308,8 @@ fn lies_in(group: &str, other: &str) -> bool {
     outer.all(|part| own.next().is_some_and(|own| own.eq_ignore_ascii_case(part)))
 }
 
-/// The claim that a pod names, and whether its slot is dynamic; `None` of another's pod. The demo's slots weigh as much as they
-/// have CPUs.
+/// The claim that a pod names, and whether its slot is dynamic; `None` if the pod is not the operator's. The claim weighs as much
+/// as its slot has CPUs, as all slots of the demo do.
 fn claim_of(pod: &Pod) -> Option<(Claim, bool)> {
     let said = pod.metadata.annotations.as_ref()?;
     let (id, submitter) = (said.get(labels::CLAIM)?.clone(), said.get(labels::SUBMITTER)?.clone());

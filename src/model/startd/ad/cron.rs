@@ -159,8 +159,9 @@ pub(super) fn finish(ad: &mut Ad, machine: &Machine, config: &StartdConfig, id: 
     }
 }
 
-/// Whether output goes into the ad of the slot with this number. Of the attributes of [`ADDRESS`] that the output has, the first in the manual's order
-/// decides: `SlotMergeConstraint`, `SlotName` or `Name`, `SlotTypeId`, `SlotId`. Without one, the output goes into all ads.
+/// Whether output goes into the ad of the slot with this number. Of the attributes of [`ADDRESS`] that the output has, the first in
+/// the manual's order decides: `SlotMergeConstraint`, `SlotName` or `Name`, `SlotTypeId`, `SlotId`. Without one, the output goes
+/// into all ads.
 pub fn goes_into(output: &SlotOutput, slot: &Ad, id: u32) -> bool {
     if !output.slots.is_empty() && !output.slots.contains(&id) {
         return false;
