@@ -23,8 +23,9 @@ use tokio::time::Instant;
 const AT_FIRST: usize = 48;
 /// The fewest places.
 const FEWEST: usize = 12;
-/// The most places.
-const MOST: usize = 256;
+/// The most places. With these, a server that answers in 50 ms makes 1,280 calls a second. More calls at a time would only wait
+/// inside the server, and make what others ask of the server wait, too.
+const MOST: usize = 64;
 /// The places that a lane has of which nothing is known yet.
 const FIRST_SHARE: usize = 8;
 /// The places that the largest lane leaves to others.

@@ -15,7 +15,7 @@ pub const LASTING: Duration = Duration::from_secs(5);
 /// seconds to start.
 const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 /// For how long a claim waits for its pod's creation before the claim is written.
-pub const LASTING_UNCREATED: Duration = Duration::from_secs(20);
+pub const LASTING_UNCREATED: Duration = Duration::from_secs(60);
 /// The most by which these times grow while pods start slowly.
 const MOST: u32 = 4;
 
@@ -31,9 +31,9 @@ impl Starts {
         self.0 = (self.0 * 15 + took) / 16;
     }
 
-    /// A time that is at least twice as long as pods take to start, if it would be shorter.
+    /// A longer time: by twice as long as pods take to start, since the end of a pod may be seen as late as its start.
     fn stretch(self, time: Duration) -> Duration {
-        (self.0 * 2).clamp(time, time * MOST)
+        (time + self.0 * 2).min(time * MOST)
     }
 }
 
@@ -89,9 +89,9 @@ mod tests {
             [LASTING, LASTING_UNSTARTED].map(|time| starts.stretch(time).as_secs())
         };
         assert_eq!(after(&[]), [5, 10]);
-        assert_eq!(after(&[1; 100]), [5, 10], "an idle pool");
-        assert_eq!(after(&[60]), [7, 10], "one image that is pulled");
-        assert_eq!(after(&[8; 100]), [15, 15], "a busy API server");
+        assert_eq!(after(&[1; 100]), [6, 11], "pods that start within a second");
+        assert_eq!(after(&[60]), [12, 17], "one image that is pulled");
+        assert_eq!(after(&[6; 100]), [16, 21], "a busy API server");
         assert_eq!(after(&[600; 100]), [20, 40], "at most four times");
     }
 }

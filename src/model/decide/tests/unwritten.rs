@@ -82,7 +82,7 @@ fn a_claim_is_written_as_soon_as_its_slot_has_something_else_to_show() {
 fn a_claim_whose_pod_does_not_come_to_be_is_written() {
     let mut world = world(1, |_| (60, 0));
     world.hangs = Some("sweep");
-    world.pass(19);
+    world.pass(59);
     assert_eq!((records(&world), world.slots.len()), (vec![Record::Unwritten], 0));
     world.pass(3);
     assert_eq!((records(&world), world.slots.len()), (vec![Record::Written], 1));
