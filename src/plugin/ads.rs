@@ -112,7 +112,8 @@ impl Objects {
     }
 
     /// Sets state and activity, and their start times, to those in the object's status, because they depend on what
-    /// happened before. Start times that no status has are removed from the ad.
+    /// happened before. The status of a PartitionableSlot has no start times: there, the time at which the object was created
+    /// stands for them. Other start times that no status has are removed from the ad.
     fn set_state(&self, ad: &mut Ad, name: &SlotName) {
         let object = name.object_name();
         let named = |metadata: &kube::api::ObjectMeta| metadata.name.as_deref() == Some(&object);
@@ -132,8 +133,16 @@ impl Objects {
             }
         }
         let machine_slot = self.partitionable.iter().find(|slot| named(&slot.metadata));
-        if let Some(status) = machine_slot.and_then(|slot| slot.status.as_ref()) {
+        let Some(machine_slot) = machine_slot else { return };
+        if let Some(status) = &machine_slot.status {
             set(ad, status.state, status.activity);
+        }
+        if claimed.is_none() {
+            for attribute in ["EnteredCurrentState", "EnteredCurrentActivity"] {
+                if let Some(created) = &machine_slot.metadata.creation_timestamp {
+                    ad.set(attribute, created.0.as_second());
+                }
+            }
         }
     }
 }
