@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use super::decode::{Decode, Item, Parts};
 use crate::render::Kept;
-use model::pool::{JobUid, PodPlan};
+use model::pool::JobUid;
 
 /// The names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,19 +60,18 @@ pub struct Known {
     pub uid: String,
     /// Its version.
     pub version: String,
-    /// Its status.
-    pub status: Value,
+    status: Box<str>,
     /// Its finalizers.
     pub finalizers: Vec<String>,
 }
 
 impl Known {
     /// What is remembered of an object with this metadata and this status.
-    pub fn new(metadata: &ObjectMeta, status: Value) -> Self {
+    pub fn new(metadata: &ObjectMeta, status: &Value) -> Self {
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             version: metadata.resource_version.clone().unwrap_or_default(),
-            status,
+            status: status.to_string().into(),
             finalizers: metadata.finalizers.clone().unwrap_or_default(),
         }
     }
@@ -81,7 +79,12 @@ impl Known {
     /// What is remembered of an answer: what can be read of it.
     pub fn of(answer: Item<Answer>) -> Self {
         let metadata = answer.metadata().clone();
-        Self::new(&metadata, answer.object().map(|answer| answer.status).unwrap_or_default())
+        Self::new(&metadata, &answer.object().map(|answer| answer.status).unwrap_or_default())
+    }
+
+    /// The status. What is kept is the status's text, which takes a fraction of the memory.
+    pub fn status(&self) -> Value {
+        serde_json::from_str(&self.status).unwrap_or_default()
     }
 }
 
@@ -107,7 +110,7 @@ pub struct Cache {
     /// the watch has told of the deletion, the answer shows an object that is gone.
     gone: BTreeMap<ObjectKey, String>,
     /// The templates of jobs' pods, with their items.
-    templates: BTreeMap<JobUid, Box<Kept>>,
+    templates: BTreeMap<JobUid, Arc<Kept>>,
 }
 
 impl Cache {
@@ -116,18 +119,13 @@ impl Cache {
         self.objects.get(key)
     }
 
-    /// The template of a proc's pod, with the proc's own values in it.
-    pub fn template(&self, plan: &PodPlan) -> Option<Arc<PodTemplateSpec>> {
-        self.template_of(&plan.job.uid, plan.claim.last.cluster_id, plan.proc.proc)
-    }
-
-    /// The template of a pod of this proc of a job.
-    pub fn template_of(&self, job: &JobUid, cluster_id: i64, proc: u32) -> Option<Arc<PodTemplateSpec>> {
-        self.templates.get(job)?.of_proc(cluster_id, proc).map(Arc::new)
+    /// The template of a job's pods.
+    pub fn template(&self, job: &JobUid) -> Option<&Arc<Kept>> {
+        self.templates.get(job)
     }
 
     /// Keeps the template of a job's pods; none where the job is gone.
-    pub fn keep_template(&mut self, job: JobUid, template: Option<Box<Kept>>) {
+    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<Kept>>) {
         match template {
             Some(template) => self.templates.insert(job, template),
             None => self.templates.remove(&job),
@@ -177,7 +175,7 @@ mod tests {
     use super::*;
 
     fn known(uid: &str, version: &str) -> Known {
-        Known { uid: uid.into(), version: version.into(), status: Value::Null, finalizers: vec![] }
+        Known { uid: uid.into(), version: version.into(), status: "null".into(), finalizers: vec![] }
     }
 
     #[test]

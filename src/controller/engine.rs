@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::archive::Archive;
-use super::cache::{Cache, Kind};
+use super::cache::{Cache, Kind, Known};
 use super::creators::Creators;
 use super::health::Health;
 use super::journal::{self, Journal};
@@ -215,14 +215,16 @@ impl Engine {
                 self.health.overdue_kill();
             }
             let template = match &effect {
-                Effect::CreatePod(plan) => self.cache.template(plan),
+                Effect::CreatePod(plan) => self.cache.template(&plan.job.uid).cloned(),
                 _ => None,
             };
             self.writer.submit(Task::Effect(Box::new(effect), template));
         }
         if let Some(batch) = decision.ends {
-            self.archive
-                .write(&batch, |ended| self.cache.template_of(&ended.job.uid, ended.cluster_id, ended.proc));
+            self.archive.write(&batch, |ended| {
+                let kept = self.cache.template(&ended.job.uid)?;
+                kept.of_proc(ended.cluster_id, ended.proc).map(Arc::new)
+            });
         }
         if let Some(negotiation) = decision.negotiation {
             let negotiation = Arc::new(*negotiation);
@@ -254,8 +256,8 @@ impl Engine {
     fn status_task(&self, document: Document, now: Time) -> Option<Task> {
         let object = kinds::object_of(&self.pool, &document)?;
         let known = self.cache.get(&object);
-        let old = known.map_or(&serde_json::Value::Null, |known| &known.status);
-        let (status, create) = match kinds::render(&self.pool, &document, old, now) {
+        let old = known.map(Known::status).unwrap_or_default();
+        let (status, create) = match kinds::render(&self.pool, &document, &old, now) {
             Rendered::Status(status) => (status, None),
             Rendered::Object { create, status } => (status, Some(create)),
             Rendered::Absent => return Some(Task::Delete { document, uid: known?.uid.clone(), object }),
@@ -263,7 +265,7 @@ impl Engine {
         };
         match (known, create) {
             (Some(known), _) => {
-                let patch = kinds::merge_patch(&known.status, &status)?;
+                let patch = kinds::merge_patch(&old, &status)?;
                 let (uid, version) = (known.uid.clone(), known.version.clone());
                 Some(Task::Status { document, object, uid, version, patch })
             }

@@ -1,5 +1,7 @@
 //! What a watch tells the engine.
 
+use std::sync::Arc;
+
 use super::{Stage, Watched};
 use crate::cache::{Kind, Known, ObjectKey};
 use crate::creators::Marks;
@@ -68,7 +70,7 @@ pub enum News {
     /// A claim's pod exists: the writer may still wait for the answer to its creation.
     PodSeen(PodRef, ClaimId),
     /// The template of a job's pods; `None` if the job is gone.
-    Template(JobUid, Option<Box<Kept>>),
+    Template(JobUid, Option<Arc<Kept>>),
     /// A document has to be written anew if it does not say what the pool says.
     Stale(Document),
 }

@@ -50,7 +50,7 @@ pub async fn once<T>(
     context: &Context,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<Result<T, kube::Error>, Elapsed> {
-    let _place = context.places.take(&context.lane).await;
+    let _place = context.place().await;
     timeout(context.lane.limit(), call).await
 }
 

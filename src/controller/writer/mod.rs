@@ -15,22 +15,22 @@ mod slots;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Client;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet};
 
 use self::notices::Written;
-use self::places::{Lane, Places};
+use self::places::{Lane, Place, Places};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::{Unread, job};
+use crate::render::Kept;
 use model::pool::backfill::pod_name;
 use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName, Subject};
 
@@ -38,7 +38,7 @@ use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef
 #[derive(Debug)]
 pub enum Task {
     /// An effect of the deciders, with the job's template where a pod is to be made.
-    Effect(Box<Effect>, Option<Arc<PodTemplateSpec>>),
+    Effect(Box<Effect>, Option<Arc<Kept>>),
     /// An object that cannot be decoded: a warning.
     Unread(Box<Unread>),
     /// A status, as a merge patch over a version that was seen.
@@ -109,8 +109,7 @@ enum Line {
     AgentLease(MachineName),
 }
 
-/// What every call needs. A clone is another view of the same.
-#[derive(Clone)]
+/// What every call of a task needs.
 pub struct Context {
     /// The client. It does not retry by itself: the writer does, with a bound and a log.
     client: Client,
@@ -121,8 +120,10 @@ pub struct Context {
     /// How many names were made.
     names: Arc<AtomicU64>,
     places: Arc<Places>,
-    /// Whose places the calls of a task take.
+    /// Whose places the calls of the task take.
     lane: Lane,
+    /// The place with which the task began, until its first call takes the place.
+    first: Mutex<Option<Place>>,
 }
 
 impl Context {
@@ -136,12 +137,37 @@ impl Context {
             names: Arc::default(),
             places: Arc::default(),
             lane: Lane::Cluster,
+            first: Mutex::default(),
         }
     }
 
-    /// What the calls of a task need.
+    /// What the calls of this task need.
     fn of(&self, task: &Task) -> Self {
-        Self { lane: lane(task), ..self.clone() }
+        Self {
+            client: self.client.clone(),
+            clock: self.clock.clone(),
+            identity: Arc::clone(&self.identity),
+            written: Arc::clone(&self.written),
+            names: Arc::clone(&self.names),
+            places: Arc::clone(&self.places),
+            lane: lane(task),
+            first: Mutex::default(),
+        }
+    }
+
+    /// Waits until there is a place for the task's first call.
+    async fn begin(&self) {
+        let place = self.places.take(&self.lane).await;
+        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+
+    /// A place for a call, as soon as there is one. The first call takes the place with which the task began.
+    async fn place(&self) -> Place {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match first {
+            Some(place) => place,
+            None => self.places.take(&self.lane).await,
+        }
     }
 
     /// A number that no other name has: the time in nanoseconds, plus a count for names that are made at the same time.
@@ -263,11 +289,12 @@ impl Writer {
     fn start(&mut self, line: Line, task: Task) {
         let context = self.context.of(&task);
         let seen = self.expect_pod(&line, &task);
+        let work = work(context, task);
         let call = self.calls.spawn(async move {
             let replies = tokio::select! {
                 biased;
                 made = seen => vec![Reply::Event(Event::Outcome(made))],
-                replies = calls::perform(&context, task) => replies,
+                replies = work => replies,
             };
             if replies.iter().any(Reply::asks_again) {
                 tokio::time::sleep(AGAIN_AFTER).await;
@@ -276,6 +303,15 @@ impl Writer {
         });
         self.running.insert(call.id(), line);
     }
+}
+
+/// Makes the calls of a task, as soon as there is a place for the first.
+///
+/// Tens of thousands of tasks may wait for their places. The future of a task's calls is large, and therefore exists only once
+/// there is a place.
+async fn work(context: Context, task: Task) -> Vec<Reply> {
+    context.begin().await;
+    Box::pin(calls::perform(&context, task)).await
 }
 
 /// That a pod is there.

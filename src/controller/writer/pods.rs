@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::api::{Api, ObjectMeta, Patch};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, po
 use super::{Context, Reply, nodes};
 use crate::decode::Item;
 use crate::kinds::pod::SlimPod;
-use crate::render;
+use crate::render::{self, Kept};
 use crate::wire;
 use api::labels;
 use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
@@ -23,11 +22,7 @@ pub(super) fn pods(client: &Client, namespace: &str) -> Api<Item<SlimPod>> {
 
 /// Makes a proc's pod. If there is a pod of that name, made under the same claim, then an earlier creation took effect
 /// and its answer was lost: that pod counts as made.
-pub(super) async fn create(
-    context: &Context,
-    plan: PodPlan,
-    template: Option<Arc<PodTemplateSpec>>,
-) -> Vec<Reply> {
+pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Arc<Kept>>) -> Vec<Reply> {
     let slot = plan.slot.clone();
     let (claim, proc) = (plan.claim.id.clone(), plan.proc.clone());
     let outcome = match make(context, &plan, template).await {
@@ -37,11 +32,8 @@ pub(super) async fn create(
     vec![Reply::Event(Event::Outcome(outcome))]
 }
 
-async fn make(
-    context: &Context,
-    plan: &PodPlan,
-    template: Option<Arc<PodTemplateSpec>>,
-) -> Result<PodRef, String> {
+async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) -> Result<PodRef, String> {
+    let template = template.and_then(|kept| kept.of_proc(plan.claim.last.cluster_id, plan.proc.proc));
     let template = template.ok_or("the job is gone")?;
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.client, &plan.job.namespace);

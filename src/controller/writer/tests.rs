@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::{Context, Reply, Task, calls};
 use crate::Clock;
 use crate::kinds::Custom;
+use crate::render::Kept;
 use api::labels;
 use model::pool::limits::Wants;
 use model::pool::{
@@ -80,6 +81,14 @@ async fn perform_as(effect: Effect, answers: &[u16], found: &Value) -> (Vec<Aske
 
 fn pod() -> PodRef {
     PodRef { namespace: "alice".into(), name: "sweep-3".into(), uid: "u1".into() }
+}
+
+/// A job's template with one container.
+fn template() -> Arc<Kept> {
+    let template = json!({"spec": {"containers": [{"name": "main"}]}});
+    let job = json!({"metadata": {"name": "sweep", "namespace": "alice"}, "spec": {"count": 4, "template": template}});
+    let (job, template) = (serde_json::from_value(job).unwrap(), serde_json::from_value(template).unwrap());
+    Arc::new(Kept::of(&job, &template).unwrap())
 }
 
 fn slot() -> SlotName {
@@ -148,8 +157,6 @@ fn plan() -> PodPlan {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_whose_creation_is_given_up_is_looked_for() {
-    let template = serde_json::from_value(json!({"spec": {"containers": [{"name": "main"}]}})).unwrap();
-    let template = Some(Arc::new(template));
     let made = json!({"metadata": {
         "name": "sweep-3", "namespace": "alice", "uid": "u1", "finalizers": [labels::TRACKING_FINALIZER],
         "labels": {labels::JOB_UID: "j1", labels::PROC: "3"}, "annotations": {labels::CLAIM: "slot1_1@n1#0#1"}}});
@@ -163,7 +170,7 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
         let script = Script(Arc::new(Mutex::new((answers.into(), Vec::new()))), made.clone());
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
         let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
-        let task = Task::Effect(Box::new(Effect::CreatePod(plan())), template.clone());
+        let task = Task::Effect(Box::new(Effect::CreatePod(plan())), Some(template()));
         let replies = calls::perform(&context, task).await;
         let [Reply::Event(event)] = replies.as_slice() else { panic!("one reply") };
         assert!(format!("{event:?}").contains(heard), "{event:?}");
@@ -356,4 +363,14 @@ async fn a_call_that_the_server_throttles_is_repeated_after_the_pause_that_the_s
     let began = tokio::time::Instant::now();
     assert_eq!(perform(suspend(), &[500, 500, 200]).await.1, [""; 0]);
     assert_eq!(began.elapsed(), Duration::from_millis(600), "an error asks for nothing");
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_its_place_is_small() {
+    let script = Script(Arc::new(Mutex::new((VecDeque::new(), Vec::new()))), json!({}));
+    let context = Context::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me");
+    let task = || Task::Effect(Box::new(Effect::CreatePod(plan())), None);
+    let waits = size_of_val(&super::work(context.of(&task()), task()));
+    let calls = size_of_val(&calls::perform(&context, task()));
+    assert!(waits <= 1024 && waits * 4 < calls, "a task: {waits} bytes, its calls: {calls} bytes");
 }

@@ -8,6 +8,8 @@ mod submission;
 mod waiting;
 mod warnings;
 
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use self::held::held_procs;
@@ -41,7 +43,7 @@ impl Custom for HTCJob {
         let Some(facts) = facts(&job) else { return Vec::new() };
         // As it is understood, and not as it was written: fields that pods do not have are not kept.
         let template = template_of(&job).ok().and_then(|template| Kept::of(&job, &template));
-        let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Box::new(kept))));
+        let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Arc::new(kept))));
         let marks = Marks::of(&job);
         template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()
     }

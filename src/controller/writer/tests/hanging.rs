@@ -7,7 +7,7 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::super::{Reply, Writer};
-use super::{Arc, Clock, Context, Effect, Task, Timestamp, plan, pod};
+use super::{Arc, Clock, Context, Effect, Task, Timestamp, plan, pod, template};
 use model::pool::{Document, JobKey, PodPlan, PodRef};
 use serde_json::{Value, json};
 
@@ -39,8 +39,7 @@ fn creation(namespace: &str, number: u32) -> Task {
     let mut claim = plan().claim;
     (claim.last.job, claim.last.proc) = (job.clone(), number);
     let plan = PodPlan { proc: claim.last.proc_id(), job, claim, ..plan() };
-    let template = serde_json::from_value(json!({"spec": {"containers": [{"name": "main"}]}})).unwrap();
-    Task::Effect(Box::new(Effect::CreatePod(plan)), Some(Arc::new(template)))
+    Task::Effect(Box::new(Effect::CreatePod(plan)), Some(template()))
 }
 
 fn release(namespace: &str, number: u32) -> Task {
