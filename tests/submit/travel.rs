@@ -79,6 +79,11 @@ fn procs_of_one_job_have_inputs_of_their_own() {
         assert_eq!(manifests.jobs.len(), 1, "{:?}", manifests.findings);
         let found = mounted(&manifests);
         assert_eq!(found.len(), 2);
+        // Kubernetes 1.20 takes no empty text in a list.
+        let spec = &manifests.jobs[0]["spec"];
+        assert_eq!(spec["items"], json!({}), "the procs differ by their numbers alone");
+        let mount = &spec["template"]["spec"]["containers"][0]["volumeMounts"][1];
+        assert_eq!(mount["subPath"], json!("$(Process)-input.txt"));
         for (number, files) in (1..).zip(found) {
             let path = "/scratch/input.txt".to_owned();
             let there =

@@ -21,23 +21,28 @@ pub(in crate::manifest) struct Keys(BTreeMap<String, String>);
 impl Keys {
     /// The keys of all files of procs.
     pub(in crate::manifest) fn of<'a>(cargos: impl Iterator<Item = &'a Cargo>) -> Self {
-        let (mut keys, mut taken) = (BTreeMap::new(), BTreeSet::new());
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        let mut paths = Vec::new();
         for file in cargos.flat_map(|cargo| &cargo.files) {
-            if keys.contains_key(&file.path) {
-                continue;
+            if names.insert(file.path.clone(), clean(&file.name)).is_none() {
+                paths.push(&file.path);
             }
-            let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            let clean: String =
-                file.name.chars().map(|c| if is_fit(c) { c } else { '_' }).take(200).collect();
-            // Kubernetes takes no key that begins with two dots.
-            let clean = if clean.starts_with("..") { format!("_{clean}") } else { clean };
-            let mut key = clean.clone();
-            let mut number = keys.len();
+        }
+        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+        names.values().for_each(|name| *uses.entry(name).or_default() += 1);
+        let (mut keys, mut taken, mut numbers) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        for path in paths {
+            let Some(name) = names.get(path) else { continue };
+            let number = numbers.entry(name.as_str()).or_insert(0_usize);
+            // The inputs of procs differ by the numbers of the procs, if each proc has one.
+            let is_alone = uses.get(name.as_str()) == Some(&1);
+            let mut key = if is_alone { name.clone() } else { format!("{number}-{name}") };
             while !taken.insert(key.clone()) {
-                key = format!("{number}-{clean}");
-                number += 1;
+                *number += 1;
+                key = format!("{number}-{name}");
             }
-            keys.insert(file.path.clone(), key);
+            *number += 1;
+            keys.insert(path.clone(), key);
         }
         Self(keys)
     }
@@ -75,6 +80,14 @@ impl Keys {
         }
         Ok(Some(object))
     }
+}
+
+/// A file's name as the key of a ConfigMap.
+fn clean(name: &str) -> String {
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let clean: String = name.chars().map(|c| if is_fit(c) { c } else { '_' }).take(200).collect();
+    // Kubernetes takes no key that begins with two dots.
+    if clean.starts_with("..") { format!("_{clean}") } else { clean }
 }
 
 /// The texts of an HTCJob's files that may differ between its procs: for each file the path in the container and the key, for each
