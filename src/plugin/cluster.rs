@@ -370,26 +370,36 @@ impl Cluster {
         let params =
             PatchParams { field_manager: Some("kubectl-slotwright".to_owned()), ..PatchParams::default() };
         let request = Request::new(K::url_path(&(), namespace)).patch(name, &params, &Patch::Merge(patch));
-        self.write::<K>("change", name, request).await
+        self.write::<K>("change", name, request).await.map(drop)
     }
 
-    /// Creates an object of the whole cluster.
+    /// Creates an object, in a namespace or of the whole cluster, and returns it as the API server stored it.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
-    pub async fn make<K: Resource<DynamicType = ()>>(&self, name: &str, object: &Value) -> Result<(), Error> {
-        let request = Request::new(K::url_path(&(), None));
+    pub async fn make<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: Option<&str>,
+        object: &Value,
+    ) -> Result<Value, Error> {
+        let name = ["/metadata/name", "/metadata/generateName"].into_iter().find_map(|at| object.pointer(at));
+        let name = name.and_then(Value::as_str).unwrap_or_default();
+        let request = Request::new(K::url_path(&(), namespace));
         let request = request.create(&PostParams::default(), object.to_string().into_bytes());
         self.write::<K>("create", name, request).await
     }
 
-    /// Deletes an object of the whole cluster.
+    /// Deletes an object, in a namespace or of the whole cluster.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
-    pub async fn remove<K: Resource<DynamicType = ()>>(&self, name: &str) -> Result<(), Error> {
-        let request = Request::new(K::url_path(&(), None)).delete(name, &DeleteParams::default());
-        self.write::<K>("delete", name, request).await
+    pub async fn remove<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<(), Error> {
+        let request = Request::new(K::url_path(&(), namespace)).delete(name, &DeleteParams::default());
+        self.write::<K>("delete", name, request).await.map(drop)
     }
 
     async fn write<K: Resource<DynamicType = ()>>(
@@ -397,7 +407,7 @@ impl Cluster {
         verb: &'static str,
         name: &str,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<(), Error> {
+    ) -> Result<Value, Error> {
         let object = format!("{} {name}", K::kind(&()));
         let refused = |error: kube::Error| match error {
             kube::Error::Api(status) if status.code == 403 => {
@@ -415,7 +425,7 @@ impl Cluster {
             }
         };
         let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
-        self.client.request::<Value>(request).await.map(drop).map_err(refused)
+        self.client.request::<Value>(request).await.map_err(refused)
     }
 
     /// The last lines of the log of a pod's first container.
@@ -423,8 +433,19 @@ impl Cluster {
     /// # Errors
     /// When the API server does not answer, or refuses.
     pub async fn log(&self, namespace: &str, pod: &str, lines: i64) -> Result<String, Error> {
+        self.log_of(namespace, pod, LogParams { tail_lines: Some(lines), ..LogParams::default() }).await
+    }
+
+    /// The log of a pod's first container, as far as its node keeps the log.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn whole_log(&self, namespace: &str, pod: &str) -> Result<String, Error> {
+        self.log_of(namespace, pod, LogParams::default()).await
+    }
+
+    async fn log_of(&self, namespace: &str, pod: &str, wanted: LogParams) -> Result<String, Error> {
         let url = Pod::url_path(&(), Some(namespace));
-        let wanted = LogParams { tail_lines: Some(lines), ..LogParams::default() };
         let request = Request::new(url).logs(pod, &wanted).map_err(kube::Error::BuildRequest);
         let answer = match request {
             Ok(request) => self.client.request_text(request).await,

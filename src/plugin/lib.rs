@@ -4,7 +4,7 @@
 //! and printing lines is pure.
 //!
 //! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates,
-//! the acts that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit). The plugin asks the operator for
+//! with ConfigMaps of their files, the acts that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit). The plugin asks the operator for
 //! nothing but the history. What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
@@ -20,6 +20,7 @@
 //! | `act` | hold, release, rm and vacate-job, like `condor_hold` and the like |
 //! | `complete` | completions of shells, and manual pages |
 //! | `userlog` | the job event logs of submit files |
+//! | `output` | what procs printed, and how they ended |
 //! | `text` | times and long texts in tables |
 
 pub mod act;
@@ -27,6 +28,7 @@ mod ads;
 mod cluster;
 pub mod complete;
 pub mod condor;
+mod output;
 mod q;
 mod status;
 pub mod submit;
@@ -81,6 +83,8 @@ enum Command {
     Userprio(UserprioArgs),
     /// Create the HTCJobs of an HTCondor submit file, like condor_submit
     Submit(Box<submit::SubmitArgs>),
+    /// Print what procs printed, and how they ended
+    Output(output::OutputArgs),
     /// Bring job event logs (log in a submit file) up to date
     Userlog(userlog::UserlogArgs),
     /// Hold jobs and procs, like condor_hold
@@ -260,9 +264,19 @@ pub async fn run(
         return Ok(userlog::run(args, &cli.connection).await?);
     }
     let cluster = Cluster::connect(&cli.connection).await?;
+    if let Command::Output(args) = &command {
+        return match output::run(args, &cluster, out, err).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::NotDone),
+            // The reader has closed the pipe, as in `kubectl slotwright output 12 | head`.
+            Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(error),
+        };
+    }
     let answer = match &command {
         Command::Submit(_)
         | Command::Userlog(_)
+        | Command::Output(_)
         | Command::Completion(_)
         | Command::Man(_)
         | Command::Condor(_)
@@ -401,7 +415,7 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output, width: Option<usize>
         None => q::lines(&jobs),
         Some(wanted) => {
             if q::select(&jobs, wanted).0.is_empty() {
-                jobs = of_other_namespaces(cluster, args, wanted, &place).await?;
+                jobs = of_other_namespaces(cluster, args.namespace.is_some(), wanted, &place).await?;
                 everywhere = true;
             }
             let (meant, proc) = q::select(&jobs, wanted);
@@ -422,10 +436,21 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output, width: Option<usize>
     Ok(Answer { text, notes })
 }
 
+/// Jobs among which the wanted one is: those of a namespace, or of all.
+async fn found_jobs(cluster: &Cluster, namespace: Option<&str>, wanted: &str) -> Result<Vec<HTCJob>, Error> {
+    let place = namespace.unwrap_or(&cluster.namespace);
+    let jobs: Vec<HTCJob> = cluster.list(Some(place)).await?;
+    if q::select(&jobs, wanted).0.is_empty() {
+        let place = format!("namespace {place}");
+        return of_other_namespaces(cluster, namespace.is_some(), wanted, &place).await;
+    }
+    Ok(jobs)
+}
+
 /// The jobs of all namespaces, among which the wanted one is: a ClusterId is that of one job in the whole pool.
 async fn of_other_namespaces(
     cluster: &Cluster,
-    args: &QArgs,
+    names_namespace: bool,
     wanted: &str,
     place: &str,
 ) -> Result<Vec<HTCJob>, Error> {
@@ -436,7 +461,7 @@ async fn of_other_namespaces(
         return Err(Error::NoSuchJob { wanted, place });
     };
     let (name, namespace) = (job.metadata.name.as_ref(), job.metadata.namespace.clone().unwrap_or_default());
-    if args.namespace.is_some() || name == Some(&wanted) {
+    if names_namespace || name == Some(&wanted) {
         return Err(Error::JobElsewhere { wanted, place, namespace });
     }
     Ok(all)

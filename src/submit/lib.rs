@@ -6,6 +6,7 @@
 //! | read a submit file | [`submit`], with a [`World`] for what the file may know |
 //! | get the HTCJobs of a cluster | [`manifest::jobs`] |
 //! | put a proc's own values into a pod template | [`each::Names`] |
+//! | know where a container's streams go | [`streams::unwrapped`] |
 //! | know what becomes of a command | [`commands::COMMANDS`], [`commands::find`] |
 //!
 //! # What is guaranteed
@@ -30,6 +31,7 @@
 //! | `unused` | which variables are used, and which differ between procs |
 //! | `manifest` | HTCJobs |
 //! | `each` | references in pod templates to the proc, such as `$(Process)` |
+//! | `streams` | standard output and standard error in files of a volume |
 //! | `world` | what the caller hands in |
 
 mod amount;
@@ -41,6 +43,7 @@ mod items;
 mod job;
 pub mod manifest;
 mod queue;
+pub mod streams;
 mod unused;
 mod words;
 mod world;

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 mod condor;
+mod files;
 mod history;
 
 use std::path::Path;

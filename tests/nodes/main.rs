@@ -26,6 +26,7 @@ mod drain;
 mod eviction;
 mod failures;
 mod fence;
+mod files;
 mod kill;
 mod lost;
 mod machine;

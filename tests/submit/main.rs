@@ -13,3 +13,4 @@ mod manifests;
 mod oracle;
 mod place;
 mod safety;
+mod travel;

@@ -7,7 +7,7 @@ use api::HTCJob;
 use serde_json::Value;
 use submit::commands::Support;
 use submit::each::{Items, Names, row_of};
-use submit::manifest::{self, Manifests, Settings};
+use submit::manifest::{self, Found, Manifests, Settings};
 use submit::{Cluster, Options, Submission};
 
 use crate::place::{self, Place};
@@ -26,7 +26,10 @@ pub fn place() -> Place {
 fn submitted(name: &str, text: &str) -> (Submission, Manifests) {
     let submission = place().submit(name, text, &Options::default());
     let settings = Settings { image: Some("registry.example/image".to_owned()), ..Settings::default() };
-    let manifests = submission.cluster.as_ref().map(|cluster| manifest::jobs(cluster, &settings));
+    let manifests = submission
+        .cluster
+        .as_ref()
+        .map(|cluster| manifest::jobs(cluster, &settings, &|path| place().content(path)));
     (submission, manifests.unwrap_or_default())
 }
 
@@ -39,16 +42,10 @@ fn run(job: &Value) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
         rows: items.map(|items| items.rows.as_slice()).unwrap_or_default(),
         repeat: items.map_or(1, |items| usize::try_from(items.repeat).expect("a number")),
     };
-    let replaces = read.spec.items.is_some();
     assert_eq!(submit::each::faults(items, read.spec.count, &job["spec"]["template"]), [], "{job}");
     let procs = usize::try_from(read.spec.count).expect("a number");
-    let cluster = manifest::CLUSTER.to_string();
     let one = |proc| {
-        let mut template = job["spec"]["template"].clone();
-        if replaces {
-            let row = items.rows.get(row_of(proc, items.repeat)).map(Vec::as_slice).unwrap_or_default();
-            Names::of(&cluster, proc, items.repeat, items.variables, row).replace_in(&mut template);
-        }
+        let template = template_of(job, proc);
         let container = &template["spec"]["containers"][0];
         let texts = |list: &Value| -> Vec<String> {
             list.as_array()
@@ -62,9 +59,23 @@ fn run(job: &Value) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
         let variables = container["env"].as_array().into_iter().flatten().map(|variable| {
             (variable["name"].as_str().unwrap().to_owned(), kubernetes(variable["value"].as_str().unwrap()))
         });
-        (words, variables.collect())
+        let own = |(name, _): &(String, String)| name != "_CONDOR_SCRATCH_DIR";
+        (words, variables.filter(own).collect())
     };
     (0..procs).map(one).collect()
+}
+
+/// The template of a proc's pod.
+pub fn template_of(job: &Value, proc: usize) -> Value {
+    let read: HTCJob = serde_json::from_value(job.clone()).expect("an HTCJob");
+    let mut template = job["spec"]["template"].clone();
+    if let Some(items) = &read.spec.items {
+        let repeat = usize::try_from(items.repeat).expect("a number");
+        let row = items.rows.get(row_of(proc, repeat)).map(Vec::as_slice).unwrap_or_default();
+        let cluster = manifest::CLUSTER.to_string();
+        Names::of(&cluster, proc, repeat, &items.variables, row).replace_in(&mut template);
+    }
+    template
 }
 
 /// What Kubernetes makes of a text without references: `$$` is `$`.
@@ -76,7 +87,21 @@ fn kubernetes(text: &str) -> String {
 /// The same, as the submit file has it.
 fn wanted(cluster: &Cluster) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
     let one = |program: &submit::Program| {
-        let words = program.executable.iter().chain(&program.arguments).cloned().collect();
+        let is_there = |name: &&String| {
+            let path = format!("/home/ada/{name}");
+            program.is_transferred
+                && !name.starts_with('/')
+                && matches!(place().content(&path), Found::File { .. })
+        };
+        let travels = program.executable.as_ref().filter(is_there).filter(|_| {
+            cluster.ad.get("ShouldTransferFiles").and_then(|should| should.as_literal()?.as_str())
+                != Some("NO")
+        });
+        let executable = match travels {
+            Some(name) => Some(format!("/scratch/{name}")),
+            None => program.executable.clone(),
+        };
+        let words = executable.into_iter().chain(program.arguments.iter().cloned()).collect();
         let environment =
             program.environment.iter().map(|(name, value)| (name.clone(), value.clone().unwrap()));
         (words, environment.collect())

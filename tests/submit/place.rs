@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use condor_config::{FileError, Host, Source};
+use submit::manifest::Found;
 use submit::{Entry, Options, Submission, World};
 
 pub fn folder() -> PathBuf {
@@ -45,6 +47,19 @@ impl Place {
 
     fn read(&self, name: &str) -> Result<String, FileError> {
         fs::read_to_string(self.inside(name)).map_err(|_| FileError::Missing)
+    }
+
+    /// A file that is to travel.
+    pub fn content(&self, path: &str) -> Found {
+        let place = self.inside(path);
+        if !path.starts_with(&self.directory) || !place.exists() {
+            return Found::Missing;
+        }
+        if place.is_dir() {
+            return Found::Directory;
+        }
+        let mode = fs::metadata(&place).expect("a file").permissions().mode();
+        Found::File { bytes: fs::read(&place).expect("a file"), is_executable: mode & 0o100 != 0 }
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Entry>, FileError> {

@@ -12,14 +12,15 @@ fn twice(text: &str) -> Result<(), TestCaseError> {
     let once = || {
         let submission = manifests::place().submit("any", text, &Options::default());
         let settings = Settings { image: Some("image".to_owned()), ..Settings::default() };
-        let made = submission.cluster.as_ref().map(|cluster| manifest::jobs(cluster, &settings));
+        let contents = |path: &str| manifests::place().content(path);
+        let made = submission.cluster.as_ref().map(|cluster| manifest::jobs(cluster, &settings, &contents));
         let ads: Vec<String> = submission
             .cluster
             .iter()
             .flat_map(|cluster| &cluster.procs)
             .map(|proc| proc.ad.to_long())
             .collect();
-        (submission.findings, ads, made.map(|made| (made.jobs, made.findings)))
+        (submission.findings, ads, made.map(|made| (made.jobs, made.files, made.findings)))
     };
     let (findings, ads, made) = once();
     for finding in &findings {

@@ -3,6 +3,7 @@
 use classad::{Ad, join_arguments};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use model::pool::Ended;
+use submit::streams::unwrapped;
 
 /// The final ad of an end, with what the template of the job's pods tells.
 pub(super) fn ad(ended: &Ended, template: Option<&PodTemplateSpec>) -> Ad {
@@ -22,7 +23,10 @@ pub fn set_template(ad: &mut Ad, template: &PodTemplateSpec) {
         ad.set("ContainerImage", image.as_str());
     }
     // Without a command the image decides what runs, and the arguments are those of the image's entry point.
-    if let Some((program, rest)) = container.command.as_deref().and_then(<[String]>::split_first) {
+    let command = container.command.as_deref().unwrap_or_default();
+    // A shell that only opens files for the program is none of the job's.
+    let command = unwrapped(command).map_or(command, |(_, program)| program);
+    if let Some((program, rest)) = command.split_first() {
         ad.set("Cmd", program.as_str());
         let arguments: Vec<String> = rest.iter().chain(container.args.iter().flatten()).cloned().collect();
         if !arguments.is_empty() {

@@ -130,7 +130,7 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
     asked.spec.insert("node".to_owned(), json!(asked.machine));
     let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "DrainRequest",
         "metadata": {"name": name}, "spec": asked.spec});
-    cluster.make::<DrainRequest>(&name, &object).await?;
+    cluster.make::<DrainRequest>(None, &object).await?;
     let mut text = format!("Sent request to drain {}.\n", asked.machine);
     if asked.verbose {
         text = format!("{text}\tRequest id: {name}\n");
@@ -149,7 +149,7 @@ async fn cancel(cluster: &Cluster, asked: &Asked) -> Outcome {
         return Err(Failure(format!("ERROR: {} is not draining by such a request", asked.machine)));
     }
     for request in meant {
-        cluster.remove::<DrainRequest>(request.metadata.name.as_deref().unwrap_or_default()).await?;
+        cluster.remove::<DrainRequest>(None, request.metadata.name.as_deref().unwrap_or_default()).await?;
     }
     Ok(Answer {
         text: format!("Sent request to cancel draining on {}\n", asked.machine),

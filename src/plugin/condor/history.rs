@@ -27,7 +27,8 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
         of_files(&request, Path::new(file), screen.now, |ad| see(ad, &mut printer, &mut answer.text))?;
     } else {
         let cluster = Cluster::connect(connection).await?;
-        of_operator(&request, &cluster, &mut printer, &mut answer).await?;
+        let Answer { text, notes } = &mut answer;
+        of_operator(&request, &cluster, notes, |ad| see(ad, &mut printer, text)).await?;
     }
     answer.text.push_str(&printer.foot());
     Ok(answer)
@@ -69,12 +70,32 @@ fn of_files(
     Ok(())
 }
 
+/// The last ad of a proc that the operator's history has, with what tells of the proc's end. `None`: there is none.
+pub(crate) async fn last_ad(cluster: &Cluster, id: &str) -> Result<Option<Ad>, Failure> {
+    let words = [
+        id,
+        "-limit",
+        "1",
+        "-af",
+        "ExitCode",
+        "ExitSignal",
+        "LastRemoteHost",
+        "JobCurrentStartDate",
+        "CompletionDate",
+    ];
+    let words = words.map(str::to_owned);
+    let Asked::Jobs(request) = history::parse(&words)? else { return Ok(None) };
+    let mut found = None;
+    of_operator(&request, cluster, &mut Vec::new(), |ad| found = ad.cloned()).await?;
+    Ok(found)
+}
+
 /// Reads page after page from the operator.
 async fn of_operator(
     request: &Request,
     cluster: &Cluster,
-    printer: &mut Printer<'_>,
-    answer: &mut Answer,
+    notes: &mut Vec<String>,
+    mut see: impl FnMut(Option<&Ad>),
 ) -> Result<(), Failure> {
     let (namespace, service) = service()?;
     let (mut left, mut scans, mut from, mut damaged) =
@@ -102,7 +123,7 @@ async fn of_operator(
         let failed = |error: std::io::Error| Failure(error.to_string());
         let mut records = Records::of(std::io::Cursor::new(ads), Direction::Forwards).map_err(failed)?;
         while let Some(record) = records.next_record().map_err(failed)? {
-            see(record.ad().ok().as_ref(), printer, &mut answer.text);
+            see(record.ad().ok().as_ref());
         }
         damaged += end.damaged;
         left = left.map(|left| left.saturating_sub(end.found));
@@ -113,7 +134,7 @@ async fn of_operator(
         }
     }
     if damaged > 0 {
-        answer.notes.push(format!("note: {damaged} ads of the history are damaged, and left out"));
+        notes.push(format!("note: {damaged} ads of the history are damaged, and left out"));
     }
     Ok(())
 }

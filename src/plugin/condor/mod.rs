@@ -24,7 +24,7 @@ mod chosen;
 mod config_val;
 mod drain;
 mod edit;
-mod history;
+pub(crate) mod history;
 pub(crate) mod jobs;
 pub(crate) mod last_runs;
 pub(crate) mod place;
@@ -49,7 +49,7 @@ struct Answer {
 
 /// Why a tool fails: a message for standard error. The exit status is 1.
 #[derive(Debug)]
-struct Failure(String);
+pub(crate) struct Failure(String);
 
 impl From<String> for Failure {
     fn from(message: String) -> Self {
@@ -134,7 +134,7 @@ fn print(answer: &Answer, terminal: bool, out: &mut dyn Write, err: &mut dyn Wri
 
 /// The text with blanks in place of control characters other than ends of lines and tabs. Texts that other people wrote into an
 /// object must not move the cursor or change the terminal's settings.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect()
 }
 

@@ -83,7 +83,7 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
     };
     let name = object(&submitters, &edit.user).ok_or_else(unknown)?.name_any();
     if edit.what == Change::Delete {
-        cluster.remove::<Submitter>(&name).await?;
+        cluster.remove::<Submitter>(None, &name).await?;
     } else {
         let spec = patch(edit, Timestamp::now());
         cluster.merge::<Submitter>(None, &name, &json!({"spec": spec})).await?;

@@ -18,7 +18,8 @@ Usage: condor_submit [OPTIONS] [NAME=VALUE ...] [- | FILE]
   -unused               do not warn of variables that nothing uses
   -disable              without effect: files are never checked
 The environment variables SLOTWRIGHT_NAMESPACE, SLOTWRIGHT_IMAGE and SLOTWRIGHT_TEMPLATE name a namespace, the image of
-jobs that name none, and a file with a pod template. With SLOTWRIGHT_USERLOG=follow, a process stays behind that keeps the job event
+jobs that name none, and a file with a pod template; SLOTWRIGHT_FETCH_IMAGE names an image with curl, which fetches the URLs of
+transfer_input_files. With SLOTWRIGHT_USERLOG=follow, a process stays behind that keeps the job event
 log up to date.";
 
 /// Options of condor_submit that have no meaning here, with the least length of their name, and why they are refused.
@@ -35,7 +36,11 @@ const REFUSED: &[(&str, usize, &str)] = &[
         "HTCJobs are created in the cluster of the kubeconfig; use --context of kubectl slotwright submit",
     ),
     ("address", 2, "there is no schedd"),
-    ("spool", 1, "Slotwright does not move files; put them into an image or a volume"),
+    (
+        "spool",
+        1,
+        "nothing is kept where the job is submitted; small files of transfer_input_files travel without it",
+    ),
     ("interactive", 1, "there are no interactive jobs; submit a job that sleeps, and use kubectl exec"),
     ("factory", 2, "all procs exist from the start, at no cost"),
     ("generator", 1, "all procs exist from the start, at no cost"),
@@ -85,6 +90,7 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
         ..Request::default()
     };
     request.settings.image = variable("SLOTWRIGHT_IMAGE");
+    request.settings.fetch_image = variable("SLOTWRIGHT_FETCH_IMAGE");
     let mut late = Vec::new();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
@@ -186,7 +192,7 @@ mod tests {
             (&["-remote", "x"] as &[&str], "-remote is not supported"),
             (&["-name", "x"], "-name is not supported: there is no schedd"),
             (&["-pool", "x"], "-pool is not supported"),
-            (&["-spool", "a.sub"], "-spool is not supported: Slotwright does not move files"),
+            (&["-spool", "a.sub"], "-spool is not supported: nothing is kept"),
             (&["-i"], "-interactive is not supported"),
             (&["-nonsense"], "is no option"),
             (&["-append"], "requires another argument"),

@@ -5,8 +5,10 @@
 //! | `mod` | the request, and its outcome as condor_submit prints it |
 //! | `arguments` | the command line of condor_submit |
 //! | `place` | what a submit file may know of this computer |
+//! | `files` | the ConfigMaps with the files that travel with a job |
 
 mod arguments;
+mod files;
 mod place;
 
 use std::collections::BTreeSet;
@@ -45,6 +47,9 @@ pub struct SubmitArgs {
     /// A pod template (JSON) whose first container gets the job's image, command, arguments and environment
     #[arg(long, value_name = "FILE")]
     template: Option<String>,
+    /// The image, with curl, of the init container that fetches the URLs of transfer_input_files
+    #[arg(long, value_name = "IMAGE", env = "SLOTWRIGHT_FETCH_IMAGE")]
+    fetch_image: Option<String>,
     /// The name of the HTCJobs [default: the batch name, or else the executable's]
     #[arg(long)]
     name: Option<String>,
@@ -153,6 +158,7 @@ impl SubmitArgs {
         }
         request.settings.name = self.name;
         request.settings.image = self.image;
+        request.settings.fetch_image = self.fetch_image;
         request.options.appended = self.append;
         request.options.queue = self.queue.map(|arguments| format!("queue {arguments}"));
         request.options.appended.extend(self.batch_name.map(|name| arguments::batch_name(&name)));
@@ -227,11 +233,12 @@ pub async fn run(
     if prepared.jobs.is_empty() { Ok(()) } else { create(request, connection, &prepared, out, err).await }
 }
 
-/// HTCJobs that are to be created, and the job event logs of their procs.
+/// HTCJobs that are to be created, with the job event logs of their procs, and the ConfigMaps of their files.
 #[derive(Debug, Default)]
 pub struct Prepared {
     jobs: Vec<Value>,
     logs: Vec<Vec<JobLog>>,
+    files: Vec<Option<Value>>,
 }
 
 /// Reads the submit file, and returns the HTCJobs that are to be created: none if the request is for a dry run, whose output goes
@@ -269,7 +276,7 @@ pub fn prepare(
         Some(Dry::Whole(path)) => return written(path, &whole(&jobs), out).map(|()| Prepared::default()),
         _ => {}
     }
-    let manifests = manifest::jobs(&jobs, &request.settings()?);
+    let manifests = manifest::jobs(&jobs, &request.settings()?, &place::found);
     tell(manifests.findings.iter(), err)?;
     if manifests.jobs.is_empty() {
         return Err(Error::Refused);
@@ -279,8 +286,10 @@ pub fn prepare(
         return Err(Error::Refused);
     }
     if request.dry.is_some() {
-        for job in &manifests.jobs {
-            writeln!(out, "{}", serde_json::to_string_pretty(job).map_err(io::Error::other)?)?;
+        for (job, files) in manifests.jobs.iter().zip(&manifests.files) {
+            for object in files.iter().chain([job]) {
+                writeln!(out, "{}", serde_json::to_string_pretty(object).map_err(io::Error::other)?)?;
+            }
         }
         return Ok(Prepared::default());
     }
@@ -289,7 +298,7 @@ pub fn prepare(
             write!(out, "\n** Proc {number}:\n{ad}")?;
         }
     }
-    Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs })
+    Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs, files: manifests.files })
 }
 
 fn is_unused(finding: &Diagnostic) -> bool {
@@ -324,9 +333,9 @@ async fn create(
     }
     let mut lines = Vec::new();
     let mut logged = BTreeSet::new();
-    for (job, logs) in prepared.jobs.iter().zip(&prepared.logs) {
+    for ((job, logs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
         let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
-        let created = match cluster.create(namespace, job).await {
+        let created = match files::create(&cluster, namespace, job, files.as_ref(), err).await {
             Ok(created) => created,
             Err(error) => {
                 // What was created stays, and is named.

@@ -1,9 +1,12 @@
 //! What a submit file may know of this computer: its files, the environment, the user and the time.
 
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use ::submit::manifest::{Found, MOST};
 use ::submit::{Entry, Options, Submission, World};
 use condor_config::{FileError, Host, Source};
 
@@ -79,6 +82,34 @@ impl Place {
         };
         Ok(entries.filter_map(|found| entry(found.ok()?)).collect())
     }
+}
+
+/// A file that is to travel. No more is read of a file than can travel.
+pub(super) fn found(path: &str) -> Found {
+    let read = || {
+        let data = fs::metadata(path)?;
+        if data.is_dir() {
+            return Ok(Found::Directory);
+        }
+        if !data.is_file() {
+            return Ok(Found::Unreadable("it is no file".to_owned()));
+        }
+        if data.len() > MOST {
+            return Ok(Found::TooLarge(data.len()));
+        }
+        let mut bytes = Vec::new();
+        // A file may grow meanwhile.
+        fs::File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if length > MOST {
+            return Ok(Found::TooLarge(length));
+        }
+        Ok(Found::File { bytes, is_executable: data.permissions().mode() & 0o100 != 0 })
+    };
+    read().unwrap_or_else(|error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Found::Missing,
+        _ => Found::Unreadable(error.to_string()),
+    })
 }
 
 fn failure(error: &io::Error) -> FileError {

@@ -13,7 +13,10 @@ const fn command(
     Command { name, attribute, form, support }
 }
 
-const NO_FILES: Support = NoEffect("Slotwright does not move files; put them into an image or a volume");
+const NO_FILES: Support = NoEffect(
+    "no files travel but those of transfer_input_files and the executable; put others into an image or a volume",
+);
+const NO_OUTPUT: Support = NoEffect("no files travel back; let the program write into a volume");
 const IN_THE_AD: Support = Honored("it stands in the job's ad, where expressions see it");
 
 /// The commands that HTCondor 25.14 knows, in its order. Where two names set one attribute, the first that is given wins.
@@ -75,7 +78,14 @@ pub const COMMANDS: &[Command] = &[
         Boolean,
         NoEffect("use imagePullSecrets of the service account"),
     ),
-    command("container_target_dir", "ContainerTargetDir", Quoted, Honored("workingDir of the container")),
+    command(
+        "container_target_dir",
+        "ContainerTargetDir",
+        Quoted,
+        Honored(
+            "workingDir of the container, and the scratch directory of files that travel [default: /scratch]",
+        ),
+    ),
     command("mount_under_scratch", "MountUnderScratch", Quoted, NoEffect("use an emptyDir in the template")),
     command("transfer_container", "TransferContainer", Boolean, NoEffect("the kubelet pulls images")),
     command("transfer_plugins", "TransferPlugins", Text, NO_FILES),
@@ -113,9 +123,14 @@ pub const COMMANDS: &[Command] = &[
         List,
         NoEffect("no mail is sent; watch the condition Complete"),
     ),
-    command("remote_initialdir", "JobRemoteIwd", Text, Honored("workingDir of the container")),
-    command("output_destination", "OutputDestination", Text, NO_FILES),
-    command("output_directory", "OutputDirectory", Text, NO_FILES),
+    command(
+        "remote_initialdir",
+        "JobRemoteIwd",
+        Text,
+        Honored("workingDir of the container, a directory of the image or of a volume; no file travels"),
+    ),
+    command("output_destination", "OutputDestination", Text, NO_OUTPUT),
+    command("output_directory", "OutputDirectory", Text, NO_OUTPUT),
     command(
         "want_graceful_removal",
         "WantGracefulRemoval",
@@ -135,9 +150,9 @@ pub const COMMANDS: &[Command] = &[
         NoEffect("use a volume that is encrypted"),
     ),
     command("encrypt_input_files", "EncryptInputFiles", Text, NO_FILES),
-    command("encrypt_output_files", "EncryptOutputFiles", Text, NO_FILES),
+    command("encrypt_output_files", "EncryptOutputFiles", Text, NO_OUTPUT),
     command("dont_encrypt_input_files", "DontEncryptInputFiles", Text, NO_FILES),
-    command("dont_encrypt_output_files", "DontEncryptOutputFiles", Text, NO_FILES),
+    command("dont_encrypt_output_files", "DontEncryptOutputFiles", Text, NO_OUTPUT),
     command("load_profile", "JobLoadProfile", Boolean, NoEffect("that is for Windows")),
     command(
         "primary_unix_group",
@@ -245,7 +260,7 @@ pub const COMMANDS: &[Command] = &[
     command("prio", "JobPrio", Integer, Honored("spec.priority")),
     command("run_as_owner", "RunAsOwner", Boolean, NoEffect("use securityContext in the template")),
     command("max_transfer_input_mb", "MaxTransferInputMB", Expression, NO_FILES),
-    command("max_transfer_output_mb", "MaxTransferOutputMB", Expression, NO_FILES),
+    command("max_transfer_output_mb", "MaxTransferOutputMB", Expression, NO_OUTPUT),
     command("manifest", "JobManifestDesired", Boolean, NO_FILES),
     command("manifest_dir", "JobManifestDir", Text, NO_FILES),
     command(
@@ -256,7 +271,7 @@ pub const COMMANDS: &[Command] = &[
             "a proc that exits has ended; let the program go on after a checkpoint, and keep checkpoints in a volume",
         ),
     ),
-    command("checkpoint_destination", "CheckpointDestination", Text, NO_FILES),
+    command("checkpoint_destination", "CheckpointDestination", Text, NO_OUTPUT),
     command("aws_region", "AWSRegion", Text, NO_FILES),
     command("aws_access_key_id_file", "EC2AccessKeyId", Text, NO_FILES),
     command("aws_secret_access_key_file", "EC2SecretAccessKey", Text, NO_FILES),
@@ -270,7 +285,7 @@ pub const COMMANDS: &[Command] = &[
         Boolean,
         NoEffect("each run of a proc has a log of its own"),
     ),
-    command("transfer_checkpoint_files", "TransferCheckpoint", Text, NO_FILES),
+    command("transfer_checkpoint_files", "TransferCheckpoint", Text, NO_OUTPUT),
     command("preserve_relative_paths", "PreserveRelativePaths", Boolean, NO_FILES),
     command("cuda_version", "CUDAVersion", Text, NoEffect("use gpus_minimum_runtime")),
     command("skip_if_dataflow", "SkipIfDataflow", Boolean, NO_FILES),
@@ -304,13 +319,17 @@ pub const COMMANDS: &[Command] = &[
         "executable",
         "Cmd",
         Special,
-        Honored("the first word of the command of the container; it must be in the image"),
+        Honored(
+            "the first word of the command of the container; a file that a relative path names travels as transfer_input_files do",
+        ),
     ),
     command(
         "transfer_executable",
         "TransferExecutable",
         Special,
-        Honored("false: no warning that the executable must be in the image"),
+        Honored(
+            "false: the image has the executable, and no warning says so; true: a file that an absolute path names travels, too",
+        ),
     ),
     command("arguments", "Args", Special, Honored("args of the container")),
     command("arguments2", "", Special, Honored("args of the container")),
@@ -375,12 +394,10 @@ pub const COMMANDS: &[Command] = &[
         "initialdir",
         "Iwd",
         Special,
-        NoEffect(
-            "Slotwright does not move files; put them into an image or a volume; remote_initialdir is the directory in the container",
-        ),
+        Honored("where transfer_input_files are; remote_initialdir is the directory in the container"),
     ),
-    command("initial_dir", "", Special, NoEffect("as initialdir")),
-    command("job_iwd", "", Special, NoEffect("as initialdir")),
+    command("initial_dir", "", Special, Honored("as initialdir")),
+    command("job_iwd", "", Special, Honored("as initialdir")),
     command(
         "input",
         "In",
@@ -388,13 +405,27 @@ pub const COMMANDS: &[Command] = &[
         NoEffect("a proc has no standard input; let the program read a file of a volume"),
     ),
     command("stdin", "", Special, NoEffect("as input")),
-    command("output", "Out", Special, NoEffect("standard output is the log of the pod: kubectl logs")),
-    command("stdout", "", Special, NoEffect("as output")),
-    command("error", "Err", Special, NoEffect("standard error is the log of the pod: kubectl logs")),
-    command("stderr", "", Special, NoEffect("as error")),
+    command(
+        "output",
+        "Out",
+        Special,
+        Honored(
+            "a file in a volume of the pod template; else the log of the pod, and a warning says so: kubectl slotwright output",
+        ),
+    ),
+    command("stdout", "", Special, Honored("as output")),
+    command(
+        "error",
+        "Err",
+        Special,
+        Honored(
+            "a file in a volume of the pod template; else the log of the pod, and a warning says so: kubectl slotwright output",
+        ),
+    ),
+    command("stderr", "", Special, Honored("as error")),
     command("transfer_input", "TransferIn", Special, NO_FILES),
-    command("transfer_output", "TransferOut", Special, NO_FILES),
-    command("transfer_error", "TransferErr", Special, NO_FILES),
+    command("transfer_output", "TransferOut", Special, NO_OUTPUT),
+    command("transfer_error", "TransferErr", Special, NO_OUTPUT),
     command("stream_input", "StreamIn", Special, NoEffect("the log of a pod is always streamed")),
     command("stream_output", "StreamOut", Special, NoEffect("the log of a pod is always streamed")),
     command("stream_error", "StreamErr", Special, NoEffect("the log of a pod is always streamed")),
@@ -539,13 +570,20 @@ pub const COMMANDS: &[Command] = &[
     ),
     command("cron_window", "CronWindow", Special, NoEffect("there are no crontabs of jobs")),
     command("cron_prep_time", "CronPrepTime", Special, NoEffect("there are no crontabs of jobs")),
-    command("transfer_input_files", "TransferInput", Special, NO_FILES),
-    command("transferinputfiles", "", Special, NO_FILES),
-    command("transfer_output_files", "TransferOutput", Special, NO_FILES),
-    command("transferoutputfiles", "", Special, NO_FILES),
-    command("should_transfer_files", "ShouldTransferFiles", Special, NO_FILES),
-    command("when_to_transfer_output", "WhenToTransferOutput", Special, NO_FILES),
-    command("transfer_output_remaps", "TransferOutputRemaps", Special, NO_FILES),
+    command(
+        "transfer_input_files",
+        "TransferInput",
+        Special,
+        Honored(
+            "files of up to 1 MiB together travel in a ConfigMap, http and https URLs are fetched, into the scratch directory, in which the program begins; directories and other URLs are refused",
+        ),
+    ),
+    command("transferinputfiles", "", Special, Honored("as transfer_input_files")),
+    command("transfer_output_files", "TransferOutput", Special, NO_OUTPUT),
+    command("transferoutputfiles", "", Special, NO_OUTPUT),
+    command("should_transfer_files", "ShouldTransferFiles", Special, Honored("no: no file travels")),
+    command("when_to_transfer_output", "WhenToTransferOutput", Special, NO_OUTPUT),
+    command("transfer_output_remaps", "TransferOutputRemaps", Special, NO_OUTPUT),
     command("transfer_common_input", "CommonInputFiles", Special, NO_FILES),
     command("public_input_files", "PublicInputFiles", Special, NO_FILES),
     command(

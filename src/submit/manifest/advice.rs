@@ -6,24 +6,9 @@ use condor_config::{Diagnostic, Severity};
 use crate::commands::{self, Command, Support};
 use crate::file::{Cluster, Written};
 
-/// Warnings of commands without effect, and errors of those that are refused, in the order of the file.
+/// Warnings of commands without effect, and errors of those that are refused.
 pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
-    let mut findings: Vec<Diagnostic> =
-        cluster.written.iter().filter_map(|written| finding(cluster, written)).collect();
-    let transferred = cluster.procs.iter().map(|proc| &proc.program).find(|program| program.is_transferred);
-    if let Some(executable) = transferred.and_then(|program| program.executable.as_ref()) {
-        let message = format!(
-            "executable: Slotwright does not move files; the image must have '{executable}' (transfer_executable = false \
-             says that it has)"
-        );
-        findings.push(Diagnostic {
-            severity: Severity::Warning,
-            position: super::position(cluster, "executable"),
-            message,
-        });
-    }
-    findings.sort_by(|one, other| one.position.cmp(&other.position));
-    findings
+    cluster.written.iter().filter_map(|written| finding(cluster, written)).collect()
 }
 
 fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {

@@ -6,17 +6,36 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `advice` | what has no effect, and what is refused |
+//! | `files` | the program and the inputs that travel with a job |
+//! | `streams` | whether output and error go into a volume |
 //! | `spec` | what all procs of an HTCJob share: requests, requirements, attributes, the template |
 //! | `vary` | the texts that differ between procs, and the items that make them |
 
 mod advice;
+mod files;
 mod spec;
+mod streams;
 mod vary;
+
+pub use files::{Contents, FETCH_IMAGE, Found, MOST, SCRATCH, name_files, no_files};
 
 use condor_config::{Diagnostic, Position, Severity};
 use serde_json::{Map, Value, json};
 
+use crate::commands;
 use crate::file::{Cluster, Proc};
+use crate::streams::Streams;
+use files::{Cargo, Hold};
+
+/// A command, and what is to be said of it.
+type Wrong = (String, String);
+
+/// A proc, and what travels with it.
+struct Loaded<'p> {
+    proc: &'p Proc,
+    cargo: Cargo,
+    streams: Streams,
+}
 
 /// The number of a cluster whose HTCJobs are to be made: [`World::cluster`](crate::World::cluster) should be this. The operator
 /// numbers an HTCJob when it sees the job first; a text that has this number gets `$(Cluster)` instead.
@@ -41,6 +60,8 @@ pub struct Settings {
     pub image: Option<String>,
     /// A pod template whose first container gets the image, the command, the arguments and the environment.
     pub template: Option<Value>,
+    /// The image of the init container that fetches URLs, which must have curl. `None`: [`FETCH_IMAGE`].
+    pub fetch_image: Option<String>,
 }
 
 /// HTCJobs, and what is to be said of them.
@@ -50,6 +71,9 @@ pub struct Manifests {
     pub jobs: Vec<Value>,
     /// The job event logs of the procs of each manifest, in the same order.
     pub logs: Vec<Vec<JobLog>>,
+    /// The ConfigMaps with the files of each manifest, in the same order. If the API server chooses the end of its name, the job
+    /// is to be told the name by [`name_files`].
+    pub files: Vec<Option<Value>>,
     /// Errors, and warnings of commands that have no effect.
     pub findings: Vec<Diagnostic>,
 }
@@ -65,7 +89,7 @@ pub struct JobLog {
     pub notes: Vec<String>,
 }
 
-/// Makes the HTCJobs of a cluster.
+/// Makes the HTCJobs of a cluster. `contents` reads the files that travel with the jobs.
 ///
 /// ```
 /// use condor_config::Source;
@@ -76,67 +100,103 @@ pub struct JobLog {
 ///             arguments = run $(Process) of $(Cluster)\nqueue 3\n";
 /// let world = World { cluster: manifest::CLUSTER, ..World::none() };
 /// let cluster = submit(&Source::new("hello.sub", text), &Options::default(), &world).cluster.ok_or("no jobs")?;
-/// let manifests = manifest::jobs(&cluster, &Settings::default());
+/// let manifests = manifest::jobs(&cluster, &Settings::default(), &manifest::no_files);
 /// let job = manifests.jobs.first().ok_or("no manifest")?;
 /// assert_eq!(job["spec"]["count"], 3);
 /// let container = &job["spec"]["template"]["spec"]["containers"][0];
 /// assert_eq!(container["args"], serde_json::json!(["run", "$(Process)", "of", "$(Cluster)"]));
 /// # Ok::<(), &str>(())
 /// ```
-pub fn jobs(cluster: &Cluster, settings: &Settings) -> Manifests {
+pub fn jobs(cluster: &Cluster, settings: &Settings, contents: Contents<'_>) -> Manifests {
     let mut findings = advice::findings(cluster);
-    let mut groups: Vec<(Value, Vec<&Proc>)> = Vec::new();
-    for proc in &cluster.procs {
-        match spec::shared(cluster, proc, settings) {
-            Ok(shared) => match groups.iter().position(|(known, _)| *known == shared) {
-                Some(at) => groups.iter_mut().skip(at).take(1).for_each(|(_, procs)| procs.push(proc)),
-                None if groups.len() >= MAX_JOBS => {
-                    let message = format!(
-                        "procs differ in requests, requirements, attributes, or the number of arguments: they would \
-                         make more than {MAX_JOBS} HTCJobs; let them differ in arguments and environment alone"
-                    );
-                    findings.push(error(cluster, "queue", message));
-                    return Manifests { findings, ..Manifests::default() };
-                }
-                None => groups.push((shared, vec![proc])),
-            },
-            Err((command, message)) => {
-                findings.push(error(cluster, &command, message));
-                return Manifests { findings, ..Manifests::default() };
-            }
+    match made(cluster, settings, contents, &mut findings) {
+        Ok(manifests) if findings.iter().all(|finding| finding.severity != Severity::Error) => {
+            Manifests { findings: in_order(findings), ..manifests }
+        }
+        Ok(_) => Manifests { findings: in_order(findings), ..Manifests::default() },
+        Err((command, message)) => {
+            findings.push(said(cluster, Severity::Error, &command, &message));
+            Manifests { findings: in_order(findings), ..Manifests::default() }
         }
     }
-    if findings.iter().any(|finding| finding.severity == Severity::Error) {
-        return Manifests { findings, ..Manifests::default() };
+}
+
+/// Makes the HTCJobs, and adds warnings to the findings.
+fn made(
+    cluster: &Cluster,
+    settings: &Settings,
+    contents: Contents<'_>,
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Manifests, Wrong> {
+    let mut hold = Hold::new(contents);
+    let mut groups: Vec<(Value, Vec<Loaded<'_>>)> = Vec::new();
+    for proc in &cluster.procs {
+        let cargo = files::cargo(cluster, proc, &mut hold)?;
+        let (streams, mut left) = streams::of(cluster, proc, settings.template.as_ref())?;
+        left.extend(files::left(cluster, proc, &cargo));
+        for (command, message) in left {
+            let warning = said(cluster, Severity::Warning, &command, &message);
+            if !findings
+                .iter()
+                .any(|known| known.position == warning.position && known.severity == Severity::Warning)
+            {
+                findings.push(warning);
+            }
+        }
+        let loaded = Loaded { proc, cargo, streams };
+        let shared = spec::shared(cluster, &loaded, settings)?;
+        match groups.iter().position(|(known, _)| *known == shared) {
+            Some(at) => groups.get_mut(at).map_or((), |(_, procs)| procs.push(loaded)),
+            None if groups.len() >= MAX_JOBS => {
+                let message = format!(
+                    "procs differ in requests, requirements, attributes, or the number of arguments or files: they would \
+                     make more than {MAX_JOBS} HTCJobs; let them differ in arguments, environment and names of files alone"
+                );
+                return Err(("queue".to_owned(), message));
+            }
+            None => groups.push((shared, vec![loaded])),
+        }
     }
     let several = groups.len() > 1;
-    let logs = groups.iter().map(|(_, procs)| logs(cluster, procs)).collect();
-    let jobs = groups.into_iter().enumerate().map(|(number, (shared, procs))| {
+    let mut manifests = Manifests::default();
+    for (number, (shared, procs)) in groups.into_iter().enumerate() {
         let name = name(cluster, settings);
-        let name = match (settings.generate_names, several) {
-            (true, _) => format!("{name}-"),
-            (false, true) => format!("{name}-{}", number + 1),
-            (false, false) => name,
-        };
-        job(settings, name, spec::complete(shared, &procs))
-    });
-    let jobs: Vec<Value> = jobs.collect();
-    let largest = jobs.iter().map(|job| job.get("spec").map_or(0, |spec| spec.to_string().len())).max();
-    if let Some(size) = largest.filter(|size| *size > LARGEST) {
-        let message = format!(
-            "the items make an HTCJob of {size} bytes, and the operator takes {LARGEST}: submit fewer at a time, or put long \
-             values into a file of the image, and refer to a line by $(Process)"
-        );
-        findings.push(error(cluster, "queue", message));
-        return Manifests { findings, ..Manifests::default() };
+        let name = if several && !settings.generate_names { format!("{name}-{}", number + 1) } else { name };
+        manifests.logs.push(logs(cluster, &procs));
+        let (spec, files) = spec::complete(shared, &procs, settings, &mut hold)?;
+        let size = spec.to_string().len();
+        if size > LARGEST {
+            let message = format!(
+                "the items make an HTCJob of {size} bytes, and the operator takes {LARGEST}: submit fewer at a time, or put long \
+                 values into a file of the image, and refer to a line by $(Process)"
+            );
+            return Err(("queue".to_owned(), message));
+        }
+        let mut job =
+            object(settings, &name, &json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob"}));
+        job.insert("spec".to_owned(), spec);
+        let mut job = Value::from(job);
+        let files = files.map(|files| {
+            let name = format!("{name}-files");
+            name_files(&mut job, &name);
+            object(settings, &name, &files).into()
+        });
+        manifests.jobs.push(job);
+        manifests.files.push(files);
     }
-    Manifests { jobs, logs, findings }
+    Ok(manifests)
+}
+
+/// Findings in the order of the file.
+fn in_order(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    findings.sort_by(|one, other| one.position.cmp(&other.position));
+    findings
 }
 
 /// The job event logs of procs.
-fn logs(cluster: &Cluster, procs: &[&Proc]) -> Vec<JobLog> {
+fn logs(cluster: &Cluster, procs: &[Loaded<'_>]) -> Vec<JobLog> {
     let numbered = (0_u32..).zip(procs);
-    let log = |(number, proc): (u32, &&Proc)| {
+    let log = |(number, Loaded { proc, .. }): (u32, &Loaded<'_>)| {
         let text = |name: &str| {
             let expr = proc.ad.get(name).or_else(|| cluster.ad.get(name))?;
             expr.as_literal()?.as_str().map(str::to_owned)
@@ -148,29 +208,33 @@ fn logs(cluster: &Cluster, procs: &[&Proc]) -> Vec<JobLog> {
     numbered.filter_map(log).collect()
 }
 
-fn job(settings: &Settings, name: String, spec: Value) -> Value {
+/// An object with the metadata of this name.
+fn object(settings: &Settings, name: &str, object: &Value) -> Map<String, Value> {
     let mut metadata = Map::new();
-    let field = if settings.generate_names { "generateName" } else { "name" };
-    metadata.insert(field.to_owned(), name.into());
+    if settings.generate_names {
+        metadata.insert("generateName".to_owned(), format!("{name}-").into());
+    } else {
+        metadata.insert("name".to_owned(), name.into());
+    }
     if let Some(namespace) = &settings.namespace {
         metadata.insert("namespace".to_owned(), namespace.as_str().into());
     }
-    json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": metadata, "spec": spec})
+    let mut object = object.as_object().cloned().unwrap_or_default();
+    object.insert("metadata".to_owned(), metadata.into());
+    object
 }
 
-/// An error about a command.
-fn error(cluster: &Cluster, command: &str, message: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        position: position(cluster, command),
-        message: format!("{command}: {message}"),
-    }
+/// What is to be said of a command.
+fn said(cluster: &Cluster, severity: Severity, command: &str, message: &str) -> Diagnostic {
+    Diagnostic { severity, position: position(cluster, command), message: format!("{command}: {message}") }
 }
 
-/// Where a command's value stands; else the place of the first command.
+/// Where a command's value stands, under one of its names; else the place of the first command.
 fn position(cluster: &Cluster, command: &str) -> Position {
-    let mut written = cluster.written.iter().filter(|written| written.name.eq_ignore_ascii_case(command));
-    let found = written.next().or_else(|| cluster.written.first()).map(|written| written.position.clone());
+    let of = |name: &str| cluster.written.iter().find(|written| written.name.eq_ignore_ascii_case(name));
+    let attribute = commands::find(command).map(|command| command.attribute).filter(|name| !name.is_empty());
+    let found = of(command).or_else(|| of(attribute?)).or_else(|| of(&command.replace('_', "")));
+    let found = found.or_else(|| cluster.written.first()).map(|written| written.position.clone());
     found.unwrap_or_else(|| Position { file: "submit file".into(), line: 0, column: 0 })
 }
 

@@ -3,13 +3,12 @@
 use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
-use super::{CLUSTER, Settings, vary};
+use super::files::{self, Cargo, FETCH_IMAGE, Hold, Keys, SCRATCH};
+use super::{CLUSTER, Loaded, Settings, Wrong, vary};
 use crate::commands::{COMMANDS, Form, Support};
-use crate::file::{Cluster, Proc};
+use crate::file::Cluster;
 use crate::job::Program;
-
-/// A command, and what is wrong with it.
-type Wrong = (String, String);
+use crate::streams::{Streams, wrapper};
 
 /// Commands with rules of their own whose attributes an HTCJob keeps in its ad.
 const KEPT: &[&str] = &[
@@ -64,7 +63,8 @@ const FIELDS: &[&str] = &[
 
 /// The spec of the HTCJob that a proc belongs to, without what differs between its procs. Procs with the same value are in one
 /// HTCJob.
-pub(super) fn shared(cluster: &Cluster, proc: &Proc, settings: &Settings) -> Result<Value, Wrong> {
+pub(super) fn shared(cluster: &Cluster, loaded: &Loaded<'_>, settings: &Settings) -> Result<Value, Wrong> {
+    let proc = loaded.proc;
     let mut ad = proc.ad.clone();
     ad.chain(Some(cluster.ad.clone()));
     let job = Shared { cluster, program: &proc.program, ad };
@@ -86,37 +86,81 @@ pub(super) fn shared(cluster: &Cluster, proc: &Proc, settings: &Settings) -> Res
     if !attributes.is_empty() {
         spec.insert("attributes".to_owned(), attributes.into());
     }
-    spec.insert("template".to_owned(), job.template(settings)?);
+    spec.insert("template".to_owned(), job.template(settings, loaded)?);
     Ok(spec.into())
 }
 
-/// Adds the count, the items, and the texts that differ between procs.
-pub(super) fn complete(mut shared: Value, procs: &[&Proc]) -> Value {
-    let programs: Vec<&Program> = procs.iter().map(|proc| &proc.program).collect();
-    let texts = vary::texts(&programs);
+/// Adds the count, the items, the texts that differ between procs, and the files, for which there is a ConfigMap.
+pub(super) fn complete(
+    mut shared: Value,
+    procs: &[Loaded<'_>],
+    settings: &Settings,
+    hold: &mut Hold<'_>,
+) -> Result<(Value, Option<Value>), Wrong> {
+    let container = shared.pointer_mut("/template/spec/containers/0").and_then(Value::as_object_mut);
+    let shape = container.and_then(|container| container.remove(SHAPE)).unwrap_or_default();
+    let directory = shape.get("directory").and_then(Value::as_str).unwrap_or(SCRATCH).to_owned();
+    let cargos: Vec<&Cargo> = procs.iter().map(|loaded| &loaded.cargo).collect();
+    let keys = Keys::of(cargos.iter().copied());
+    let programs: Vec<Program> = procs.iter().map(|loaded| in_container(loaded, &directory)).collect();
+    let mut others = files::texts(&cargos, &keys, &directory);
+    let of_files = others.len();
+    if procs.first().is_some_and(|loaded| loaded.streams != Streams::default()) {
+        let paths =
+            |of: &dyn Fn(&Streams) -> String| procs.iter().map(|loaded| of(&loaded.streams)).collect();
+        others.push(("Output".to_owned(), paths(&|streams| streams.output.clone())));
+        others.push(("Error".to_owned(), paths(&|streams| streams.error.clone())));
+    }
+    let texts = vary::texts(&programs.iter().collect::<Vec<_>>(), others);
     if let Some(spec) = shared.as_object_mut() {
         spec.insert("count".to_owned(), procs.len().into());
         if let Some(items) = texts.items {
             spec.insert("items".to_owned(), items);
         }
     }
+    if let (Some(cargo), Some(template)) =
+        (cargos.first().filter(|cargo| !cargo.is_empty()), shared.get_mut("template"))
+    {
+        let image = settings.fetch_image.as_deref().unwrap_or(FETCH_IMAGE);
+        files::unload(template, cargo, &directory, texts.others.get(..of_files).unwrap_or_default(), image);
+    }
     if let Some(container) = shared.pointer_mut("/template/spec/containers/0").and_then(Value::as_object_mut)
     {
-        container.extend(texts.command.map(|command| ("command".to_owned(), json!([command]))));
+        let mut command = match texts.others.get(of_files..) {
+            Some([output, error]) => wrapper(output.clone(), error.clone()),
+            _ => Vec::new(),
+        };
+        if let Some(program) = texts.command {
+            command.push(program);
+            container.insert("command".to_owned(), command.into());
+        }
         if !texts.arguments.is_empty() {
             container.insert("args".to_owned(), texts.arguments.into());
         }
-        if !texts.environment.is_empty() {
-            let added =
-                texts.environment.into_iter().map(|(name, value)| json!({"name": name, "value": value}));
+        let mut environment = texts.environment;
+        if cargos.first().is_some_and(|cargo| !cargo.is_empty())
+            && environment.iter().all(|(name, _)| name != SCRATCH_VARIABLE)
+        {
+            environment.insert(0, (SCRATCH_VARIABLE.to_owned(), directory));
+        }
+        if !environment.is_empty() {
+            let added = environment.into_iter().map(|(name, value)| json!({"name": name, "value": value}));
             let list = container.entry("env").or_insert_with(|| json!([]));
             if let Some(list) = list.as_array_mut() {
                 list.extend(added);
             }
         }
-        container.remove(SHAPE);
     }
-    shared
+    Ok((shared, keys.config_map(hold)?))
+}
+
+/// A proc's program, as the container has it.
+fn in_container(loaded: &Loaded<'_>, directory: &str) -> Program {
+    let mut program = loaded.proc.program.clone();
+    if let Some(path) = loaded.cargo.program(directory) {
+        program.executable = Some(path);
+    }
+    program
 }
 
 struct Shared<'s> {
@@ -278,7 +322,7 @@ impl Shared<'_> {
     }
 
     /// The pod template without the texts that may differ between procs.
-    fn template(&self, settings: &Settings) -> Result<Value, Wrong> {
+    fn template(&self, settings: &Settings, loaded: &Loaded<'_>) -> Result<Value, Wrong> {
         let mut template =
             settings.template.clone().unwrap_or_else(|| json!({"spec": {"containers": [{"name": "main"}]}}));
         let image = self.image(settings, &template)?;
@@ -287,6 +331,10 @@ impl Shared<'_> {
             "arguments": program.arguments.len(),
             "environment": program.environment.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             "executable": program.executable.is_some(),
+            "files": loaded.cargo.shape(),
+            "output": loaded.streams.output.is_empty(),
+            "error": loaded.streams.error.is_empty(),
+            "directory": self.string("ContainerTargetDir"),
         });
         for (command, text) in texts(program) {
             if text.contains("$$(") {
@@ -338,6 +386,9 @@ impl Shared<'_> {
 
 /// A field of the container that [`complete`] takes out again.
 const SHAPE: &str = "\u{0}shape";
+
+/// The variable that names the scratch directory, as HTCondor has it.
+const SCRATCH_VARIABLE: &str = "_CONDOR_SCRATCH_DIR";
 
 /// Replaces the cluster's number in an expression by `ClusterId`, since the operator numbers the job later.
 fn numbered(expr: &str) -> String {

@@ -13,6 +13,8 @@ pub(super) struct Texts {
     pub(super) command: Option<String>,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<(String, String)>,
+    /// The other texts, in their order.
+    pub(super) others: Vec<String>,
 }
 
 /// The columns of the items: a name, and a value for each proc.
@@ -29,8 +31,9 @@ struct References<'r> {
     used: bool,
 }
 
-/// The texts of a template for these programs, which have equally many arguments and the same names of variables.
-pub(super) fn texts(programs: &[&Program]) -> Texts {
+/// The texts of a template for these programs, which have equally many arguments and the same names of variables, and for other
+/// texts, each with the name of a column and a text for each program.
+pub(super) fn texts(programs: &[&Program], others: Vec<(String, Vec<String>)>) -> Texts {
     let mut references =
         References { programs, repeat: repeat(programs), columns: Columns::default(), used: false };
     let one = |program: &Program| program.executable.clone().unwrap_or_default();
@@ -54,7 +57,8 @@ pub(super) fn texts(programs: &[&Program]) -> Texts {
         (name, text)
     });
     let environment = environment.collect();
-    Texts { items: references.items(), command, arguments, environment }
+    let others = others.into_iter().map(|(column, texts)| references.of_procs(&column, texts)).collect();
+    Texts { items: references.items(), command, arguments, environment, others }
 }
 
 /// How many procs that follow each other have the same items, if it is as many everywhere; else 1.
@@ -71,7 +75,12 @@ fn repeat(programs: &[&Program]) -> usize {
 impl References<'_> {
     /// The text of all procs: with references where the procs differ, and for the number of the cluster.
     fn text(&mut self, column: &str, of: &dyn Fn(&Program) -> String) -> String {
-        let texts: Vec<String> = self.programs.iter().map(|program| of(program)).collect();
+        let texts = self.programs.iter().map(|program| of(program)).collect();
+        self.of_procs(column, texts)
+    }
+
+    /// The text of these procs' texts.
+    fn of_procs(&mut self, column: &str, texts: Vec<String>) -> String {
         let number = CLUSTER.to_string();
         let parts = |text: &String| text.matches(&number).count() + 1;
         let count = texts.first().map_or(1, parts);

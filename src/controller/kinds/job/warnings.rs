@@ -17,6 +17,9 @@ const TOLD: usize = 8;
 /// Commands of submit files that look like attributes, and of which condor_submit makes `OnExitRemove`. Nothing acts on them here.
 const NOT_ACTED_ON: [&str; 3] = ["MaxRetries", "RetryUntil", "SuccessExitCode"];
 
+/// Attributes that are acted on where a submit file is submitted, and nowhere else.
+const AT_SUBMISSION: [&str; 5] = ["Err", "Iwd", "Out", "ShouldTransferFiles", "TransferInput"];
+
 /// The macros of submit files that stand for a proc's number.
 const SUBMIT_MACROS: [&str; 6] =
     ["$(Process)", "$(ProcId)", "$(Cluster)", "$(ClusterId)", "$(Step)", "$(Item)"];
@@ -153,6 +156,10 @@ fn of_attributes(job: &HTCJob) -> Vec<Problem> {
         if NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             let message =
                 "it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
+            return Some(message.to_owned());
+        }
+        if AT_SUBMISSION.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            let message = "only the submission of a submit file acts on it; put files into a ConfigMap or a volume of the template";
             return Some(message.to_owned());
         }
         let mut commands = COMMANDS.iter().filter(|command| command.attribute.eq_ignore_ascii_case(name));

@@ -1,0 +1,284 @@
+//! The files that travel with a job: a program that is a file where the job is submitted, and `transfer_input_files`.
+//!
+//! Small files travel in a ConfigMap, and URLs are fetched by an init container. A proc finds both in its scratch directory, an
+//! emptyDir in which its program begins. Each file of the ConfigMap is mounted there by itself, so that no image needs a shell or
+//! `cp`: the directory is writable, and the inputs are not.
+
+mod mounts;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{MAX_JOBS, Wrong};
+use crate::file::{Cluster, Proc};
+use crate::world::{World, scheme};
+
+pub use mounts::name_files;
+pub(super) use mounts::{Keys, texts, unload};
+
+/// The most bytes that the files of an HTCJob have together: Kubernetes allows a ConfigMap no more.
+pub const MOST: u64 = 1 << 20;
+
+/// The scratch directory, unless `container_target_dir` names another.
+pub const SCRATCH: &str = "/scratch";
+
+/// The image of the init container that fetches URLs, unless the caller names another.
+pub const FETCH_IMAGE: &str = "docker.io/curlimages/curl:8.11.1";
+
+/// A file of the place of submission, as it is found there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A file.
+    File {
+        /// What the file has in it.
+        bytes: Vec<u8>,
+        /// Whether its owner may execute the file.
+        is_executable: bool,
+    },
+    /// A file of so many bytes, which are more than [`MOST`].
+    TooLarge(u64),
+    /// A directory.
+    Directory,
+    /// Nothing.
+    Missing,
+    /// A file that cannot be read, and why.
+    Unreadable(String),
+}
+
+/// A function that reads a file, given by its absolute path.
+pub type Contents<'c> = &'c dyn Fn(&str) -> Found;
+
+/// A place of submission without files.
+pub fn no_files(_: &str) -> Found {
+    Found::Missing
+}
+
+/// The files that have been read, by their paths.
+pub(super) struct Hold<'c> {
+    contents: Contents<'c>,
+    found: BTreeMap<String, Found>,
+    bytes: u64,
+}
+
+/// What travels with a proc.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cargo {
+    files: Vec<File>,
+    /// Names in the scratch directory, and URLs.
+    urls: Vec<(String, String)>,
+    /// Whether the program is the first of the files.
+    has_program: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct File {
+    /// The name in the scratch directory.
+    name: String,
+    /// The path where the job is submitted.
+    path: String,
+    is_executable: bool,
+}
+
+impl<'c> Hold<'c> {
+    pub(super) fn new(contents: Contents<'c>) -> Self {
+        Self { contents, found: BTreeMap::new(), bytes: 0 }
+    }
+
+    fn find(&mut self, path: &str) -> &Found {
+        if !self.found.contains_key(path) {
+            let found = (self.contents)(path);
+            if let Found::File { bytes, .. } = &found {
+                self.bytes += length(bytes);
+            }
+            self.found.insert(path.to_owned(), found);
+        }
+        self.found.get(path).unwrap_or(&Found::Missing)
+    }
+}
+
+/// What travels with a proc. Reads the files.
+pub(super) fn cargo(cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Result<Cargo, Wrong> {
+    let mut cargo = Cargo::default();
+    if stays(cluster, proc) {
+        return Ok(cargo);
+    }
+    cargo.has_program = cargo.take_program(cluster, proc, hold)?;
+    let directory = text(cluster, proc, "Iwd").unwrap_or_default();
+    let inputs = text(cluster, proc, "TransferInput").unwrap_or_default();
+    // An image in a file is refused as an image.
+    let image = text(cluster, proc, "ContainerImageFullPath");
+    let names = inputs.split(',').map(str::trim).filter(|name| !name.is_empty());
+    for name in names.filter(|name| image.as_deref() != Some(name)) {
+        cargo.take_input(&directory, name, hold).map_err(|message| (INPUTS.to_owned(), message))?;
+    }
+    let most = MOST.saturating_mul(MAX_JOBS as u64);
+    if hold.bytes > most {
+        let message = format!("the files of all procs have more than {most} bytes: {ELSEWHERE}");
+        return Err((INPUTS.to_owned(), message));
+    }
+    Ok(cargo)
+}
+
+const INPUTS: &str = "transfer_input_files";
+const ELSEWHERE: &str = "put large files into a volume of the pod template, or give an http or https URL";
+
+/// Whether no file travels with a proc: the job says so, or begins in a directory that the image or a volume has.
+fn stays(cluster: &Cluster, proc: &Proc) -> bool {
+    text(cluster, proc, "ShouldTransferFiles").is_some_and(|should| should == "NO")
+        || text(cluster, proc, "JobRemoteIwd").is_some()
+}
+
+/// Whether the file itself says whether the executable travels.
+fn asks(cluster: &Cluster) -> bool {
+    let names = ["transfer_executable", "TransferExecutable"];
+    let mut written = cluster.written.iter();
+    written.any(|written| names.iter().any(|name| written.name.eq_ignore_ascii_case(name)))
+}
+
+/// What is to be said of files that do not travel: the command, and the message.
+pub(super) fn left(cluster: &Cluster, proc: &Proc, cargo: &Cargo) -> Vec<Wrong> {
+    let mut left = Vec::new();
+    if let (Some(executable), true, false) =
+        (&proc.program.executable, proc.program.is_transferred, cargo.has_program)
+    {
+        let why = if stays(cluster, proc) {
+            "nothing travels with this job".to_owned()
+        } else if executable.starts_with('/') && !asks(cluster) {
+            "its path is absolute; transfer_executable = true has a local file travel".to_owned()
+        } else {
+            format!("there is no file {}", text(cluster, proc, "Cmd").unwrap_or_default())
+        };
+        let message = format!(
+            "'{executable}' is taken for a program of the image ({why}); transfer_executable = false says that the image has it"
+        );
+        left.push(("executable".to_owned(), message));
+    }
+    if text(cluster, proc, "JobRemoteIwd").is_some() && text(cluster, proc, "TransferInput").is_some() {
+        let message = "no file travels, because the program begins in remote_initialdir: have the files there, in the image \
+                       or in a volume, or leave remote_initialdir out";
+        left.push((INPUTS.to_owned(), message.to_owned()));
+    }
+    left
+}
+
+impl Cargo {
+    fn take_program(&mut self, cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Result<bool, Wrong> {
+        let (Some(executable), true) = (&proc.program.executable, proc.program.is_transferred) else {
+            return Ok(false);
+        };
+        if executable.starts_with('/') && !asks(cluster) {
+            return Ok(false);
+        }
+        let path = plain(&text(cluster, proc, "Cmd").unwrap_or_default());
+        let wrong = |why: String| ("executable".to_owned(), format!("'{executable}' {why}"));
+        match hold.find(&path) {
+            Found::Missing => Ok(false),
+            Found::File { .. } => {
+                self.add(&path, true).map(|()| true).map_err(|why| ("executable".to_owned(), why))
+            }
+            Found::Directory => Err(wrong("is a directory".to_owned())),
+            Found::Unreadable(why) => Err(wrong(format!("cannot be read: {why}"))),
+            Found::TooLarge(bytes) => Err(wrong(format!(
+                "has {bytes} bytes, and {MOST} can travel: build it into the image, and write transfer_executable = false"
+            ))),
+        }
+    }
+
+    fn take_input(&mut self, directory: &str, name: &str, hold: &mut Hold<'_>) -> Result<(), String> {
+        if let Some(scheme) = scheme(name) {
+            if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+                return Err(format!(
+                    "'{name}': only http and https URLs are fetched; let the program fetch it, or put it into a volume"
+                ));
+            }
+            let path = name.split(['?', '#']).next().unwrap_or(name);
+            let path = path.split_once("://").map_or(path, |(_, path)| path);
+            let file = path.split_once('/').and_then(|(_, path)| path.rsplit('/').next()).unwrap_or_default();
+            if self.is_new(file, name)? {
+                self.urls.push((file.to_owned(), name.to_owned()));
+            }
+            return Ok(());
+        }
+        let path = plain(&World::full_path(directory, name));
+        match hold.find(&path) {
+            Found::File { is_executable, .. } => {
+                let is_executable = *is_executable;
+                self.add(&path, is_executable)
+            }
+            Found::Directory => Err(format!(
+                "'{name}' is a directory: name the files in it, each of which becomes a file of the scratch directory, or \
+                 put the directory into a volume"
+            )),
+            Found::Missing => Err(format!("there is no file {path}")),
+            Found::Unreadable(why) => Err(format!("{path} cannot be read: {why}")),
+            Found::TooLarge(bytes) => {
+                Err(format!("{path} has {bytes} bytes, and {MOST} can travel: {ELSEWHERE}"))
+            }
+        }
+    }
+
+    /// Adds a file. A file that is there already is not added again.
+    fn add(&mut self, path: &str, is_executable: bool) -> Result<(), String> {
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        if self.is_new(&name, path)? {
+            self.files.push(File { name, path: path.to_owned(), is_executable });
+        }
+        Ok(())
+    }
+
+    /// Whether a name in the scratch directory is still free for a path or a URL; `false` if the same is there already.
+    fn is_new(&self, name: &str, source: &str) -> Result<bool, String> {
+        // Kubernetes allows no colon in the path of a mount, and a dollar may begin a reference to the proc.
+        if name.is_empty() || name == "." || name == ".." || name.contains([':', '$', '\0']) {
+            return Err(format!("'{source}' gives no name that a file can have here: rename it"));
+        }
+        let files = self.files.iter().map(|file| (&file.name, &file.path));
+        let mut taken = files.chain(self.urls.iter().map(|(name, url)| (name, url)));
+        match taken.find(|(taken, _)| *taken == name) {
+            Some((_, other)) if other == source => Ok(false),
+            Some((_, other)) => Err(format!("{other} and {source} would both be {name}: rename one of them")),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether the proc has a scratch directory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.urls.is_empty()
+    }
+
+    /// What procs of one HTCJob have in common.
+    pub(super) fn shape(&self) -> Value {
+        let modes: Vec<bool> = self.files.iter().map(|file| file.is_executable).collect();
+        json!({"files": modes, "program": self.has_program, "urls": self.urls.len()})
+    }
+
+    /// The path of the program in the container, if the program travels.
+    pub(super) fn program(&self, directory: &str) -> Option<String> {
+        let program = self.files.first().filter(|_| self.has_program)?;
+        Some(within(directory, &program.name))
+    }
+}
+
+/// A path without components that say nothing, so that `./a` and `a` are the same file.
+fn plain(path: &str) -> String {
+    let mut path = path.to_owned();
+    while path.contains("/./") {
+        path = path.replace("/./", "/");
+    }
+    path
+}
+
+fn within(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// The text of an attribute of a proc.
+pub(super) fn text(cluster: &Cluster, proc: &Proc, attribute: &str) -> Option<String> {
+    let expr = proc.ad.get(attribute).or_else(|| cluster.ad.get(attribute))?;
+    expr.as_literal()?.as_str().map(str::to_owned)
+}

@@ -1,0 +1,117 @@
+//! Where the streams of a proc go: into files of a volume that the job names, or into the pod's log.
+
+use serde_json::Value;
+
+use super::Wrong;
+use crate::file::{Cluster, Proc};
+use crate::streams::Streams;
+use crate::world::World;
+
+/// Kinds of volumes that end with the pod, or that nobody can write into.
+const PASSING: &[&str] =
+    &["configMap", "downwardAPI", "emptyDir", "ephemeral", "gitRepo", "image", "projected", "secret"];
+
+/// The streams, their commands and attributes.
+const STREAMS: [(&str, &str); 2] = [("output", "Out"), ("error", "Err")];
+
+/// Where the streams of a proc go, and what is to be said of streams that do not go where the file says.
+pub(super) fn of(
+    cluster: &Cluster,
+    proc: &Proc,
+    template: Option<&Value>,
+) -> Result<(Streams, Vec<Wrong>), Wrong> {
+    let mut left = Vec::new();
+    let mut paths = [String::new(), String::new()];
+    for ((command, attribute), path) in STREAMS.into_iter().zip(&mut paths) {
+        let file = super::files::text(cluster, proc, attribute).unwrap_or_default();
+        if matches!(file.as_str(), "" | "/dev/null") {
+            continue;
+        }
+        let within = super::files::text(cluster, proc, "JobRemoteIwd");
+        let full = match &within {
+            _ if file.starts_with('/') => Some(World::full_path("", &file)),
+            Some(directory) => Some(World::full_path(directory, &file)),
+            None => None,
+        };
+        match full.filter(|full| template.is_some_and(|template| lasts(template, full))) {
+            Some(full) => *path = full,
+            None => left.push((command.to_owned(), said(command))),
+        }
+    }
+    let [output, error] = paths;
+    let streams = Streams { output, error };
+    if streams != Streams::default() && proc.program.executable.is_none() {
+        let command = if streams.output.is_empty() { "error" } else { "output" };
+        let message =
+            "the program is the image's own, and what it prints cannot be sent to a file: give executable";
+        return Err((command.to_owned(), message.to_owned()));
+    }
+    Ok((streams, left))
+}
+
+fn said(command: &str) -> String {
+    format!(
+        "standard {command} is the log of the pod, which kubectl slotwright output prints; a path in a volume of the pod \
+         template (--template) is a file that stays"
+    )
+}
+
+/// Whether a path is in a volume that the template mounts into its first container, and that outlives the pod.
+fn lasts(template: &Value, path: &str) -> bool {
+    let list = |at: &str| template.pointer(at).and_then(Value::as_array).into_iter().flatten();
+    let text = |object: &Value, field: &str| object.get(field).and_then(Value::as_str).map(str::to_owned);
+    let mut mounts: Vec<(String, &Value)> = list("/spec/containers/0/volumeMounts")
+        .filter_map(|mount| Some((text(mount, "mountPath")?.trim_end_matches('/').to_owned(), mount)))
+        .filter(|(at, _)| {
+            path.strip_prefix(at.as_str()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
+        })
+        .collect();
+    // A mount within another one hides what is there.
+    mounts.sort_by_key(|(at, _)| at.len());
+    let Some((_, mount)) = mounts.last() else { return false };
+    if mount.get("readOnly").and_then(Value::as_bool).unwrap_or_default() {
+        return false;
+    }
+    let name = text(mount, "name");
+    let volume = list("/spec/volumes").find(|volume| name.is_some() && text(volume, "name") == name);
+    let kinds = volume.and_then(Value::as_object).into_iter().flatten().map(|(field, _)| field.as_str());
+    let mut kinds = kinds.filter(|field| *field != "name").peekable();
+    kinds.peek().is_some() && kinds.all(|kind| !PASSING.contains(&kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_file_lasts_in_a_volume_that_outlives_the_pod() {
+        let template = json!({"spec": {
+            "containers": [{"volumeMounts": [
+                {"name": "results", "mountPath": "/data/"},
+                {"name": "memory", "mountPath": "/data/tmp"},
+                {"name": "inputs", "mountPath": "/inputs", "readOnly": true},
+                {"name": "nothing", "mountPath": "/nothing"},
+            ]}],
+            "volumes": [
+                {"name": "results", "persistentVolumeClaim": {"claimName": "results"}},
+                {"name": "memory", "emptyDir": {"medium": "Memory"}},
+                {"name": "inputs", "nfs": {"server": "s", "path": "/"}},
+            ],
+        }});
+        for (path, expected) in [
+            ("/data/a.out", true),
+            ("/data/run1/a.out", true),
+            ("/data", false),
+            ("/database/a.out", false),
+            ("/data/tmp/a.out", false),
+            ("/inputs/a.out", false),
+            ("/nothing/a.out", false),
+            ("/a.out", false),
+        ] {
+            assert_eq!(lasts(&template, path), expected, "{path}");
+        }
+        assert!(!lasts(&json!({}), "/data/a.out"));
+    }
+}
