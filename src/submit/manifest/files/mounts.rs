@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{Cargo, ELSEWHERE, Found, Hold, INPUTS, MOST, length, within};
@@ -29,7 +31,9 @@ impl Keys {
             }
         }
         let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-        names.values().for_each(|name| *uses.entry(name).or_default() += 1);
+        for name in names.values() {
+            *uses.entry(name).or_default() += 1;
+        }
         let (mut keys, mut taken, mut numbers) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         for path in paths {
             let Some(name) = names.get(path) else { continue };
@@ -58,7 +62,7 @@ impl Keys {
                     texts.insert(key.clone(), text.into());
                 }
                 _ => {
-                    others.insert(key.clone(), base64(bytes).into());
+                    others.insert(key.clone(), STANDARD.encode(bytes).into());
                 }
             }
         }
@@ -208,39 +212,6 @@ pub fn name_files(job: &mut Value, name: &str) {
             volume.get("name").and_then(Value::as_str).is_some_and(|name| FILE_VOLUMES.contains(&name));
         if let Some(map) = volume.get_mut("configMap").filter(|_| is_ours).and_then(Value::as_object_mut) {
             map.insert("name".to_owned(), name.into());
-        }
-    }
-}
-
-/// Bytes in base 64.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let whole =
-            (0..3).fold(0_usize, |whole, at| whole << 8 | usize::from(chunk.get(at).copied().unwrap_or(0)));
-        for at in 0..4 {
-            let digit = DIGITS.get(whole >> (18 - 6 * at) & 63).copied().unwrap_or(b'=');
-            text.push(if at <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_in_base_64() {
-        for (bytes, expected) in [
-            (b"" as &[u8], ""),
-            (b"f", "Zg=="),
-            (b"fo", "Zm8="),
-            (b"foo", "Zm9v"),
-            (b"\xff\xfe\x00\x10", "//4AEA=="),
-        ] {
-            assert_eq!(base64(bytes), expected);
         }
     }
 }
