@@ -145,7 +145,7 @@ impl Context {
     fn of(&self, task: &Task) -> Self {
         Self {
             client: self.client.clone(),
-            clock: self.clock.clone(),
+            clock: self.clock,
             identity: Arc::clone(&self.identity),
             written: Arc::clone(&self.written),
             names: Arc::clone(&self.names),

@@ -15,7 +15,7 @@ pub const LASTING: Duration = Duration::from_secs(5);
 /// seconds to start.
 const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 /// For how long a claim waits for its pod's creation before the claim is written.
-pub const LASTING_UNCREATED: Duration = Duration::from_secs(60);
+pub const LASTING_UNCREATED: Duration = Duration::from_mins(1);
 /// The most by which these times grow while pods start slowly.
 const MOST: u32 = 4;
 
