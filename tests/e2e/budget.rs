@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Cluster, job};
 
-/// How many writes the operator makes for each proc. With a `CLAIM_WORKLIFE` of 0 each claim runs one proc.
-async fn writes_per_proc(worklife: i64) -> f64 {
+/// How many writes the operator makes for each proc. With a `CLAIM_WORKLIFE` of 0 each claim runs one proc. `None` on a real API
+/// server, which does not count requests by client.
+async fn writes_per_proc(worklife: i64) -> Option<f64> {
     const PROCS: u32 = 200;
     if std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG").is_some() {
         println!("SKIPPED: only the embedded server counts requests by client");
-        return 0.0;
+        return None;
     }
     let cluster = Cluster::without_operator(shapes::uniform(10, 8000, 16 << 30)).await;
     let server = cluster.server.as_ref().unwrap();
@@ -53,19 +54,19 @@ async fn writes_per_proc(worklife: i64) -> f64 {
     stop.cancel();
     operator.await.unwrap().unwrap();
     cluster.stop().await;
-    f64::from(u32::try_from(total).unwrap()) / f64::from(PROCS)
+    Some(f64::from(u32::try_from(total).unwrap()) / f64::from(PROCS))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_short_proc_costs_two_writes_of_its_own() {
     // The operator creates the pod, and untracks the pod: the last of them after the job is complete, and so not counted. The
     // procs are over before their claims would be written.
-    let writes = writes_per_proc(0).await;
+    let Some(writes) = writes_per_proc(0).await else { return };
     assert!((1.5..=2.1).contains(&writes), "{writes} writes a proc");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_used_again_costs_no_more() {
-    let writes = writes_per_proc(1200).await;
+    let Some(writes) = writes_per_proc(1200).await else { return };
     assert!((1.5..=2.1).contains(&writes), "{writes} writes a proc");
 }
