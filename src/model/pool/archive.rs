@@ -192,9 +192,8 @@ impl Pool {
             .filter(|pod| facts.is_none_or(|facts| facts.pod.uid == pod.pod.uid));
         let (Some(slot), Some(pod)) = (slot, pod) else {
             let facts = facts?;
-            let host = facts.machine.as_ref()?.to_string();
             return Some(LastRun {
-                host: host.as_str().into(),
+                host: host(facts)?.as_str().into(),
                 started: facts.started,
                 suspended: Duration::ZERO,
                 usage: Usage::default(),
@@ -300,4 +299,11 @@ impl Pool {
     pub fn recordable_ends(&self, job: &Job) -> [Ranges; 2] {
         [&job.succeeded, &job.failed].map(|procs| self.archived_of(job, procs))
     }
+}
+
+/// Where a run was, if nothing but its pod tells: on the slot for which the pod's claim was made, or else on the pod's node.
+fn host(facts: &PodFacts) -> Option<String> {
+    let machine = facts.machine.as_ref()?;
+    let slot = facts.claim.made_for().map(|(slot, _)| slot).filter(|slot| slot.machine == *machine);
+    Some(slot.map_or_else(|| machine.to_string(), |slot| slot.to_string()))
 }

@@ -69,6 +69,10 @@ fn no_end_is_lost_whenever_the_operator_dies() {
         act_and_wait(&mut world);
         died += u32::from(world.calls_left.take().is_none());
         assert_eq!(story(&world), STORY, "after {calls} calls");
+        for (_, ad) in world.history.as_ref().unwrap().values().take(3) {
+            let host = ad.eval_attr("LastRemoteHost", None, &Env::at(0)).to_string();
+            assert!(host.starts_with("\"slot1_"), "after {calls} calls: {host}");
+        }
     }
     assert!(died > 100, "{died}");
 }
