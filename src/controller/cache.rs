@@ -66,12 +66,12 @@ pub struct Known {
 }
 
 impl Known {
-    /// What is remembered of an object with this metadata and this status.
-    pub fn new(metadata: &ObjectMeta, status: &Value) -> Self {
+    /// What is remembered of an object with this metadata and this text of its status.
+    pub fn new(metadata: &ObjectMeta, status: &str) -> Self {
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             version: metadata.resource_version.clone().unwrap_or_default(),
-            status: status.to_string().into(),
+            status: status.into(),
             finalizers: metadata.finalizers.clone().unwrap_or_default(),
         }
     }
@@ -79,10 +79,12 @@ impl Known {
     /// What is remembered of an answer: what can be read of it.
     pub fn of(answer: Item<Answer>) -> Self {
         let metadata = answer.metadata().clone();
-        Self::new(&metadata, &answer.object().map(|answer| answer.status).unwrap_or_default())
+        let status = answer.object().map(|answer| answer.status);
+        Self::new(&metadata, status.as_deref().unwrap_or("null"))
     }
 
-    /// The status. What is kept is the status's text, which takes a fraction of the memory.
+    /// The status; null if there is none, or if the status nests too deep. What is kept is the status's text, which takes a fraction
+    /// of the memory.
     pub fn status(&self) -> Value {
         serde_json::from_str(&self.status).unwrap_or_default()
     }
@@ -91,14 +93,14 @@ impl Known {
 /// What is read of an object of the operator's own API in the answer to a call: beside its metadata, the status alone.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    status: Value,
+    status: Box<str>,
 }
 
 impl Decode for Answer {
     type Of = DynamicObject;
 
     fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
-        Ok(Self { status: parts.part("status") })
+        Ok(Self { status: parts.text("status").into() })
     }
 }
 

@@ -16,7 +16,6 @@ use kube::api::ObjectMeta;
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -67,10 +66,9 @@ impl Parts {
         &self.metadata
     }
 
-    /// A part of the object; null if there is none, or if the part nests too deep.
-    pub fn part(&self, key: &str) -> Value {
-        let found = self.rest.iter().find(|(name, _)| name == key);
-        found.and_then(|(_, text)| serde_json::from_str(text.get()).ok()).unwrap_or_default()
+    /// The text of a part of the object; `null` if there is none.
+    pub fn text(&self, key: &str) -> &str {
+        self.rest.iter().find(|(name, _)| name == key).map_or("null", |(_, text)| text.get())
     }
 
     /// The object as a type that is decoded in the ordinary way. The type sees the metadata without `managedFields`.

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::WatchEvent;
 use kube::core::ObjectList;
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 

@@ -157,7 +157,7 @@ impl<K: DeserializeOwned> Decode for Own<K> {
     type Of = K;
 
     fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
-        Ok(Self { object: parts.typed()?, known: Known::new(parts.metadata(), &parts.part("status")) })
+        Ok(Self { object: parts.typed()?, known: Known::new(parts.metadata(), parts.text("status")) })
     }
 }
 

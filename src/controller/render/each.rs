@@ -72,7 +72,8 @@ fn told(
     serde_json::to_value(template).map(|template| ask(borrowed(items), &template)).unwrap_or_default()
 }
 
-fn borrowed(items: &Items) -> each::Items<'_> {
+/// A job's items, as the room that replaces references takes them.
+pub fn borrowed(items: &Items) -> each::Items<'_> {
     each::Items { variables: &items.variables, rows: &items.rows, repeat: repeat(items) }
 }
 

@@ -101,11 +101,11 @@ fn readable(answer: Item<api::Slot>) -> Result<api::Slot, Failure> {
 /// What is known after a write: what can be read of the answer.
 fn known(answer: Item<api::Slot>) -> Known {
     let metadata = answer.metadata().clone();
-    answer.object().map_or_else(|_| Known::new(&metadata, &Value::Null), |slot| of_slot(&slot))
+    answer.object().map_or_else(|_| Known::new(&metadata, "null"), |slot| of_slot(&slot))
 }
 
 fn of_slot(slot: &api::Slot) -> Known {
-    Known::new(&slot.metadata, &serde_json::to_value(&slot.status).unwrap_or_default())
+    Known::new(&slot.metadata, &serde_json::to_string(&slot.status).unwrap_or_default())
 }
 
 /// Takes a claim that is over, or one of those `before` it, off a static slot's object, if the object still carries such
