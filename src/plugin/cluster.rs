@@ -1,4 +1,6 @@
-//! The cluster that the plugin reads from: connects to it, lists objects, and explains failures.
+//! The cluster that the plugin reads from: connects to the API server, lists, reads and writes objects.
+
+mod error;
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -14,10 +16,12 @@ use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use thiserror::Error;
 
+use self::error::{chain, refusal};
 use controller::decode::Item;
 use controller::proxy;
+
+pub use self::error::Error;
 
 /// The most objects of a page, which is one answer of the API server.
 const PAGE: u32 = 500;
@@ -40,107 +44,6 @@ impl Connection {
         let context = self.context.iter().flat_map(|name| ["--context".into(), name.into()]);
         file.chain(context).collect()
     }
-}
-
-/// Why the cluster gave no answer.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// There is no usable kubeconfig.
-    #[error(
-        "no cluster: {0}; name a kubeconfig with --kubeconfig or KUBECONFIG, and one of its contexts with --context"
-    )]
-    NoCluster(String),
-    /// The API server does not know the resource.
-    #[error(
-        "the cluster has no resource {resource}: Slotwright's custom resource definitions are not installed; install \
-         the Helm chart, or run: slotwright crds | kubectl apply --server-side -f -"
-    )]
-    NotInstalled {
-        /// The resource with its group.
-        resource: String,
-    },
-    /// The user may not list the resource.
-    #[error("not allowed to list {resource}: {message}; ask an admin for {role}")]
-    Forbidden {
-        /// The resource with its group.
-        resource: String,
-        /// What the API server said.
-        message: String,
-        /// The role that would allow it.
-        role: &'static str,
-    },
-    /// The API server created no object.
-    #[error("cannot create a job in namespace {namespace}: {message}")]
-    NotCreated {
-        /// The namespace.
-        namespace: String,
-        /// What the API server said.
-        message: String,
-    },
-    /// The API server did not change an object.
-    #[error("cannot {verb} {object}: {message}")]
-    NotWritten {
-        /// What was to be done.
-        verb: &'static str,
-        /// The object.
-        object: String,
-        /// What the API server said.
-        message: String,
-    },
-    /// A pod's log cannot be read.
-    #[error("cannot read the log of pod {pod}: {message}")]
-    NoLog {
-        /// The pod with its namespace.
-        pod: String,
-        /// What the API server said.
-        message: String,
-    },
-    /// The history cannot be read.
-    #[error("cannot read the history through {server}: {message}")]
-    NoHistory {
-        /// The API server's address.
-        server: String,
-        /// What went wrong.
-        message: String,
-    },
-    /// The user may not change an object.
-    #[error("not allowed to {verb} {object}: {message}; ask an admin for the role")]
-    Denied {
-        /// What was to be done.
-        verb: &'static str,
-        /// The object.
-        object: String,
-        /// What the API server said.
-        message: String,
-    },
-    /// Somebody else wrote an object between its reading and its change.
-    #[error(
-        "cannot {verb} {object}: others write the object all the time, or too many requests wait for the operator; try again"
-    )]
-    Contended {
-        /// What was to be done.
-        verb: &'static str,
-        /// The object.
-        object: String,
-    },
-    /// The API server refused for another reason.
-    #[error("cannot list {resource}: {message}")]
-    Refused {
-        /// The resource with its group.
-        resource: String,
-        /// What the API server said.
-        message: String,
-    },
-    /// The API server did not answer, or its answer is not understood.
-    #[error("cannot list {resource} at {server}: {message}")]
-    NoAnswer {
-        /// The resource with its group.
-        resource: String,
-        /// The API server's address.
-        server: String,
-        /// What went wrong; the cause comes last.
-        message: String,
-    },
 }
 
 /// A cluster, ready to list objects.
@@ -428,23 +331,12 @@ impl Cluster {
         self.client.request::<Value>(request).await.map_err(refused)
     }
 
-    /// The last lines of the log of a pod's first container.
+    /// The log of a pod's first container, as far as its node keeps the log; with `lines`, the last so many lines.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
-    pub async fn log(&self, namespace: &str, pod: &str, lines: i64) -> Result<String, Error> {
-        self.log_of(namespace, pod, LogParams { tail_lines: Some(lines), ..LogParams::default() }).await
-    }
-
-    /// The log of a pod's first container, as far as its node keeps the log.
-    ///
-    /// # Errors
-    /// When the API server does not answer, or refuses.
-    pub async fn whole_log(&self, namespace: &str, pod: &str) -> Result<String, Error> {
-        self.log_of(namespace, pod, LogParams::default()).await
-    }
-
-    async fn log_of(&self, namespace: &str, pod: &str, wanted: LogParams) -> Result<String, Error> {
+    pub async fn log(&self, namespace: &str, pod: &str, lines: Option<i64>) -> Result<String, Error> {
+        let wanted = LogParams { tail_lines: lines, ..LogParams::default() };
         let url = Pod::url_path(&(), Some(namespace));
         let request = Request::new(url).logs(pod, &wanted).map_err(kube::Error::BuildRequest);
         let answer = match request {
@@ -546,56 +438,4 @@ async fn config(connection: &Connection) -> Result<Config, Error> {
     let variable = |name: &str| std::env::var(name).ok();
     proxy::choose(&mut config, read().ok().as_ref(), connection.context.as_deref(), variable);
     Ok(config)
-}
-
-/// The error for a list that the API server refused.
-fn refusal(resource: String, status: &Status) -> Error {
-    let message = status.message.clone();
-    match status.code {
-        // 404 means an unknown resource: a list in a namespace that does not exist is empty.
-        404 => Error::NotInstalled { resource },
-        403 => {
-            let role = match resource.split_once('.') {
-                Some(("htcjobs", _)) => "the role view in the namespace, or the chart's RELEASE-view",
-                Some(_) => "the chart's role RELEASE-pool-view",
-                None => "a role that allows it",
-            };
-            Error::Forbidden { resource, message, role }
-        }
-        _ => Error::Refused { resource, message },
-    }
-}
-
-/// The message of an error and of its causes, each only once.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let said = inner.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = inner.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_say_what_to_do() {
-        for (resource, code, text) in [
-            ("slots.slotwright.dev", 404, "custom resource definitions are not installed"),
-            ("slots.slotwright.dev", 403, "said; ask an admin for the chart's role RELEASE-pool-view"),
-            ("htcjobs.slotwright.dev", 403, "the role view in the namespace"),
-            ("nodes", 403, "not allowed to list nodes"),
-            ("nodes", 500, "cannot list nodes: said"),
-        ] {
-            let status = Status { code, message: "said".to_owned(), ..Status::default() };
-            let error = refusal(resource.to_owned(), &status).to_string();
-            assert!(error.contains(text) && error.contains(resource), "{error}");
-        }
-    }
 }

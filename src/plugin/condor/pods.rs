@@ -91,7 +91,7 @@ pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
     if follow {
         return kubectl(&["logs", "-f", "--tail=20", "-n", &namespace, &pod]);
     }
-    let log = cluster.log(&namespace, &pod, LINES).await.map_err(|error| {
+    let log = cluster.log(&namespace, &pod, Some(LINES)).await.map_err(|error| {
         Failure(format!("Error: {error}; kubectl slotwright output {job} says what is left"))
     })?;
     let from = log.ceil_char_boundary(log.len().saturating_sub(most));

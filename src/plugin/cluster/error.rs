@@ -1,0 +1,157 @@
+//! Why the cluster gives no answer, in words that say what to do.
+
+use kube::core::Status;
+use thiserror::Error;
+
+/// Why the cluster gave no answer.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There is no usable kubeconfig.
+    #[error(
+        "no cluster: {0}; name a kubeconfig with --kubeconfig or KUBECONFIG, and one of its contexts with --context"
+    )]
+    NoCluster(String),
+    /// The API server does not know the resource.
+    #[error(
+        "the cluster has no resource {resource}: Slotwright's custom resource definitions are not installed; install \
+         the Helm chart, or run: slotwright crds | kubectl apply --server-side -f -"
+    )]
+    NotInstalled {
+        /// The resource with its group.
+        resource: String,
+    },
+    /// The user may not list the resource.
+    #[error("not allowed to list {resource}: {message}; ask an admin for {role}")]
+    Forbidden {
+        /// The resource with its group.
+        resource: String,
+        /// What the API server said.
+        message: String,
+        /// The role that would allow it.
+        role: &'static str,
+    },
+    /// The API server created no object.
+    #[error("cannot create a job in namespace {namespace}: {message}")]
+    NotCreated {
+        /// The namespace.
+        namespace: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// The API server did not change an object.
+    #[error("cannot {verb} {object}: {message}")]
+    NotWritten {
+        /// What was to be done.
+        verb: &'static str,
+        /// The object.
+        object: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// A pod's log cannot be read.
+    #[error("cannot read the log of pod {pod}: {message}")]
+    NoLog {
+        /// The pod with its namespace.
+        pod: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// The history cannot be read.
+    #[error("cannot read the history through {server}: {message}")]
+    NoHistory {
+        /// The API server's address.
+        server: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// The user may not change an object.
+    #[error("not allowed to {verb} {object}: {message}; ask an admin for the role")]
+    Denied {
+        /// What was to be done.
+        verb: &'static str,
+        /// The object.
+        object: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// Somebody else wrote an object between its reading and its change.
+    #[error(
+        "cannot {verb} {object}: others write the object all the time, or too many requests wait for the operator; try again"
+    )]
+    Contended {
+        /// What was to be done.
+        verb: &'static str,
+        /// The object.
+        object: String,
+    },
+    /// The API server refused for another reason.
+    #[error("cannot list {resource}: {message}")]
+    Refused {
+        /// The resource with its group.
+        resource: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// The API server did not answer, or its answer is not understood.
+    #[error("cannot list {resource} at {server}: {message}")]
+    NoAnswer {
+        /// The resource with its group.
+        resource: String,
+        /// The API server's address.
+        server: String,
+        /// What went wrong; the cause comes last.
+        message: String,
+    },
+}
+
+/// The error for a list that the API server refused.
+pub(super) fn refusal(resource: String, status: &Status) -> Error {
+    let message = status.message.clone();
+    match status.code {
+        // 404 means an unknown resource: a list in a namespace that does not exist is empty.
+        404 => Error::NotInstalled { resource },
+        403 => {
+            let role = match resource.split_once('.') {
+                Some(("htcjobs", _)) => "the role view in the namespace, or the chart's RELEASE-view",
+                Some(_) => "the chart's role RELEASE-pool-view",
+                None => "a role that allows it",
+            };
+            Error::Forbidden { resource, message, role }
+        }
+        _ => Error::Refused { resource, message },
+    }
+}
+
+/// The message of an error and of its causes, each only once.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let said = inner.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        for (resource, code, text) in [
+            ("slots.slotwright.dev", 404, "custom resource definitions are not installed"),
+            ("slots.slotwright.dev", 403, "said; ask an admin for the chart's role RELEASE-pool-view"),
+            ("htcjobs.slotwright.dev", 403, "the role view in the namespace"),
+            ("nodes", 403, "not allowed to list nodes"),
+            ("nodes", 500, "cannot list nodes: said"),
+        ] {
+            let status = Status { code, message: "said".to_owned(), ..Status::default() };
+            let error = refusal(resource.to_owned(), &status).to_string();
+            assert!(error.contains(text) && error.contains(resource), "{error}");
+        }
+    }
+}
