@@ -29,6 +29,14 @@ pub struct Items<'i> {
     pub repeat: usize,
 }
 
+impl Items<'_> {
+    /// The names of a proc of a cluster.
+    pub fn names(&self, cluster: &str, proc: usize) -> Names {
+        let row = self.rows.get(row_of(proc, self.repeat)).map(Vec::as_slice).unwrap_or_default();
+        Names::of(cluster, proc, self.repeat, self.variables, row)
+    }
+}
+
 /// The row of a proc, if each row has so many procs.
 pub const fn row_of(proc: usize, repeat: usize) -> usize {
     if repeat > 1 { proc / repeat } else { proc }

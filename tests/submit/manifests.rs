@@ -6,7 +6,7 @@ use std::fmt::Write;
 use api::HTCJob;
 use serde_json::Value;
 use submit::commands::Support;
-use submit::each::{Items, Names, row_of};
+use submit::each::Items;
 use submit::manifest::{self, Found, Manifests, Settings};
 use submit::{Cluster, Options, Submission};
 
@@ -71,9 +71,8 @@ pub fn template_of(job: &Value, proc: usize) -> Value {
     let mut template = job["spec"]["template"].clone();
     if let Some(items) = &read.spec.items {
         let repeat = usize::try_from(items.repeat).expect("a number");
-        let row = items.rows.get(row_of(proc, repeat)).map(Vec::as_slice).unwrap_or_default();
-        let cluster = manifest::CLUSTER.to_string();
-        Names::of(&cluster, proc, repeat, &items.variables, row).replace_in(&mut template);
+        let items = Items { variables: &items.variables, rows: &items.rows, repeat };
+        items.names(&manifest::CLUSTER.to_string(), proc).replace_in(&mut template);
     }
     template
 }
@@ -128,6 +127,26 @@ fn procs_get_what_the_submit_file_says() {
         assert_eq!(found, wanted, "{name}");
     }
     assert!(procs > 120, "{procs} procs");
+}
+
+/// The numbers of rows and steps are those of the submit file, whether procs of a row have a row in common in the HTCJob, a row
+/// each, or none.
+#[test]
+fn rows_and_steps_keep_their_numbers() {
+    for (arguments, last) in [
+        ("$(Row) $(Step) $(n)", vec!["1", "1", "b"]),
+        ("$(Row) $(Step) $INT(N3)", vec!["1", "1", "9"]),
+        ("$(Row) $(Step)", vec!["1", "1"]),
+    ] {
+        let text = format!(
+            "executable = /bin/echo\ntransfer_executable = false\nN3 = $(Process) * 3\narguments = {arguments}\n\
+             queue 2 n from (\na\nb\n)\n"
+        );
+        let (submission, manifests) = submitted("rows", &text);
+        let wanted = wanted(submission.cluster.as_ref().unwrap());
+        assert_eq!(wanted[3].0[1..], last, "{arguments}");
+        assert_eq!(manifests.jobs.iter().flat_map(run).collect::<Vec<_>>(), wanted, "{arguments}");
+    }
 }
 
 #[test]

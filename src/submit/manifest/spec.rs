@@ -111,7 +111,7 @@ pub(super) fn complete(
         others.push(("Output".to_owned(), paths(&|streams| streams.output.clone())));
         others.push(("Error".to_owned(), paths(&|streams| streams.error.clone())));
     }
-    let texts = vary::texts(&programs.iter().collect::<Vec<_>>(), others);
+    let texts = vary::texts(&programs.iter().collect::<Vec<_>>(), &others);
     if let Some(spec) = shared.as_object_mut() {
         spec.insert("count".to_owned(), procs.len().into());
         if let Some(items) = texts.items {

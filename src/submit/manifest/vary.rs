@@ -29,13 +29,23 @@ struct References<'r> {
     columns: Columns,
     /// Whether a text has a reference.
     used: bool,
+    /// Whether a text has the number of a row or of a step, which follow from `repeat`.
+    counts_rows: bool,
 }
 
 /// The texts of a template for these programs, which have equally many arguments and the same names of variables, and for other
 /// texts, each with the name of a column and a text for each program.
-pub(super) fn texts(programs: &[&Program], others: Vec<(String, Vec<String>)>) -> Texts {
+pub(super) fn texts(programs: &[&Program], others: &[(String, Vec<String>)]) -> Texts {
+    let repeat = repeat(programs);
+    let (texts, repeats) = texts_repeating(programs, others, repeat);
+    // If each proc needs a row of its own, a proc's row and step have other numbers than in the submit file.
+    if repeats { texts } else { texts_repeating(programs, others, 1).0 }
+}
+
+/// The same, if `repeat` procs that follow each other have the same row. Also returns whether they have.
+fn texts_repeating(programs: &[&Program], others: &[(String, Vec<String>)], repeat: usize) -> (Texts, bool) {
     let mut references =
-        References { programs, repeat: repeat(programs), columns: Columns::default(), used: false };
+        References { programs, repeat, columns: Columns::default(), used: false, counts_rows: false };
     let one = |program: &Program| program.executable.clone().unwrap_or_default();
     let first = programs.first();
     let command =
@@ -57,8 +67,9 @@ pub(super) fn texts(programs: &[&Program], others: Vec<(String, Vec<String>)>) -
         (name, text)
     });
     let environment = environment.collect();
-    let others = others.into_iter().map(|(column, texts)| references.of_procs(&column, texts)).collect();
-    Texts { items: references.items(), command, arguments, environment, others }
+    let others = others.iter().map(|(column, texts)| references.of_procs(column, texts.clone())).collect();
+    let texts = Texts { items: references.items(), command, arguments, environment, others };
+    (texts, references.repeats())
 }
 
 /// How many procs that follow each other have the same items, if it is as many everywhere; else 1.
@@ -123,6 +134,7 @@ impl References<'_> {
         for (name, number) in numbers {
             let values: Vec<String> = (0..texts.len()).map(|at| number(at).to_string()).collect();
             if let Some((start, end)) = around(texts, &values) {
+                self.counts_rows |= name != "Process";
                 return Some((start, name.to_owned(), end));
             }
         }
@@ -161,24 +173,29 @@ impl References<'_> {
             return None;
         }
         let mut items = Map::new();
-        if self.columns.0.is_empty() {
+        let has_rows = !self.columns.0.is_empty();
+        if self.repeat > 1 && (has_rows || self.counts_rows) {
+            items.insert("repeat".to_owned(), self.repeat.into());
+        }
+        if !has_rows {
             return Some(items.into());
         }
         let names: Vec<&str> = self.columns.0.iter().map(|(name, _)| name.as_str()).collect();
-        let row = |at: usize| -> Vec<&str> {
-            let values = self.columns.0.iter().map(|(_, values)| values.get(at).map_or("", String::as_str));
-            values.collect()
-        };
-        let count = self.programs.len();
-        let repeats = (0..count).all(|at| row(at) == row(at - at % self.repeat));
-        let repeat = if repeats { self.repeat } else { 1 };
-        let rows: Vec<Vec<&str>> = (0..count).step_by(repeat).map(row).collect();
+        let rows: Vec<Vec<&str>> =
+            (0..self.programs.len()).step_by(self.repeat).map(|at| self.row(at)).collect();
         items.insert("variables".to_owned(), json!(names));
         items.insert("rows".to_owned(), json!(rows));
-        if repeat > 1 {
-            items.insert("repeat".to_owned(), repeat.into());
-        }
         Some(items.into())
+    }
+
+    fn row(&self, at: usize) -> Vec<&str> {
+        let values = self.columns.0.iter().map(|(_, values)| values.get(at).map_or("", String::as_str));
+        values.collect()
+    }
+
+    /// Whether procs of one row have the same values in all columns.
+    fn repeats(&self) -> bool {
+        (0..self.programs.len()).all(|at| self.row(at) == self.row(at - at % self.repeat))
     }
 }
 
