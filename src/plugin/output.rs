@@ -11,11 +11,11 @@ use api::{HTCJob, HTCJobStatus, PodRetention};
 use clap::Args;
 use classad::{Ad, Value as Classad};
 use controller::kinds::pod::SlimPod;
+use controller::render::borrowed;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use model::pool::{End, Exit, Ranges};
 use serde_json::Value;
-use submit::each::{Names, row_of};
-use submit::streams::{Streams, unwrapped};
+use submit::streams::{Streams, mounted, unwrapped};
 
 use crate::cluster::{self, Cluster};
 use crate::condor::harmless;
@@ -155,7 +155,7 @@ async fn print(
         )?;
     }
     let namespace = proc.job.metadata.namespace.as_deref().unwrap_or_default();
-    let there = match cluster.whole_log(namespace, pod).await {
+    let there = match cluster.log(namespace, pod, None).await {
         Ok(log) => {
             out.write_all(log.as_bytes())?;
             true
@@ -182,53 +182,41 @@ impl Proc<'_> {
         let spec = &self.job.spec;
         let mut template = serde_json::from_str(spec.template.0.get()).unwrap_or_default();
         if let (Some(items), Ok(proc)) = (&spec.items, usize::try_from(self.number)) {
-            let repeat = usize::try_from(items.repeat).unwrap_or(1);
-            let row = items.rows.get(row_of(proc, repeat)).map(Vec::as_slice).unwrap_or_default();
             let cluster = self.job.status.as_ref().and_then(|status| status.cluster_id);
             let cluster = cluster.map(|id| id.to_string()).unwrap_or_default();
-            Names::of(&cluster, proc, repeat, &items.variables, row).replace_in(&mut template);
+            borrowed(items).names(&cluster, proc).replace_in(&mut template);
         }
         template
     }
 
-    /// The files of the proc's streams, if they go to files.
-    fn streams(&self) -> Option<Streams> {
-        let template = self.template();
-        let command = template.pointer("/spec/containers/0/command")?.as_array()?;
-        // Kubernetes makes one dollar of two.
-        let word = |word: &Value| word.as_str().unwrap_or_default().replace("$$", "$");
-        unwrapped(&command.iter().map(word).collect::<Vec<_>>()).map(|(streams, _)| streams)
-    }
-
     /// Where a stream is, if it goes to a file. The plugin reads no volumes.
     fn place(&self, error: bool) -> Option<String> {
-        let Streams { output, error: of_error } = self.streams()?;
+        let template = self.template();
+        let Streams { output, error: of_error } = streams(&template)?;
         let (which, file) = if error { ("error", of_error) } else { ("output", output) };
-        let volume = self.volume(&file);
+        let volume = mounted(&template, &file).map(|found| of_volume(found.volume)).unwrap_or_default();
         (!file.is_empty()).then(|| {
             format!(
                 "standard {which} is in the file {file}{volume}; read it from a pod that mounts that volume"
             )
         })
     }
+}
 
-    /// The volume of a file, as a part of a sentence.
-    fn volume(&self, file: &str) -> String {
-        let template = self.template();
-        let list = |at: &str| template.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default();
-        let text = |object: &Value, at: &str| object.pointer(at).and_then(Value::as_str).map(str::to_owned);
-        let mounts = list("/spec/containers/0/volumeMounts");
-        let at = |mount: &&Value| {
-            text(mount, "/mountPath").filter(|at| file.starts_with(at.as_str())).map(|at| at.len())
-        };
-        let mount = mounts.iter().filter(|mount| at(mount).is_some()).max_by_key(at);
-        let Some(name) = mount.and_then(|mount| text(mount, "/name")) else { return String::new() };
-        let volumes = list("/spec/volumes");
-        let volume = volumes.iter().find(|volume| text(volume, "/name").as_ref() == Some(&name));
-        let claim = volume.and_then(|volume| text(volume, "/persistentVolumeClaim/claimName"));
-        let claim = claim.map(|claim| format!(" (PersistentVolumeClaim {claim})")).unwrap_or_default();
-        format!(" of the volume {name}{claim}")
-    }
+/// The files of the streams of a template's program, if they go to files.
+fn streams(template: &Value) -> Option<Streams> {
+    let command = template.pointer("/spec/containers/0/command")?.as_array()?;
+    // Kubernetes makes one dollar of two.
+    let word = |word: &Value| word.as_str().unwrap_or_default().replace("$$", "$");
+    unwrapped(&command.iter().map(word).collect::<Vec<_>>()).map(|(streams, _)| streams)
+}
+
+/// A volume, as a part of a sentence.
+fn of_volume(volume: &Value) -> String {
+    let text = |at: &str| volume.pointer(at).and_then(Value::as_str);
+    let claim = text("/persistentVolumeClaim/claimName");
+    let claim = claim.map(|claim| format!(" (PersistentVolumeClaim {claim})")).unwrap_or_default();
+    format!(" of the volume {}{claim}", text("/name").unwrap_or_default())
 }
 
 /// How a proc without a pod stands.

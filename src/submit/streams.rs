@@ -1,5 +1,7 @@
 //! Standard output and standard error in files of a volume: how a container's command is wrapped, and read again.
 
+use serde_json::Value;
+
 /// What a wrapped command begins with: a shell with [`SCRIPT`].
 const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 
@@ -30,6 +32,30 @@ pub fn unwrapped(command: &[String]) -> Option<(Streams, &[String])> {
     let [shell, option, script, _, output, error] = before else { return None };
     let is_ours = [shell, option].into_iter().eq(SHELL) && script == SCRIPT;
     is_ours.then(|| (Streams { output: output.clone(), error: error.clone() }, program))
+}
+
+/// The volume in which a path of the first container is.
+pub struct Mounted<'t> {
+    /// The entry of the container's `volumeMounts`.
+    pub mount: &'t Value,
+    /// The entry of the pod's `volumes`.
+    pub volume: &'t Value,
+}
+
+/// The volume in which a path of a template's first container is; a mount within another one hides what is there. `None`: the path
+/// is in no volume, or is itself a mount.
+pub fn mounted<'t>(template: &'t Value, path: &str) -> Option<Mounted<'t>> {
+    let list = |at: &str| template.pointer(at).and_then(Value::as_array).into_iter().flatten();
+    let text = |object: &'t Value, field: &str| object.get(field).and_then(Value::as_str);
+    let depth = |mount: &'t Value| {
+        let at = text(mount, "mountPath")?.trim_end_matches('/');
+        path.strip_prefix(at).filter(|rest| rest.len() > 1 && rest.starts_with('/')).map(|_| at.len())
+    };
+    let mounts = list("/spec/containers/0/volumeMounts").filter_map(|mount| Some((depth(mount)?, mount)));
+    let (_, mount) = mounts.max_by_key(|(depth, _)| *depth)?;
+    let name = text(mount, "name")?;
+    let volume = list("/spec/volumes").find(|volume| text(volume, "name") == Some(name))?;
+    Some(Mounted { mount, volume })
 }
 
 #[cfg(test)]

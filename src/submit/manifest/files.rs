@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{MAX_JOBS, Wrong};
+use super::{MAX_JOBS, Wrong, text};
 use crate::file::{Cluster, Proc};
 use crate::world::{World, scheme};
 
@@ -275,10 +275,4 @@ fn within(directory: &str, name: &str) -> String {
 
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
-/// The text of an attribute of a proc.
-pub(super) fn text(cluster: &Cluster, proc: &Proc, attribute: &str) -> Option<String> {
-    let expr = proc.ad.get(attribute).or_else(|| cluster.ad.get(attribute))?;
-    expr.as_literal()?.as_str().map(str::to_owned)
 }

@@ -193,17 +193,19 @@ fn in_order(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     findings
 }
 
+/// The text of an attribute of a proc.
+fn text(cluster: &Cluster, proc: &Proc, attribute: &str) -> Option<String> {
+    let expr = proc.ad.get(attribute).or_else(|| cluster.ad.get(attribute))?;
+    expr.as_literal()?.as_str().map(str::to_owned)
+}
+
 /// The job event logs of procs.
 fn logs(cluster: &Cluster, procs: &[Loaded<'_>]) -> Vec<JobLog> {
     let numbered = (0_u32..).zip(procs);
     let log = |(number, Loaded { proc, .. }): (u32, &Loaded<'_>)| {
-        let text = |name: &str| {
-            let expr = proc.ad.get(name).or_else(|| cluster.ad.get(name))?;
-            expr.as_literal()?.as_str().map(str::to_owned)
-        };
         let notes = ["SubmitEventNotes", "SubmitEventUserNotes"];
-        let notes = notes.into_iter().filter_map(text).collect();
-        Some(JobLog { proc: number, path: text("UserLog")?, notes })
+        let notes = notes.into_iter().filter_map(|name| text(cluster, proc, name)).collect();
+        Some(JobLog { proc: number, path: text(cluster, proc, "UserLog")?, notes })
     };
     numbered.filter_map(log).collect()
 }

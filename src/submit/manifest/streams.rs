@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::Wrong;
+use super::{Wrong, text};
 use crate::file::{Cluster, Proc};
-use crate::streams::Streams;
+use crate::streams::{Mounted, Streams, mounted};
 use crate::world::World;
 
 /// Kinds of volumes that end with the pod, or that nobody can write into.
@@ -23,11 +23,11 @@ pub(super) fn of(
     let mut left = Vec::new();
     let mut paths = [String::new(), String::new()];
     for ((command, attribute), path) in STREAMS.into_iter().zip(&mut paths) {
-        let file = super::files::text(cluster, proc, attribute).unwrap_or_default();
+        let file = text(cluster, proc, attribute).unwrap_or_default();
         if matches!(file.as_str(), "" | "/dev/null") {
             continue;
         }
-        let within = super::files::text(cluster, proc, "JobRemoteIwd");
+        let within = text(cluster, proc, "JobRemoteIwd");
         let full = match &within {
             _ if file.starts_with('/') => Some(World::full_path("", &file)),
             Some(directory) => Some(World::full_path(directory, &file)),
@@ -58,23 +58,11 @@ fn said(command: &str) -> String {
 
 /// Whether a path is in a volume that the template mounts into its first container, and that outlives the pod.
 fn lasts(template: &Value, path: &str) -> bool {
-    let list = |at: &str| template.pointer(at).and_then(Value::as_array).into_iter().flatten();
-    let text = |object: &Value, field: &str| object.get(field).and_then(Value::as_str).map(str::to_owned);
-    let mut mounts: Vec<(String, &Value)> = list("/spec/containers/0/volumeMounts")
-        .filter_map(|mount| Some((text(mount, "mountPath")?.trim_end_matches('/').to_owned(), mount)))
-        .filter(|(at, _)| {
-            path.strip_prefix(at.as_str()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
-        })
-        .collect();
-    // A mount within another one hides what is there.
-    mounts.sort_by_key(|(at, _)| at.len());
-    let Some((_, mount)) = mounts.last() else { return false };
+    let Some(Mounted { mount, volume }) = mounted(template, path) else { return false };
     if mount.get("readOnly").and_then(Value::as_bool).unwrap_or_default() {
         return false;
     }
-    let name = text(mount, "name");
-    let volume = list("/spec/volumes").find(|volume| name.is_some() && text(volume, "name") == name);
-    let kinds = volume.and_then(Value::as_object).into_iter().flatten().map(|(field, _)| field.as_str());
+    let kinds = volume.as_object().into_iter().flatten().map(|(field, _)| field.as_str());
     let mut kinds = kinds.filter(|field| *field != "name").peekable();
     kinds.peek().is_some() && kinds.all(|kind| !PASSING.contains(&kind))
 }
