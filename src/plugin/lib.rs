@@ -4,8 +4,8 @@
 //! and printing lines is pure.
 //!
 //! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates,
-//! with ConfigMaps of their files, the acts that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit). The plugin asks the operator for
-//! nothing but the history. What the objects do not say, the plugin does not know.
+//! with ConfigMaps of their files, the acts that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit).
+//! The plugin asks the operator for nothing but the history. What the objects do not say, the plugin does not know.
 //!
 //! | file | is |
 //! | --- | --- |
