@@ -22,7 +22,8 @@ const MOST: u32 = 4;
 /// How long pods have taken to start of late: an average to which each pod contributes a sixteenth.
 ///
 /// While the API server or the kubelets are busy, the starts and ends of pods are seen late, so that procs of a second seem to
-/// last. To write their claims then would make the API server busier still.
+/// last. To write their claims then would make the API server busier still. One user's slow images make the claims of all users
+/// be written later, too, but at most [`MOST`] times as late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Starts(Duration);
 
