@@ -21,7 +21,7 @@ use crate::surroundings::Pauses;
 use api::HTCJob;
 use model::pool::{JobFacts, JobUid, RecordedOwner, UnknownCreator};
 
-/// What a job's annotations say of who created the job.
+/// The annotations of a job that say who created the job.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     seal: Option<Seal>,
@@ -92,7 +92,7 @@ impl Creators {
 
     /// A job that was seen, with who created the job. `None` if this is to be found out: [`found`](Self::found) gives the job back.
     pub(crate) fn look_at(&mut self, stage: Stage, mut job: Box<JobFacts>, marks: Marks) -> Option<JobFacts> {
-        // What is known of the job now is newer than what waits.
+        // This version of the job is newer than the version that waits.
         self.forget(&job.key.uid);
         let sealed = marks.seal.and_then(|seal| self.seals.opened(&seal, &job));
         job.requester = match (sealed, &self.question) {

@@ -69,7 +69,7 @@ pub enum Stage {
     Negotiators,
     /// Policies of nodes and of submission.
     Policies,
-    /// What admins set besides: quotas, limits, drains.
+    /// The other settings of admins: quotas, limits, drains.
     Settings,
     /// Submitters with their accounts.
     Submitters,

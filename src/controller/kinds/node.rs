@@ -22,10 +22,10 @@ use model::pool::{Capacity, Event, MachineFacts, PODS, System, Taint};
 pub struct SlimNode {
     /// Standard metadata.
     pub metadata: ObjectMeta,
-    /// What admins set.
+    /// The settings of admins.
     #[serde(default)]
     pub spec: SlimNodeSpec,
-    /// What the kubelet reports.
+    /// The state that the kubelet reports.
     #[serde(default)]
     pub status: SlimNodeStatus,
 }
@@ -50,7 +50,7 @@ pub struct SlimNodeStatus {
     /// Conditions, among them Ready.
     #[serde(default)]
     pub conditions: Vec<NodeCondition>,
-    /// What it runs.
+    /// The operating system of the node.
     #[serde(default, rename = "nodeInfo")]
     pub node_info: SlimNodeInfo,
 }
@@ -109,7 +109,7 @@ fn is_extended(name: &str) -> bool {
         && !name.starts_with("attachable-volumes-")
 }
 
-/// What the pool knows of a node. Amounts that cannot be read count as nothing.
+/// The pool's facts of a node. Amounts that cannot be read count as nothing.
 pub fn facts(node: &SlimNode) -> Option<MachineFacts> {
     let name = node.metadata.name.clone()?;
     let labels = node.metadata.labels.clone().unwrap_or_default();

@@ -22,7 +22,7 @@ pub(super) enum Marks {
     Backfill { slot: Option<SlotName>, mark: Arc<str> },
 }
 
-/// What the operator wrote on a proc's pod besides whose it is.
+/// The marks that the operator wrote on a proc's pod besides those that say whose pod it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     /// The lease of the pod's claim.

@@ -30,7 +30,7 @@ use model::pool::{
 pub struct SlimPod {
     /// Standard metadata.
     pub metadata: ObjectMeta,
-    /// What runs.
+    /// The part of the spec that the operator reads.
     #[serde(default)]
     pub spec: SlimPodSpec,
     /// How it goes.

@@ -202,7 +202,7 @@ fn a_program_that_was_told_to_end_is_evicted() {
     }
 }
 
-/// What a kubelet says of a container that was created and never started.
+/// A kubelet's status of a container that was created and never started.
 fn created(phase: &str, at: Option<&str>) -> Value {
     let terminated =
         json!({"exitCode": 0, "startedAt": at, "finishedAt": at, "containerID": "containerd://1"});
