@@ -12,7 +12,7 @@ use super::turn::{Turn, Verdict};
 pub(super) struct Spins<'r, 'a> {
     negotiation: &'r mut Negotiation<'a>,
     group: Option<usize>,
-    /// What the group's submitters may use in all; none without groups.
+    /// The most that the group's submitters may use in all; none without groups.
     quota: Option<f64>,
     /// The number of the spin, from 1.
     spin: u32,
@@ -162,7 +162,7 @@ impl<'r, 'a> Spins<'r, 'a> {
         (verdict, used.all)
     }
 
-    /// What the ads of a submitter's jobs say about the submitter.
+    /// The facts that the ads of a submitter's jobs tell about the submitter.
     fn asking(&self, submitter: usize, input: &SubmitterInput) -> SubmitterFacts<'a> {
         let cycle = self.negotiation.cycle;
         let name = |group: Option<usize>| {

@@ -41,7 +41,7 @@ impl Default for UnknownCreator {
     }
 }
 
-/// What an owner is made of.
+/// The source of an owner's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OwnerSource {
     /// The job's namespace.
@@ -62,7 +62,7 @@ pub struct OwnerRule {
     map: Option<(Arc<str>, Maps)>,
 }
 
-/// What a job's status records of the job's owner.
+/// The owner of a job, as the job's status records the owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecordedOwner {
     /// No operator has written a status: the job is new.

@@ -66,7 +66,7 @@ impl Pool {
         &self.limits
     }
 
-    /// What claims hold of concurrency limits, quotas and ceilings.
+    /// The parts of concurrency limits, quotas and ceilings that claims hold.
     pub fn holdings(&self) -> &Holdings {
         &self.holdings
     }
@@ -126,7 +126,7 @@ impl Pool {
         &self.agents
     }
 
-    /// What the agents promise.
+    /// The promises of the agents.
     pub fn fences(&self) -> &Fences {
         &self.fences
     }

@@ -28,7 +28,8 @@ const STEPS: u32 = 300_000;
 /// was made.
 pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> Result<(), Refusal> {
     let made = claim_one(pool, slot, matched, now);
-    // What is left of a partitionable slot has another ad: the ad is made once for all jobs that are tried on the rest.
+    // A partitionable slot has another ad after the claim: the ad is made once for all jobs that are tried on the rest
+    // of the slot.
     if made.is_ok()
         && let Some(host) = pool.machines().get(&slot.machine)
     {

@@ -84,7 +84,7 @@ pub struct View<'a> {
     pub now: Time,
 }
 
-/// What a slot does next.
+/// The next step of a slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Nothing, until something happens.

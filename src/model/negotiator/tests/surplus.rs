@@ -60,7 +60,8 @@ fn surplus_of_the_manual() {
     assert!((19.0..=20.0).contains(&divided[0]) && (6.0..=7.0).contains(&divided[1]), "{divided:?}");
 }
 
-/// What nobody in a group wants goes to other groups, and to jobs of no group, in proportion to their quotas.
+/// The part of a group's quota that nobody in the group wants goes to other groups, and to jobs of no group, in
+/// proportion to their quotas.
 #[test]
 fn surplus_is_divided_by_quota() {
     let groups = [("a", 30.0, true), ("b", 20.0, true), ("c", 50.0, true)];
