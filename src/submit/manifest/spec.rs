@@ -1,4 +1,4 @@
-//! What all procs of an HTCJob share.
+//! The parts of the spec that all procs of an HTCJob share.
 
 use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
