@@ -31,7 +31,7 @@ pub struct Roots {
     pub proc: PathBuf,
     /// A directory on the file system of the scratch space.
     pub scratch: PathBuf,
-    /// What tells when somebody used the node.
+    /// The files that tell when somebody used the node.
     pub inputs: InputPaths,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Node {
     meter: Option<LoadMeter>,
     began: Instant,
     paces: BTreeMap<Uid, Pace>,
-    /// What failed with a pod last, so that each failure is logged once.
+    /// The last failure with a pod, so that each failure is logged once.
     failed: BTreeMap<Uid, String>,
 }
 
@@ -57,7 +57,7 @@ impl Node {
         Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed }
     }
 
-    /// What the processes of a pod do. A pod that cannot be looked at counts as running.
+    /// The state of a pod's processes. A pod that cannot be looked at counts as running.
     pub(crate) fn look(&mut self, pod: &Pod) -> Seen {
         let seen = self.try_look(&pod.uid);
         self.noted(pod, "the cgroup of a pod cannot be read", seen).unwrap_or(Seen::Running)

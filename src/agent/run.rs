@@ -123,7 +123,7 @@ struct Agent {
     kubelet: Option<Kubelet>,
     ask_at: Instant,
     asking: JoinSet<Result<BTreeMap<Uid, i64>, kube::Error>>,
-    /// What the pods use of the disk, in KiB.
+    /// The pods' usage of the disk, in KiB.
     disk: BTreeMap<Uid, i64>,
     devices: FoundDevices,
     suspended: BTreeSet<Uid>,

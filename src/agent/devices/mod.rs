@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_mins(1);
 
-/// What the kubelet has answered, by `NAMESPACE/NAME`.
+/// The kubelet's answer, by `NAMESPACE/NAME`.
 type Answer = Result<BTreeMap<String, Devices>, Error>;
 
 /// Knows which devices the pool's pods have.

@@ -26,7 +26,7 @@ struct Node {
     keeper: Keeper,
     pods: Pods,
     now: u64,
-    /// What the directory has.
+    /// The permit in the directory.
     file: Option<Permit>,
     read: u64,
     deaf: bool,

@@ -24,7 +24,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What a monitor writes of one GPU.
+/// A monitor's ad about one GPU.
 fn of_gpu(id: &str, seconds: f64, memory: u32) -> BTreeMap<String, String> {
     [
         ("SlotMergeConstraint", format!("StringListMember(\"{id}\", AssignedGPUs)")),
