@@ -25,7 +25,7 @@ pub(super) struct Kept {
     name: String,
 }
 
-/// What was in the Secret when it was read.
+/// The content of the Secret when it was read.
 pub(super) struct Found {
     object: Option<Secret>,
     /// The certificate, if all of it was there.
