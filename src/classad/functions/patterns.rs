@@ -195,8 +195,8 @@ impl Drop for Compiled {
 ///
 /// A call whose pattern stands in the program (`written`) compiles the pattern once, so it pays little; whoever makes
 /// the evaluator read a program anew pays [`price_of_fresh`] for that. A call that computes its pattern pays for
-/// compiling, and each call pays for compiling a pattern that is not ordinary. What a call pays depends on the
-/// expression and the ads alone, not on what is remembered.
+/// compiling, and each call pays for compiling a pattern that is not ordinary. The price of a call depends on the
+/// expression and the ads alone, not on the patterns that are remembered.
 pub(super) fn compile<'a>(
     ctx: &Ctx<'_>,
     memo: &'a Memo,
@@ -290,7 +290,7 @@ fn groups_in(captures: &Captures) -> usize {
     last.map_or(0, |last| last + 1)
 }
 
-/// What a use of a pattern may cost a call on short texts, in steps. `None`: the pattern is not ordinary.
+/// The most that a use of a pattern costs a call on short texts, in steps. `None`: the pattern is not ordinary.
 pub(crate) fn price_on_short_texts(pattern: &str, letters: &str) -> Option<usize> {
     let built = build(pattern, Options::of(letters), |size| size <= ORDINARY);
     let matching = SHORT * built.weight() * MATCH_SIZE;
