@@ -495,7 +495,7 @@ fn a_held_proc_does_not_run() {
     goes_well(Plan::of(13));
 }
 
-/// The operator gives up a claim on a static slot before the write of the claim is answered. What the object said
+/// The operator gives up a claim on a static slot before the write of the claim is answered. The state of the object
 /// before the write does not prove that the claim is gone.
 #[test]
 fn a_claim_that_is_still_to_be_written_has_not_gone() {

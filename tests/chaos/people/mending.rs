@@ -1,4 +1,4 @@
-//! What people repair when faults have stopped.
+//! The repairs that people make when faults have stopped.
 
 use serde_json::json;
 
