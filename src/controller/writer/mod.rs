@@ -89,7 +89,7 @@ pub enum Reply {
     Failing(Document),
 }
 
-/// The pause before a write that failed is asked for again: what refused the write may last.
+/// The pause before a write that failed is asked for again: the cause of the failure may last.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Reply {

@@ -1,5 +1,5 @@
-//! By what a pod is known as the pool's. Whoever may edit a pod may take its marks off, or change them: a pod stays what it
-//! was known as, by its uid.
+//! The marks by which a pod is known as the pool's. Whoever may edit a pod may take its marks off, or change them: a pod whose
+//! uid is known stays the pod that it was.
 
 use std::sync::Arc;
 use std::time::Duration;
