@@ -186,7 +186,7 @@ fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {
     verdict
 }
 
-/// Judges the tree of groups as it would be: what is refused there and is not refused now is this object's doing.
+/// Judges the tree of groups as it would be. A group that is refused there, and is not refused now, is this object's doing.
 fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
     let facts = kinds::group_quota::facts(quota);
     let own = facts.object.clone();
