@@ -74,8 +74,8 @@ impl Ledger {
         self.owner_used.get(owner).copied().unwrap_or_default()
     }
 
-    /// Charges `cost` to a submitter and its owner, and `growth` to its group: what other members gave up for it is not charged
-    /// to the group again.
+    /// Charges `cost` to a submitter and its owner, and `growth` to its group: slot weight that other members of the group gave
+    /// up for the match is not charged to the group again.
     pub(super) fn charge(&mut self, submitter: usize, owner: Option<usize>, cost: f64, growth: f64) {
         if let Some(used) = owner.and_then(|owner| self.owner_used.get_mut(owner)) {
             *used += cost;

@@ -280,7 +280,7 @@ impl Pool {
         }
     }
 
-    /// Updates what the machine knows of its agent. If the agent is silent, what it sensed of the owner counts no
+    /// Updates what the machine knows of its agent. If the agent is silent, the signs of the owner that it sensed count no
     /// longer: idle times grow by themselves, so that a machine whose agent died would seem idle while its owner works.
     pub(super) fn look_at_agent(&mut self, name: &MachineName, now: Time) {
         let Some(machine) = self.machines.get_mut(name) else { return };

@@ -58,7 +58,7 @@ pub struct CronJob {
     pub load: f64,
     /// The metrics of custom resources that the job measures. If there is any, the job is a monitor.
     pub metrics: Vec<Metric>,
-    /// False if the job's condition is not true: no run starts, and what earlier runs have said stays.
+    /// False if the job's condition is not true: no run starts, and the output of earlier runs stays.
     pub may_start: bool,
 }
 

@@ -99,7 +99,7 @@ pub enum Event {
     },
     /// A Submitter object appeared or changed.
     Submitter(SubmitterFacts),
-    /// A Submitter object is gone: what an admin set is forgotten.
+    /// A Submitter object is gone: the settings of admins in it are forgotten.
     SubmitterGone(SubmitterName),
     /// A `GroupQuota` appeared or changed.
     Group(Group),
@@ -215,7 +215,7 @@ pub enum Outcome {
         /// The Lease's last renewal; `None` if there is no Lease.
         found: Option<Renewal>,
     },
-    /// A call failed for now; what the call was for must be decided again.
+    /// A call failed for now; its purpose must be decided again.
     Failed(Retry),
 }
 

@@ -553,8 +553,8 @@ impl Pool {
         stale
     }
 
-    /// How many times the machines' offers have changed. Whatever follows from the offers alone holds as long as this
-    /// number stays the same.
+    /// How many times the machines' offers have changed. Conclusions from the offers alone hold as long as this number
+    /// stays the same.
     pub fn offers(&self) -> u64 {
         self.marks.offers
     }

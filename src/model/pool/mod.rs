@@ -4,8 +4,8 @@
 //! shell to do, so that they ask for nothing twice. Time is an argument. All collections are ordered: the same events
 //! at the same times give the same pool and the same effects, byte for byte.
 //!
-//! Whatever must survive a crash is in the API server before the effect that relies on it. A pool that is built anew
-//! from a list continues where the old one ended.
+//! A fact that must survive a crash is in the API server before any effect that relies on the fact. A pool that is
+//! built anew from a list continues where the old one ended.
 
 pub mod accountant;
 mod acts;
@@ -350,8 +350,8 @@ impl Pool {
         silence.into_iter().chain(own).flatten().min()
     }
 
-    /// Marks what was to be looked at by now: slots and machines by their alarms, what failed calls were for, and a
-    /// cycle if one may find something new.
+    /// Marks all that was to be looked at by now: slots and machines by their alarms, the purposes of failed calls, and
+    /// a cycle if a cycle may find something new.
     pub fn wake(&mut self, now: Time) {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();

@@ -45,7 +45,7 @@ impl Quotas {
     }
 
     /// Computes the quotas from the declared groups and the weight of the negotiator's slots. For groups that accept
-    /// surplus, what the last cycle gave beyond their quotas counts, too.
+    /// surplus, slot weight that the last cycle gave beyond their quotas counts, too.
     pub fn new(
         negotiator: NegotiatorId,
         tree: &Tree,

@@ -41,7 +41,7 @@ pub fn matchable(job: &Job) -> Said {
         return held_back(paced, known);
     }
     match (&job.matchable, &job.waits) {
-        // Nothing searches for a node any more, and what an earlier operator found is not known.
+        // No proc waits any more, and the findings of an earlier operator are not known.
         _ if job.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
         (Matchable::No(problem), _) => said(Some(false), problem.reason, &problem.to_string()),
         // As long as no cycle has found out whether any slot could match, busy slots say nothing about the job.

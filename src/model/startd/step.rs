@@ -271,7 +271,7 @@ fn busy(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// The job has ended. Its end is recorded, and what is left of its pod goes. No policy is asked: HTCondor's startd does not ask its
+/// The job has ended. Its end is recorded, and the remains of its pod go. No policy is asked: HTCondor's startd does not ask its
 /// policy while it waits for the starter, either.
 fn cleaning(slot: &Slot, view: &View) -> Step {
     if let Some(chore) = upkeep(slot, view, false) {

@@ -84,7 +84,7 @@ fn groups_without_a_quota_come_after_the_others() {
     assert_eq!(got(&pool(35, &groups, &users)), [15.0, 10.0, 10.0]);
 }
 
-/// If no slot accepts a group's jobs, what the group was given goes to others in the next round.
+/// If no slot accepts a group's jobs, the group's allocation goes to others in the next round.
 #[test]
 fn a_second_round_deals_out_what_the_first_gave_in_vain() {
     let groups = [("a", 10.0, true), ("b", 10.0, true)];

@@ -137,7 +137,7 @@ pub(super) fn add(ad: &mut Ad, attributes: &[(Arc<str>, Expr)]) {
 pub(super) fn finish(ad: &mut Ad, machine: &Machine, config: &StartdConfig, id: u32) {
     let Some(report) = &machine.report else { return };
     let policy = machine.slot_config(config, id);
-    // The names that cron jobs or STARTD_ATTRS have put into the ad; what else is there is the machine's.
+    // The names that cron jobs or STARTD_ATTRS have put into the ad; all other names are the machine's.
     let mut added: Vec<&str> = Vec::new();
     for output in &report.slot_ads {
         if !goes_into(output, ad, id) {
