@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Whatever the processes do, one pass after the other leads to what is wanted, if each act has its effect.
+    /// From any state of the processes, one pass after the other leads to the wanted state, if each act has its effect.
     #[test]
     fn acts_lead_to_what_is_wanted() {
         for wanted in [Wanted::Run, Wanted::Suspend, Wanted::Kill] {

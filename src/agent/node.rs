@@ -207,7 +207,7 @@ fn logged<T>(what: &str, outcome: io::Result<T>) -> Option<T> {
 pub(crate) fn benchmark() -> Figures {
     // On Linux this sets the priority of the calling thread alone, which the run has for itself.
     let _ = rustix::process::nice(19);
-    // By the thread's own CPU time, so that what else the node does counts little.
+    // The clock shows the thread's own CPU time, so that other work of the node counts little.
     let clock = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
     benchmark::run(clock, BENCHMARKS_TAKE)
 }

@@ -167,7 +167,7 @@ impl Reporter {
             {
                 self.run = Some(Run { figures: Figures { mips, kflops }, at: at.0 });
             }
-            // While a write is under way, an older status may be seen; what is known from a write is newer.
+            // While a write is under way, an older status may be seen; the status that a write returned is newer.
             if self.written.is_none() {
                 self.stored = Some(status.clone());
                 self.forerunner = Some(status.clone());

@@ -372,7 +372,7 @@ impl Agent {
         }
     }
 
-    /// After a failure, what the kubelet has told last counts no longer: a policy must not act on an old amount.
+    /// After a failure, the amounts that the kubelet told last count no longer: a policy must not act on an old amount.
     fn told_of_disk(&mut self, disk: Result<BTreeMap<Uid, i64>, kube::Error>) {
         match disk {
             Ok(disk) => self.disk = disk.into_iter().filter(|(uid, _)| self.pods.knows(uid)).collect(),
@@ -397,8 +397,8 @@ impl Agent {
         }
     }
 
-    /// Whether enough is known for a write: of the API server's report, what the write has to take away; of the pods, which of
-    /// them an earlier agent has suspended; and of the Lease, whether an earlier agent's promise is over, so that all pods may be
+    /// Whether the agent knows enough for a write: the API server's report, from which the write may have to take something away;
+    /// the pods that an earlier agent has suspended; and whether an earlier agent's promise is over, so that all pods may be
     /// named.
     fn may_write(&self) -> bool {
         self.report_known && self.pods.are_known() && self.tried_to_renew

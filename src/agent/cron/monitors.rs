@@ -80,7 +80,7 @@ impl Monitors {
         }
     }
 
-    /// A monitor tells an ad. Takes the samples from the ad's attributes; what is left are attributes of slots.
+    /// A monitor tells an ad. Takes the samples from the ad's attributes; the attributes that are left are those of slots.
     pub(super) fn told(
         &mut self,
         job: &NodeCronJob,

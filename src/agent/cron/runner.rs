@@ -160,7 +160,7 @@ impl Run {
         let _ = self.tell.send(Event::Ended(self.name, ending)).await;
     }
 
-    /// Reads the output until the program's end. Whatever is then left of its process group is killed.
+    /// Reads the output until the program's end. Processes that are then left of its process group are killed.
     async fn follow(&mut self, child: &mut Child, mut orders: mpsc::UnboundedReceiver<Order>) -> Ending {
         let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
         let (mut chunk, mut other) = ([0; CHUNK], [0; CHUNK]);

@@ -76,7 +76,7 @@ impl FoundDevices {
         }
     }
 
-    /// Takes note of an answer. After a failure, what is known of older pods stays true.
+    /// Takes note of an answer. After a failure, the known devices of older pods stay true.
     pub(crate) fn heard(&mut self, answer: Result<BTreeMap<String, Devices>, String>, pods: &Pods) {
         let asked = std::mem::take(&mut self.asked);
         match answer {

@@ -96,7 +96,7 @@ fn each_pod_is_told_what_its_devices_did_while_it_ran() {
         ]),
         "the use of two GPUs is added up, and the greater peak counts"
     );
-    // The next pod on the GPU begins anew, and what the first used is forgotten with the first.
+    // The next pod on the GPU begins anew, and the usage of the first pod is forgotten with that pod.
     let three = pod("three", "slot1_1@n");
     monitors.follow([&three].into_iter(), &[gpu("three", &["GPU-a"])]);
     told(&mut monitors, "GPU-a", 1.0, 50, 50);
