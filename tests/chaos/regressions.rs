@@ -531,7 +531,7 @@ fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
     }
 }
 
-/// Whatever somebody takes off a pod, and whoever leads then, the pod's proc ends once, and its slot becomes free.
+/// If somebody takes any marks off a pod, then under any leader the pod's proc ends once, and its slot becomes free.
 #[test]
 fn a_pod_whose_marks_were_taken_off_stays_its_procs() {
     for how in 0..3 {

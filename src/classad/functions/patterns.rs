@@ -163,11 +163,11 @@ fn captures(regex: &Regex, text: &[u8], start: usize) -> Option<Captures> {
     captures.is_match().then_some(captures)
 }
 
-/// How many compiled patterns are remembered at a time, in all expressions. A pattern beyond takes the time to compile
-/// it again; what an evaluation answers, and what it pays, does not depend on this.
+/// How many compiled patterns are remembered at a time, in all expressions. A pattern beyond these is compiled at each
+/// use, which takes time; neither the answer of an evaluation nor its steps depend on this.
 const MOST_REMEMBERED: usize = 4096;
 
-/// How many are.
+/// How many compiled patterns are remembered now.
 static REMEMBERED_NOW: AtomicUsize = AtomicUsize::new(0);
 
 impl Compiled {
