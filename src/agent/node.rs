@@ -116,7 +116,7 @@ impl Node {
         self.cgroups.is_none() || self.group(uid).map_or(true, |group| group.is_some())
     }
 
-    /// Senses the node, on which these are the pods of the pool. Which of them are suspended is not sensed here.
+    /// Senses the node, on which these are the pods of the pool. The pods that are suspended are not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));
         let problem = self.find_cgroups();

@@ -75,9 +75,9 @@ pub enum Error {
 
 /// A renewal of the agent's Lease, and what became of it.
 struct Renewal {
-    /// When it was sent: the time since the boot.
+    /// When the renewal was sent: the time since the boot.
     sent: Duration,
-    /// Whether it promised.
+    /// Whether the renewal promised to end pods if the agent is cut off.
     promised: bool,
     outcome: Result<(), kube::Error>,
 }
@@ -299,7 +299,7 @@ impl Agent {
         let now = Timestamp::now();
         let mut senses = self.node.sense(&self.pods, now);
         senses.suspended.clone_from(&self.suspended);
-        // Those that are not named yet are named in a later pass.
+        // Pods that may not be named yet are named in a later pass.
         senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
         senses.pod_devices = self.devices.of_pods();
         let running = senses.usage.iter().filter_map(|usage| self.pods.get(&usage.uid));

@@ -1,6 +1,6 @@
 //! NodeReport: what the agent of a node senses, and what the operator asks of the agent.
 
-// For the module, since a derive makes a second struct of the fields.
+// The lint is allowed in the whole module, since a derive makes a second struct of the fields.
 #![allow(clippy::struct_excessive_bools, reason = "each flag of a cron job is one of HTCondor's knobs")]
 
 use std::collections::BTreeMap;

@@ -548,7 +548,7 @@ fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> Stri
     match output {
         Output::Json => Ok(serde_json::to_string_pretty(lines).map_err(io::Error::other)? + "\n"),
         Output::Yaml => {
-            // By way of JSON, so that both have the same fields.
+            // The lines go by way of JSON, so that YAML and JSON have the same fields.
             let values = serde_json::to_value(lines).map_err(io::Error::other)?;
             let text = serde_saphyr::to_string(&values).map_err(io::Error::other)?;
             Ok(text.trim_end().to_owned() + "\n")

@@ -45,7 +45,7 @@ pub enum Form {
 pub enum Support {
     /// The command has its effect: the text says how.
     Honored(&'static str),
-    /// The command has no effect: the text says why, and what to do instead. Who uses the command is told.
+    /// The command has no effect: the text says why, and what to do instead. The user of the command is told.
     NoEffect(&'static str),
     /// A job with this command is refused: the text says why, and what to do instead.
     Refused(&'static str),

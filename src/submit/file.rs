@@ -70,7 +70,7 @@ pub struct Proc {
 /// A command or variable, and where its value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The name as it was first written. That of an attribute starts with `MY.`.
+    /// The name as it was first written. The name of an attribute starts with `MY.`.
     pub name: String,
     /// Where the value stands.
     pub position: Position,

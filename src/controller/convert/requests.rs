@@ -39,7 +39,7 @@ struct SlimRequirements {
 
 /// The resources that a pod of this spec requests.
 pub fn requests_of(spec: &PodSpec) -> Capacity {
-    // By way of JSON, because the rule is written for the slim form only.
+    // The spec is converted by way of JSON, because the rule is written for the slim form only.
     let spec: SlimPodSpec = serde_json::to_value(spec).and_then(serde_json::from_value).unwrap_or_default();
     spec.requests()
 }

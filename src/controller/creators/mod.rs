@@ -1,8 +1,8 @@
 //! Finds out who created a job: by the seal of the admission webhook, or else by the stamp of the API server's admission policies.
 //!
-//! Whether the policies are in force, only the API server can say, and only a question that was asked after the operator saw a job
-//! counts for that job. So a new job that has no seal waits for the answer before the pool is told the job. There is one question at a
-//! time: jobs that come meanwhile wait for the next one.
+//! Only the API server can say whether the policies are in force, and only a question that was asked after the operator saw a job
+//! counts for that job. So a new job that has no seal waits for the answer before the pool is told the job. There is one question
+//! at a time: jobs that come meanwhile wait for the next one.
 
 mod reading;
 mod stamp;

@@ -59,10 +59,10 @@ pub struct SlimNodeStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct SlimNodeInfo {
-    /// Such as `Ubuntu 24.04.1 LTS`.
+    /// The name of the operating system, such as `Ubuntu 24.04.1 LTS`.
     #[serde(default)]
     pub os_image: String,
-    /// Such as `6.8.0-45-generic`.
+    /// The version of the kernel, such as `6.8.0-45-generic`.
     #[serde(default)]
     pub kernel_version: String,
 }

@@ -65,11 +65,11 @@ pub enum Task {
     },
     /// An object of the operator's own that is no longer wanted.
     Delete {
-        /// Whose it is.
+        /// The document whose object is deleted.
         document: Document,
         /// The object.
         object: ObjectKey,
-        /// The one that is meant.
+        /// The uid of the object: an object of the same name with another uid stays.
         uid: String,
     },
 }
@@ -314,7 +314,7 @@ async fn work(context: Context, task: Task) -> Vec<Reply> {
     Box::pin(calls::perform(&context, task)).await
 }
 
-/// That a pod is there.
+/// The outcome that a pod was created, once the pod is known.
 async fn seen(slot: SlotName, claim: ClaimId, pod: oneshot::Receiver<PodRef>) -> Outcome {
     match pod.await {
         Ok(pod) => Outcome::PodCreated { slot, claim, pod },

@@ -189,7 +189,7 @@ impl InUse {
         charged.is_some_and(|charged| *charged == group)
     }
 
-    /// Whether a job may have a slot. Whether the job's submitter is the slot's user does not count.
+    /// Whether a job may have a slot. The answer is the same if the job's submitter is the slot's user.
     pub(super) fn availability(&self, roster: &Roster, job: &Prepared, place: usize) -> Availability {
         if !self.user_numbers.contains_key(&place) {
             return Availability::Unclaimed;

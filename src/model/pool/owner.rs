@@ -34,7 +34,7 @@ impl fmt::Display for UnknownCreator {
     }
 }
 
-/// Nothing but the admission webhook could have seen who created the job.
+/// The reason for which the creator of a job is unknown if only the admission webhook could have seen the creator.
 impl Default for UnknownCreator {
     fn default() -> Self {
         Self::because("the admission webhook did not see who created the job")

@@ -17,7 +17,7 @@ impl Pool {
         &self.machines
     }
 
-    /// How many procs of a job are suspended. Where no agent reports, no proc is, and a job of very many procs costs no look at
+    /// How many procs of a job are suspended. Without agents no proc is suspended, and a job of very many procs costs no look at
     /// their slots.
     pub fn suspended_procs(&self, job: &Job) -> usize {
         let still = |name: &&SlotName| {

@@ -21,9 +21,9 @@ impl Pool {
         self.claims_late = true;
     }
 
-    /// Whether a new claim may be written later than its pod. That is so if a new leader can learn all about the claim from
-    /// its pod and its job: a dynamic slot without devices, a match that the pool's only negotiator made in the group's
-    /// turn, and no concurrency limits.
+    /// Whether a new claim may be written later than its pod: if a new leader can learn all about the claim from its pod and its
+    /// job. Such a claim is for a dynamic slot without devices, a match that the pool's only negotiator made in the group's turn,
+    /// and no concurrency limits.
     pub fn may_be_unwritten(&self, slot: &Slot) -> bool {
         let claim = slot.claim();
         self.claims_late

@@ -131,7 +131,7 @@ pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, last_runs: Option<&LastR
     ads
 }
 
-/// As many procs as the job's status counts as running. Which ones they are is not known: the lowest numbers are taken.
+/// As many procs as the job's status counts as running. The status does not say which procs run: the lowest numbers are taken.
 fn counted(job: &HTCJob, known: &Job) -> BTreeMap<i64, Run> {
     let status = job.status.clone().unwrap_or_default();
     let running = usize::try_from(status.running).unwrap_or(0);

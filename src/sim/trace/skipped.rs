@@ -11,7 +11,7 @@ use classad::ParseError;
 pub struct Skipped {
     /// The line, from 1.
     pub line: usize,
-    /// Why it was not used.
+    /// Why the line or the ad was not used.
     pub why: Why,
 }
 

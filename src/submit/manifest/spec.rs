@@ -294,7 +294,7 @@ impl Shared<'_> {
                 names.push(command.attribute);
             }
         }
-        // These commands make an expression of which the file says nothing.
+        // These commands make expressions that the file does not contain.
         let retries = [
             ("max_retries", "JobMaxRetries"),
             ("success_exit_code", "JobSuccessExitCode"),

@@ -62,8 +62,8 @@ impl Marks {
 
     /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod. The owner is
     /// the job, and the proc's number follows from the pod's name. The proc's next pod has the same name, and cannot be
-    /// created while this pod is there. A pod with nothing but the tracking finalizer is not disturbed until it ends.
-    /// Then the operator takes the finalizer off, which nobody else puts on pods.
+    /// created while this pod is there. A pod with nothing but the tracking finalizer, which only the operator puts on
+    /// pods, is not disturbed until it ends. Then the operator takes the finalizer off.
     fn left(pod: &SlimPod) -> Option<Self> {
         let owner = pod.owner_references().iter().find(|owner| {
             let group = owner.api_version.split_once('/').map(|(group, _)| group);

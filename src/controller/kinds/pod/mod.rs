@@ -33,7 +33,7 @@ pub struct SlimPod {
     /// The part of the spec that the operator reads.
     #[serde(default)]
     pub spec: SlimPodSpec,
-    /// How it goes.
+    /// The part of the status that the operator reads.
     #[serde(default)]
     pub status: SlimPodStatus,
 }

@@ -112,8 +112,8 @@ impl Slot {
     /// A proc is assigned to the claim, which takes these units of concurrency limits for the proc.
     ///
     /// The claim must then be written, unless neither proc takes concurrency limits, and the pod itself tells a new
-    /// leader which proc the claim serves. That is so if the object has the claim for an earlier proc of the same job
-    /// ([`Slot::serve`]), and if no object has the claim yet ([`Record::Unwritten`]).
+    /// leader which proc the claim serves. The pod tells it if the object has the claim for an earlier proc of the same
+    /// job ([`Slot::serve`]), and if no object has the claim yet ([`Record::Unwritten`]).
     pub fn assign(&mut self, proc: Assignment, limits: &Wants) {
         let is_told_by_pod =
             match self.record {
