@@ -46,7 +46,7 @@ pub struct Sighting {
     pub stage: Stage,
     /// The change of the cache, if the cache keeps objects of this kind.
     pub trace: Option<Trace>,
-    /// The news that follow from the change, in this order.
+    /// The consequences of the change, in this order.
     pub news: Vec<News>,
 }
 
