@@ -17,7 +17,7 @@ mod hostile;
 /// The longest that an evaluation may take.
 const MOST: Duration = Duration::from_millis(50);
 
-/// What evaluations should take at most.
+/// The most time that evaluations should take.
 const WANTED: Duration = Duration::from_millis(5);
 
 const ROUNDS: u32 = 3;

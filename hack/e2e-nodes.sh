@@ -12,7 +12,7 @@
 #   SLOTWRIGHT_KUBE_STATE  the directory of a cluster that start starts (default ${TMPDIR:-/tmp}/slotwright-nodes)
 #
 # Each run without start has a directory, ports, bridges and cgroups of its own, and removes them at the end, also after a
-# failure. What failed prints its objects and the operator's log.
+# failure. A failed test prints its objects and the operator's log.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +25,7 @@ export SLOTWRIGHT_NODE_CPUS=${SLOTWRIGHT_NODE_CPUS:-12}
 # Whether this computer has cgroup v1, where an agent needs more rights to kill.
 v1() { if [ -e /sys/fs/cgroup/cgroup.controllers ]; then echo false; else echo true; fi; }
 
-# Starts everything. What the programs print goes to stderr, so that stdout is for start's exports.
+# Starts everything. The output of the programs goes to stderr, so that stdout is for start's exports.
 cluster() {
   local exports node
   [ "$(id -u)" = 0 ] || die "nodes need root"

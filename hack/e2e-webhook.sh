@@ -110,7 +110,7 @@ htcjob.slotwright.dev/middle created" submit alice middle '{"requests": {"memory
   say "the manual's examples: kubectl prints what the policy says"
 }
 
-# What a spec says is what happens, is refused, or is said to happen otherwise.
+# Each field of a spec has its effect, is refused, or has a warning that says what happens otherwise.
 newcomers() {
   local spec
   template() { printf '{"requests": {"memory": "2Gi"}, "template": {"spec": %s}}' "$1"; }

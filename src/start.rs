@@ -1,4 +1,4 @@
-//! What both programs do at their beginning and their end.
+//! The beginning and the end of both programs.
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -8,7 +8,7 @@ use cli::agent::{self, AgentArgs};
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
-/// What a command has come to: an exit code, or why it could not do its work.
+/// The outcome of a command: an exit code, or why it could not do its work.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Lets rustls know which of the TLS libraries that are compiled in it is to use.

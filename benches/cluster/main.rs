@@ -27,7 +27,7 @@ use kube::{Client, Config};
 use self::measured::Turn;
 use self::sides::{Alone, Batch, Ours, Side};
 
-/// What is run, as the command line says.
+/// The workload, as the command line says.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// How many procs.

@@ -1,4 +1,4 @@
-//! What is measured of a turn.
+//! The measurements of a turn.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -19,7 +19,7 @@ pub enum How {
     All,
 }
 
-/// What is computed for a pair.
+/// The computation for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Whether the requirements of both ads are true.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the real condor_negotiator decides in one cycle: which job it matches with which slot, and whom that throws out.
+"""The decisions of the real condor_negotiator in one cycle: which job it matches with which slot, and whom that throws out.
 
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/cycles.py [--seed N] [--count N] [--named] > tests/oracle/cycles.json
 
@@ -178,7 +178,7 @@ def case(rng, number):
 
 # ---- groups: who may preempt whom where a quota is used up
 
-# What each case says: the configuration, who uses how many slots, who submits how many jobs, and the real priority of each.
+# The parts of each case: the configuration, who uses how many slots, who submits how many jobs, and the real priority of each.
 # `h`, whose quota is beside that of `g`, uses the rest of the pool.
 FLAT = {"GROUP_NAMES": "g, h", "GROUP_QUOTA_g": "4", "GROUP_QUOTA_h": "4"}
 TREE = {"GROUP_NAMES": "p, p.a, p.b, h", "GROUP_QUOTA_p": "4", "GROUP_QUOTA_p.a": "4", "GROUP_QUOTA_p.b": "4", "GROUP_QUOTA_h": "4"}

@@ -5,8 +5,9 @@ Needs the chroot of the oracle (shared/oracle/htcondor-chroot.sh) and root:
 
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/params.py
 
-condor_config_val prints the whole table, raw, as one subsystem sees it. What a subsystem sees otherwise is kept under
-SUBSYSTEM.NAME. Names that HTCondor detects on the machine it runs on are empty, like those that it leaves unset.
+condor_config_val prints the whole table, raw, as one subsystem sees it. If a subsystem sees another default, that
+default is kept under SUBSYSTEM.NAME. Names that HTCondor detects on the machine it runs on are empty, like those that it
+leaves unset.
 """
 
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the real condor_negotiator gives to the groups of a tree: quota, allocation, the limit of each turn.
+"""The allotments of the real condor_negotiator to the groups of a tree: quota, allocation, the limit of each turn.
 
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/quotas.py [--seed N] [--count N] > tests/oracle/quotas.json
 

@@ -5,7 +5,7 @@
 
 The seeds (four chapters of HTCondor's manual) are not part of this repository; the list is, and tests/knobs.rs holds
 the knob table to it. A name counts when the manual marks it as a macro, assigns it in an example, refers to it by $(),
-or writes it in capitals with an underscore or in code marks. What looks like one and is none is listed below.
+or writes it in capitals with an underscore or in code marks. Names that look like knobs and are none are listed below.
 """
 
 import collections

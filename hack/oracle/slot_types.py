@@ -47,7 +47,7 @@ STARTD_DEBUG = D_FULLDEBUG
 STARTD_DETECT_GPUS = False
 SLOT_CONFIG_FAILURE_MODE = ABORT
 """
-# Of a configuration that makes no slots: the startd says nothing more of them.
+# After one of these messages, the startd says nothing more of slots, even if a configuration makes none.
 DONE = ("Instantiating a StartdHookMgr", "EXITING WITH", "CronJobMgr: Doing config")
 REFUSALS = ["Ran out of system resources in auto allocation", "Ran out of system resources", "Can't parse attribute",
             "Bad description of slot type", "Unknown attribute", "Failed to bind local resource", "reserved resource name",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a real schedd makes of submit requirements.
+"""The answers of a real schedd to submit requirements.
 
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/submit_requirements.py > tests/oracle/submit_requirements.json
 

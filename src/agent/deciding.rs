@@ -1,8 +1,8 @@
-//! What the agent does to the processes of a pod, given what is wanted and what it sees. Pure.
+//! The agent's actions on the processes of a pod, by the wanted state and the state that the agent sees. Pure.
 
 use super::pods::Wanted;
 
-/// What the processes of a pod do, as their cgroups say.
+/// The state of a pod's processes, as their cgroups say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The pod has no cgroup with processes: its containers have not started yet, or have ended.
@@ -15,7 +15,7 @@ pub enum Seen {
     Frozen,
 }
 
-/// What the agent does to the processes of a pod.
+/// An action of the agent on the processes of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Makes the processes stand still.
@@ -26,7 +26,8 @@ pub enum Act {
     Kill,
 }
 
-/// What is to be done to a pod's processes now. The agent looks again after each act: a process may have started meanwhile.
+/// The next action on a pod's processes; `None` if they do what is wanted, or if there are none. The agent looks again after each
+/// act: a process may have started meanwhile.
 pub fn next_act(wanted: Wanted, seen: Seen) -> Option<Act> {
     match (wanted, seen) {
         (_, Seen::Nothing) | (Wanted::Run, Seen::Running) | (Wanted::Suspend, Seen::Frozen) => None,
@@ -61,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Whatever the processes do, one pass after the other leads to what is wanted, if each act has its effect.
+    /// From any state of the processes, one pass after the other leads to the wanted state, if each act has its effect.
     #[test]
     fn acts_lead_to_what_is_wanted() {
         for wanted in [Wanted::Run, Wanted::Suspend, Wanted::Kill] {

@@ -1,5 +1,5 @@
-//! What a tenant may try against the agent of the node on which the tenant's pod runs, and what comes of it. A tenant writes the
-//! metadata of its own pods, and its programs write into the pod's own cgroup at most.
+//! Attacks of a tenant on the agent of the node on which the tenant's pod runs, and their outcomes. A tenant writes the metadata
+//! of its own pods, and its programs write into the pod's own cgroup at most.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -101,7 +101,8 @@ fn meta(fields: Value) -> ObjectMeta {
     serde_json::from_value(meta).unwrap()
 }
 
-/// What a tenant may write into the metadata of its pod, what the agent takes it for, and the lease that the agent reads.
+/// Metadata that a tenant may write on its pod, the state in which the agent then wants the pod's processes, and the lease that
+/// the agent reads.
 #[test]
 fn what_a_tenant_writes_on_its_pod_concerns_this_pod_alone() {
     let huge = "x".repeat(256 << 10);

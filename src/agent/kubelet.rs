@@ -1,4 +1,4 @@
-//! What the kubelet knows of its pods and the API server does not: how much disk each of them uses.
+//! The disk usage of each pod, which the kubelet knows and the API server does not.
 //!
 //! The kubelet counts the containers' writable layers and logs and the pod's emptyDirs, once a minute or by the file system's
 //! quotas, and tells in `/stats/summary`. The agent could count by itself only with the right to read every file of every pod.

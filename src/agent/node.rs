@@ -31,7 +31,7 @@ pub struct Roots {
     pub proc: PathBuf,
     /// A directory on the file system of the scratch space.
     pub scratch: PathBuf,
-    /// What tells when somebody used the node.
+    /// The files that tell when somebody used the node.
     pub inputs: InputPaths,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Node {
     meter: Option<LoadMeter>,
     began: Instant,
     paces: BTreeMap<Uid, Pace>,
-    /// What failed with a pod last, so that each failure is logged once.
+    /// The last failure with a pod, so that each failure is logged once.
     failed: BTreeMap<Uid, String>,
 }
 
@@ -57,7 +57,7 @@ impl Node {
         Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed }
     }
 
-    /// What the processes of a pod do. A pod that cannot be looked at counts as running.
+    /// The state of a pod's processes. A pod that cannot be looked at counts as running.
     pub(crate) fn look(&mut self, pod: &Pod) -> Seen {
         let seen = self.try_look(&pod.uid);
         self.noted(pod, "the cgroup of a pod cannot be read", seen).unwrap_or(Seen::Running)
@@ -116,7 +116,7 @@ impl Node {
         self.cgroups.is_none() || self.group(uid).map_or(true, |group| group.is_some())
     }
 
-    /// Senses the node, on which these are the pods of the pool. Which of them are suspended is not sensed here.
+    /// Senses the node, on which these are the pods of the pool. The pods that are suspended are not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));
         let problem = self.find_cgroups();
@@ -207,7 +207,7 @@ fn logged<T>(what: &str, outcome: io::Result<T>) -> Option<T> {
 pub(crate) fn benchmark() -> Figures {
     // On Linux this sets the priority of the calling thread alone, which the run has for itself.
     let _ = rustix::process::nice(19);
-    // By the thread's own CPU time, so that what else the node does counts little.
+    // The clock shows the thread's own CPU time, so that other work of the node counts little.
     let clock = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
     benchmark::run(clock, BENCHMARKS_TAKE)
 }

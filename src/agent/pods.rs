@@ -32,7 +32,7 @@ pub struct Pod {
     slot: Option<Box<str>>,
 }
 
-/// What a pod's processes are to do.
+/// The state in which a pod's processes are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The processes run.
@@ -78,8 +78,8 @@ impl Pod {
         self.slot.as_deref()
     }
 
-    /// What the pod's processes are to do. A pod that is being deleted runs even if it is to be suspended: a process that
-    /// stands still would not hear SIGTERM, and its grace period would pass unused.
+    /// The state in which the pod's processes are to be. A pod that is being deleted runs even if it is to be suspended: a
+    /// process that stands still would not hear SIGTERM, and its grace period would pass unused.
     pub fn wanted(&self) -> Wanted {
         match self {
             Self { kill: true, .. } => Wanted::Kill,
@@ -106,7 +106,7 @@ pub struct Pods {
     suspended_before: BTreeSet<Uid>,
     /// Whether a list was ever whole. Before, a pod that stands still may be unknown.
     complete: bool,
-    /// What a list in progress has shown so far.
+    /// The pods that a list in progress has shown so far.
     listed: Option<Listed>,
 }
 

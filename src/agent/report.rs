@@ -24,8 +24,8 @@ const LOAD_PACE: Duration = Duration::from_secs(5);
 const SLOW_PACE: Duration = Duration::from_mins(1);
 /// The least change of a load that is worth a write, in processes.
 const LOAD_STEP: f64 = 0.1;
-/// The least growth of what a pod has read or written that is worth a write, in KiB. What has been read only grows, by a tenth
-/// ever more seldom: a terabyte is told of in a hundred and twenty steps.
+/// The least growth of what a pod has read or written that is worth a write, in KiB. The amount that was read only grows, so that
+/// growth by a tenth comes ever more seldom: a terabyte is told of in a hundred and twenty steps.
 const BLOCK_STEP: f64 = 10.0 * 1024.0;
 /// The least change of what a monitor measured that is worth a write.
 const METRIC_STEP: f64 = 0.01;
@@ -35,7 +35,7 @@ const MAX_MESSAGE: usize = 1024;
 /// granularity of 8 s, and a person who reads pauses.
 const ONGOING: Duration = Duration::from_secs(30);
 
-/// What an agent senses, and what it does to pods.
+/// The state of the node and of the pool's pods, as an agent senses it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Senses {
     /// Input on any terminal; none if there is no terminal.
@@ -52,7 +52,7 @@ pub struct Senses {
     pub virtual_memory_kib: Option<i64>,
     /// The pods that stand still.
     pub suspended: BTreeSet<Uid>,
-    /// What the pool's pods use, in the order of their uids.
+    /// The usage of the pool's pods, in the order of their uids.
     pub usage: Vec<PodUsage>,
     /// The devices that the kubelet has given to the pool's pods, in the order of their uids.
     pub pod_devices: Vec<PodDevices>,
@@ -60,7 +60,7 @@ pub struct Senses {
     pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, as ClassAd expressions.
     pub attributes: BTreeMap<String, String>,
-    /// What cron jobs add.
+    /// The cron jobs' part of the report.
     pub cron: CronSenses,
     /// Why the agent cannot do its work; none if it can.
     pub problem: Option<Problem>,
@@ -75,7 +75,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// What input that was last seen at this time counts as at `now`.
+/// The report's form of input that was last seen at `last`: ongoing if `last` is less than `ONGOING` from `now`.
 pub fn input(last: Timestamp, now: Timestamp) -> LastInput {
     if now.duration_since(last).unsigned_abs() < ONGOING {
         LastInput::Ongoing
@@ -107,7 +107,7 @@ pub struct Reporter {
     since: Timestamp,
     /// Since when the condition CronJobs is what it is.
     cron_since: Timestamp,
-    /// What the report of an earlier agent said; none once this agent has written.
+    /// The status that an earlier agent wrote; none once this agent has written.
     forerunner: Option<NodeReportStatus>,
     /// Whether a change of attributes is to be written soon.
     hurries: bool,
@@ -116,7 +116,7 @@ pub struct Reporter {
     /// When the run that the operator asks for has to end, at the earliest; none if it asks for none, or has its answer.
     asked: Option<Timestamp>,
     generation: Option<i64>,
-    /// What the API server has, as far as the agent knows.
+    /// The status that the API server has, as far as the agent knows.
     stored: Option<NodeReportStatus>,
     written: Option<(NodeReportStatus, Timestamp)>,
 }
@@ -167,7 +167,7 @@ impl Reporter {
             {
                 self.run = Some(Run { figures: Figures { mips, kflops }, at: at.0 });
             }
-            // While a write is under way, an older status may be seen; what is known from a write is newer.
+            // While a write is under way, an older status may be seen; the status that a write returned is newer.
             if self.written.is_none() {
                 self.stored = Some(status.clone());
                 self.forerunner = Some(status.clone());

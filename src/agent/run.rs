@@ -75,9 +75,9 @@ pub enum Error {
 
 /// A renewal of the agent's Lease, and what became of it.
 struct Renewal {
-    /// When it was sent: the time since the boot.
+    /// When the renewal was sent: the time since the boot.
     sent: Duration,
-    /// Whether it promised.
+    /// Whether the renewal promised to end pods if the agent is cut off.
     promised: bool,
     outcome: Result<(), kube::Error>,
 }
@@ -123,7 +123,7 @@ struct Agent {
     kubelet: Option<Kubelet>,
     ask_at: Instant,
     asking: JoinSet<Result<BTreeMap<Uid, i64>, kube::Error>>,
-    /// What the pods use of the disk, in KiB.
+    /// The pods' usage of the disk, in KiB.
     disk: BTreeMap<Uid, i64>,
     devices: FoundDevices,
     suspended: BTreeSet<Uid>,
@@ -299,7 +299,7 @@ impl Agent {
         let now = Timestamp::now();
         let mut senses = self.node.sense(&self.pods, now);
         senses.suspended.clone_from(&self.suspended);
-        // Those that are not named yet are named in a later pass.
+        // Pods that may not be named yet are named in a later pass.
         senses.usage.retain(|usage| self.pods.get(&usage.uid).is_some_and(|pod| self.fence.may_name(pod)));
         senses.pod_devices = self.devices.of_pods();
         let running = senses.usage.iter().filter_map(|usage| self.pods.get(&usage.uid));
@@ -372,7 +372,7 @@ impl Agent {
         }
     }
 
-    /// After a failure, what the kubelet has told last counts no longer: a policy must not act on an old amount.
+    /// After a failure, the amounts that the kubelet told last count no longer: a policy must not act on an old amount.
     fn told_of_disk(&mut self, disk: Result<BTreeMap<Uid, i64>, kube::Error>) {
         match disk {
             Ok(disk) => self.disk = disk.into_iter().filter(|(uid, _)| self.pods.knows(uid)).collect(),
@@ -397,8 +397,8 @@ impl Agent {
         }
     }
 
-    /// Whether enough is known for a write: of the API server's report, what the write has to take away; of the pods, which of
-    /// them an earlier agent has suspended; and of the Lease, whether an earlier agent's promise is over, so that all pods may be
+    /// Whether the agent knows enough for a write: the API server's report, from which the write may have to take something away;
+    /// the pods that an earlier agent has suspended; and whether an earlier agent's promise is over, so that all pods may be
     /// named.
     fn may_write(&self) -> bool {
         self.report_known && self.pods.are_known() && self.tried_to_renew

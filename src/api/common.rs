@@ -43,7 +43,7 @@ pub mod condition {
     pub const CRON_JOBS: &str = "CronJobs";
 }
 
-/// What one proc asks of a slot: `RequestCpus`, `RequestMemory`, `RequestDisk` and `Request<name>`.
+/// The request of one proc for a slot: `RequestCpus`, `RequestMemory`, `RequestDisk` and `Request<name>`.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Requests {

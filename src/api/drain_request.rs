@@ -62,7 +62,7 @@ pub struct DrainRequestSpec {
     /// once.
     #[serde(default)]
     pub schedule: DrainSchedule,
-    /// What becomes of the node once all its slots are drained.
+    /// The state of the node once all its slots are drained.
     #[serde(default)]
     pub on_completion: DrainCompletion,
     /// An expression that every slot of the node must make true when the drain begins, or the drain is refused:
@@ -93,7 +93,7 @@ pub enum DrainSchedule {
     Fast,
 }
 
-/// What becomes of a drained node.
+/// The state of a node once all its slots are drained.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub enum DrainCompletion {
     /// The node stays drained until the DrainRequest is deleted.

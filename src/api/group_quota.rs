@@ -98,7 +98,7 @@ pub struct GroupQuotaSpec {
     pub priority_factor: Option<f64>,
 }
 
-/// What the group has and uses.
+/// The group's quotas in force, and its use of them.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupQuotaStatus {
@@ -121,8 +121,8 @@ pub struct GroupQuotaStatus {
     /// Slot weight that the group's own jobs requested in the last cycle, including what they use.
     #[serde(default)]
     pub requested: f64,
-    /// Slot weight that the last cycle gave to the group's own jobs. What exceeds effectiveQuota is surplus of other
-    /// groups.
+    /// Slot weight that the last cycle gave to the group's own jobs. Slot weight beyond effectiveQuota is surplus of
+    /// other groups.
     #[serde(default)]
     pub allocated: f64,
     /// Slot weight in use by the group and the groups inside it.

@@ -110,7 +110,7 @@ pub struct HTCJobSpec {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: i64,
-    /// What each proc asks of a slot.
+    /// The request of each proc for a slot.
     #[serde(default)]
     pub requests: Requests,
     /// A ClassAd expression that a machine must make true. MY is the job, TARGET the machine; a bare name is looked up
@@ -150,9 +150,9 @@ pub struct HTCJobSpec {
         "additionalProperties" = { "type": "string", "maxLength": 16384 }
     ))]
     pub attributes: BTreeMap<String, String>,
-    /// What each proc has of its own. Where this is set, if only to {}, the texts of the template refer to the proc:
-    /// $(Process) or $(ProcId), $(Cluster) or $(ClusterId), $(Row) or $(ItemIndex), $(Step), and the variables below are
-    /// replaced when a proc's pod is made. Any other $(NAME) stays for Kubernetes, and so does $$(NAME).
+    /// The values that each proc has of its own. Where this is set, if only to {}, the texts of the template refer to the proc:
+    /// $(Process) or $(ProcId), $(Cluster) or $(ClusterId), $(Row) or $(ItemIndex), $(Step), and the variables below are replaced
+    /// when a proc's pod is made. Any other $(NAME) stays for Kubernetes, and so does $$(NAME).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Items>,
     /// Whether all procs are held, like suspend of a Job. Procs that run leave their slots, with the grace period of their pods,
@@ -228,7 +228,7 @@ const fn one() -> i64 {
     1
 }
 
-/// What the operator reports of a job.
+/// The operator's report of a job.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HTCJobStatus {
@@ -298,8 +298,8 @@ pub struct HTCJobStatus {
     /// job is its namespace's. This is the record: it stays, whatever happens to the SubmitPolicy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// What the SubmitPolicy's transforms made of the spec when the operator accepted it. This is the record: it stays,
-    /// whatever happens to the SubmitPolicy, until the spec is edited.
+    /// The changes that the SubmitPolicy's transforms made to the spec when the operator accepted it. This is the
+    /// record: it stays, whatever happens to the SubmitPolicy, until the spec is edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<JobPolicy>,
     /// Procs that are held: they wait until they are released.
@@ -351,13 +351,13 @@ pub struct ProcUsage {
     /// How many operations wrote to disks: BlockWrites.
     #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
     pub block_writes: Option<i64>,
-    /// What the nodes' monitors measured, by the name of the attribute: GPUsAverageUsage, GPUsMemoryUsage.
+    /// The measurements of the nodes' monitors, by the name of the attribute: GPUsAverageUsage, GPUsMemoryUsage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 64))]
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// What the SubmitPolicy's transforms made of a job.
+/// The changes that the SubmitPolicy's transforms made to a job.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobPolicy {
@@ -391,7 +391,7 @@ pub struct HeldProcs {
     pub reason: String,
 }
 
-/// What is kept of procs that are not done.
+/// The history of procs that are not done.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcRuns {

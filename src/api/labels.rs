@@ -1,6 +1,6 @@
 //! Labels, annotations, finalizers and field managers that the operator puts on objects.
 
-/// What the names of all of them begin with.
+/// The prefix of all these names.
 pub const PREFIX: &str = "slotwright.dev/";
 /// On a pod and a Slot: the uid of the HTCJob it works for.
 pub const JOB_UID: &str = "slotwright.dev/job-uid";

@@ -1,6 +1,6 @@
 //! The custom resources of group `slotwright.dev`, version `v1alpha1`: one file a kind, types only.
 //!
-//! What a field means is said once, in its doc comment: `kubectl explain` shows the same text. Behavior lives in
+//! The meaning of a field is told once, in its doc comment: `kubectl explain` shows the same text. Behavior lives in
 //! the deciders; this room only says what an object looks like and what the API server refuses by schema.
 
 // Docs here are what `kubectl explain` prints: knobs stand without Markdown's marks.

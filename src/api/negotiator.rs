@@ -106,7 +106,7 @@ pub struct NegotiatorSpec {
     pub post_job_rank: Option<String>,
 }
 
-/// What the negotiator did.
+/// The spec in force, and the figures of the negotiator's cycles.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NegotiatorStatus {

@@ -1,6 +1,6 @@
 //! NodeReport: what the agent of a node senses, and what the operator asks of the agent.
 
-// For the module, since a derive makes a second struct of the fields.
+// The lint is allowed in the whole module, since a derive makes a second struct of the fields.
 #![allow(clippy::struct_excessive_bools, reason = "each flag of a cron job is one of HTCondor's knobs")]
 
 use std::collections::BTreeMap;
@@ -13,10 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::schema;
 
-/// What the agent of a node reports, in an object of the node's name. The agent makes the object, and writes the status
-/// only when something has changed: idle times follow from the time of the last input. The agent says that it lives by
-/// renewing its Lease slotwright-agent-NODE in kube-node-lease. The operator writes its requests to the agent into the
-/// spec.
+/// The report of a node's agent, in an object of the node's name. The agent makes the object, and writes the status only when
+/// something has changed: idle times follow from the time of the last input. The agent says that it lives by renewing its Lease
+/// slotwright-agent-NODE in kube-node-lease. The operator writes its requests to the agent into the spec.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -124,7 +123,7 @@ pub struct NodeCronJob {
     /// The seconds between two starts; for WaitForExit, from the end to the next start. Nothing for OneShot.
     #[serde(default)]
     pub period_seconds: u32,
-    /// What stands before the name of each attribute.
+    /// The prefix of the name of each attribute.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 4096))]
     pub prefix: String,
@@ -143,7 +142,7 @@ pub struct NodeCronJob {
     pub slots: Vec<u32>,
     /// The load that the job is assumed to make.
     pub load: f64,
-    /// What the job measures of custom resources: SUM:GPUs or PEAK:GPUsMemory. Empty if the job is no monitor.
+    /// The metrics of custom resources that the job measures: SUM:GPUs or PEAK:GPUsMemory. Empty if the job is no monitor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 5, max = 80)))]
     pub metrics: Vec<String>,
@@ -176,7 +175,7 @@ pub enum NodeCronAutopublish {
     Always,
 }
 
-/// What the agent senses and does.
+/// The state of the node and of the pool's pods there, as the agent senses it.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReportStatus {
@@ -207,7 +206,7 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub suspended_pods: Vec<String>,
-    /// What the pool's pods use. Written once a minute at most, when some amount has moved by a tenth.
+    /// The usage of the pool's pods. Written once a minute at most, when some amount has moved by a tenth.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub usage: Vec<PodUsage>,
@@ -352,7 +351,7 @@ pub struct ReportedSlotAd {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What a pod uses.
+/// The usage of a pod.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 pub struct PodUsage {
     /// The pod's uid.
@@ -381,7 +380,7 @@ pub struct PodUsage {
     /// How many operations wrote to disks: BlockWrites.
     #[serde(default, rename = "blockWrites", skip_serializing_if = "Option::is_none")]
     pub block_writes: Option<i64>,
-    /// What cron jobs with METRICS measured, by the name of the attribute: GPUsAverageUsage.
+    /// The measurements of cron jobs with METRICS, by the name of the attribute: GPUsAverageUsage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 64))]
     pub metrics: BTreeMap<String, f64>,

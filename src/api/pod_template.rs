@@ -20,7 +20,7 @@ const CONTAINERS: u64 = 64;
 /// The most entries of a map.
 const ENTRIES: u64 = 1_024;
 
-/// What the client library says of a pod template, without descriptions and with every list, map and text bounded. With
+/// The client library's schema of a pod template, without descriptions and with every list, map and text bounded. With
 /// descriptions the schema would be 349 KB of JSON, and the cost of every write grows with it.
 pub(super) fn pod_template(_: &mut SchemaGenerator) -> Schema {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
@@ -107,8 +107,8 @@ fn object(said: &Value, node: &mut Map<String, Value>) {
     }
 }
 
-/// What the metadata of a template may say. Pods get the labels and annotations. Generators of manifests and other kinds'
-/// templates have the other fields, which stay so that kubectl does not refuse such a template.
+/// The schema of a template's metadata. Pods get the labels and annotations. Generators of manifests and other kinds' templates
+/// have the other fields, which stay so that kubectl does not refuse such a template.
 fn metadata() -> Value {
     let name = json!({ "type": "string", "maxLength": 253, "nullable": true });
     let map = |longest: u64| {

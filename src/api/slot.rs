@@ -93,10 +93,10 @@ pub struct SlotClaim {
     /// charged to a group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub autoregroup: bool,
-    /// What the claim costs: SLOT_WEIGHT of the slot.
+    /// The cost of the claim: SLOT_WEIGHT of the slot.
     pub weight: f64,
-    /// What the claim took of concurrency limits, MatchedConcurrencyLimits, such as xsw and fileserver:3. Every claim has
-    /// the list, even if empty, so that a merge patch replaces an earlier claim's list.
+    /// The units of concurrency limits that the claim took, MatchedConcurrencyLimits, such as xsw and fileserver:3. Every claim
+    /// has the list, even if empty, so that a merge patch replaces an earlier claim's list.
     #[serde(default)]
     pub matched_concurrency_limits: Vec<String>,
     /// When the claim was made; CLAIM_WORKLIFE counts from here.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// What is done with jobs when they are submitted: the schedd's and condor_submit's part of the configuration. Without an
-/// object of this kind HTCondor's defaults are in force. If there are several, the first by name is in force.
+/// The rules for jobs when they are submitted: the schedd's and condor_submit's part of the configuration. Without an object of
+/// this kind HTCondor's defaults are in force. If there are several, the first by name is in force.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -64,7 +64,7 @@ pub struct SubmitPolicySpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobOwner {
-    /// What the owner is made of: the job's Namespace, the User who created the job, or a Group of this user.
+    /// The source of the owner's name: the job's Namespace, the User who created the job, or a Group of this user.
     pub from: OwnerSource,
     /// With from: Group, a pattern for the name of a group, such as owner:*. The first group that is like the pattern counts, and
     /// the part that the * stands for is the owner.
@@ -78,7 +78,7 @@ pub struct JobOwner {
     pub map: Option<String>,
 }
 
-/// What the owner of a job is made of.
+/// The source of the name of a job's owner.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub enum OwnerSource {
     /// The job's namespace.

@@ -90,7 +90,7 @@ pub struct SubmitterSpec {
     pub correction: Option<AccountCorrection>,
 }
 
-/// What the accountant's record should be: each field sets the field of the same name in status. A field that is left out
+/// A correction of the accountant's record: each field sets the field of the same name in status. A field that is left out
 /// changes nothing.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! What an evaluation may know of the world, and how much it may cost.
+//! The facts that an evaluation may know of the world, and the bounds of its cost.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Env {
     pub utc_offset: i32,
     /// The seed of `random()`. Every evaluation with the same seed draws the same numbers.
     pub seed: u64,
-    /// What an evaluation may cost.
+    /// The bounds of an evaluation.
     pub limits: Limits,
     /// The maps that `userMap()` reads.
     pub maps: Maps,

@@ -47,12 +47,12 @@ impl ParseError {
         self.0.column
     }
 
-    /// What would have been right at the place, such as `an operand after '&&'`.
+    /// The text that would have been right at the place, such as `an operand after '&&'`.
     pub fn expected(&self) -> &str {
         &self.0.expected
     }
 
-    /// What stands at the place, such as `';'` or `end of input`.
+    /// The text at the place, such as `';'` or `end of input`.
     pub fn found(&self) -> &str {
         &self.0.found
     }

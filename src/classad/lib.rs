@@ -44,9 +44,9 @@
 //!   text and in the size of the compiled pattern.
 //! - **The same answer every time.** The time, the time zone and the seed of random numbers are in [`Env`]. The crate reads
 //!   no clock, file, environment variable or global state. (Compiled patterns are remembered, and a bound holds for all of
-//!   them together. What is remembered changes how long an evaluation takes, not its answer, nor its steps.)
+//!   them together. Remembered patterns change how long an evaluation takes, not its answer, nor its steps.)
 //! - **Cheap to share.** [`Ad`], [`Expr`], [`Value`] and [`Name`] are `Send` and `Sync`; a clone copies at most a few words.
-//! - **What is printed reads back.** An expression or ad that is printed parses to an equal one.
+//! - **Printed text reads back.** An expression or ad that is printed parses to an equal one.
 //! - **HTCondor's answers, oddities included.** The crate is held to version 25.14 of HTCondor's own library: a test
 //!   compares more than 21,000 recorded answers, and `make oracle` compares fresh ones. The differences are deliberate;
 //!   `docs/reference/differences.md` of the repository lists each with its reason.

@@ -50,9 +50,9 @@ pub fn explain_match(my: &Ad, target: &Ad, env: &Env) -> MatchReport {
 /// Why two ads match or do not; [`explain_match`] makes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchReport {
-    /// What the first ad requires of the second.
+    /// The demands of the first ad on the second.
     pub my: SideReport,
-    /// What the second ad requires of the first.
+    /// The demands of the second ad on the first.
     pub target: SideReport,
 }
 
@@ -77,8 +77,8 @@ pub struct SideReport {
     pub clauses: Vec<Clause>,
     /// This side's `Rank` of the other, as [`rank`] returns it.
     pub rank: f64,
-    /// What the evaluations for the report cost, in steps. All clauses together may cost as much as one evaluation: those
-    /// that come after are left out.
+    /// The cost of the evaluations for the report, in steps. All clauses together may cost as much as one evaluation: those that
+    /// come after are left out.
     pub steps: u64,
 }
 

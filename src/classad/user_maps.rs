@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Maps of users, by name: what a caller hands in so that `userMap()` finds something.
 pub trait UserMaps: Debug + Send + Sync {
-    /// What a map has for a user: one item, or several that are separated by commas. `None` if there is no such map, or the
+    /// The entry of a map for a user: one item, or several that are separated by commas. `None` if there is no such map, or the
     /// user is not in the map. The name of a map ignores case.
     fn look_up(&self, map: &str, user: &str) -> Option<String>;
 
@@ -23,7 +23,7 @@ impl Maps {
         Self(Some(maps))
     }
 
-    /// What a map has for a user, as [`UserMaps::look_up`] says.
+    /// The entry of a map for a user, as [`UserMaps::look_up`] says.
     pub fn look_up(&self, map: &str, user: &str) -> Option<String> {
         self.0.as_ref()?.look_up(map, user)
     }

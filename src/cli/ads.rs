@@ -152,7 +152,7 @@ struct Brackets {
     within: Within,
 }
 
-/// What the next character is part of.
+/// The part of the text to which the next character belongs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Within {
     #[default]

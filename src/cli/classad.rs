@@ -81,7 +81,7 @@ pub fn run(
     status("classad", outcome, stderr)
 }
 
-/// What is wrong with an option, in one line. clap's advice on values that begin with a dash is left out, because an
+/// The mistake in an option, in one line. clap's advice on values that begin with a dash is left out, because an
 /// expression needs none of it.
 fn said(error: &clap::Error) -> String {
     let text = error.to_string();

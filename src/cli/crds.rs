@@ -88,7 +88,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Whether the directory has these files and no other manifest. What is wrong is written to `out`.
+/// Whether the directory has these files and no other manifest. Each difference is written to `out`.
 fn check(dir: &Path, files: &BTreeMap<String, String>, out: &mut dyn Write) -> io::Result<bool> {
     let mut current = true;
     for (name, text) in files {

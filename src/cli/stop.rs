@@ -10,7 +10,7 @@ pub const NO: u8 = 1;
 /// The exit status of a command whose input cannot be used.
 pub const UNUSABLE: u8 = 2;
 
-/// What stops a command.
+/// A reason for which a command stops.
 #[derive(Debug)]
 pub enum Stop {
     /// The input cannot be used; the message goes to standard error.

@@ -51,7 +51,7 @@ pub enum ExpandFault {
     Function {
         /// Such as `INT`.
         function: &'static str,
-        /// What is wrong with the arguments.
+        /// The mistake in the arguments.
         message: String,
     },
 }
@@ -81,7 +81,7 @@ pub enum ValueError {
         position: Position,
         /// The expanded value.
         text: String,
-        /// What the value should be, such as `integer`.
+        /// The type of value that the knob needs, such as `integer`.
         wanted: &'static str,
     },
     /// The value is a number that the knob does not allow.

@@ -163,7 +163,7 @@ impl<'n> Expander<'n> {
         Ok(done)
     }
 
-    /// What a call stands for; and the name, if it stands for the value of a name.
+    /// The text that replaces a call; and the name, if the text is the value of a name.
     fn replace(
         &mut self,
         call: &Call,
@@ -249,7 +249,7 @@ impl<'n> Expander<'n> {
         self.names.find(name, place)
     }
 
-    /// What an argument stands for, expanded: the value of the name that it is, else the argument itself.
+    /// The text of an argument, expanded: the value of the name that it is, else the argument itself.
     pub fn argument(&mut self, argument: &Text, place: Place) -> Result<Text, ExpandError> {
         let name = argument.as_str().to_ascii_uppercase();
         let Some(value) = self.value_of(&name, place) else { return self.expand(argument) };

@@ -1,10 +1,10 @@
-//! What a configuration may know of the machine.
+//! The facts about the machine that a configuration may know.
 
 use std::collections::BTreeMap;
 
-/// What a configuration text may ask about the machine, as data.
+/// The facts about the machine that a configuration text may ask for, as data.
 ///
-/// Whatever is not given is refused with a message. [`Host::none`] is for texts from people who must not see the
+/// A fact that is not given is refused with a message. [`Host::none`] is for texts from people who must not see the
 /// machine that reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {

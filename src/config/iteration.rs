@@ -1,4 +1,4 @@
-//! What the arguments of `queue` in submit files and those of `TRANSFORM` in transforms have in common.
+//! The common part of the arguments of `queue` in submit files and of `TRANSFORM` in transforms.
 
 /// The first keyword of `[COUNT] [VARIABLES] in|from|matching ITEMS`: where the keyword starts, the keyword, and what follows.
 pub fn iteration_keyword(text: &str) -> Option<(usize, &'static str, &str)> {

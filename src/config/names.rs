@@ -27,7 +27,7 @@ pub(super) trait Names {
         None
     }
 
-    /// What may be known of the machine.
+    /// The facts that may be known of the machine.
     fn host(&self) -> &Host {
         &self.config().host
     }

@@ -13,7 +13,7 @@ pub(super) struct Parts {
     directories: usize,
     bare: bool,
     quote: Option<u8>,
-    /// What slashes of either kind are replaced by.
+    /// The byte that replaces slashes of either kind.
     slash: Option<char>,
 }
 
@@ -124,8 +124,8 @@ fn last_directories(text: &str, count: usize) -> usize {
     starts.len().checked_sub(count + 1).and_then(|at| starts.get(at)).copied().unwrap_or(0)
 }
 
-/// The text without quotes around it. Of a text that only begins with a double quote, HTCondor drops that quote; and within
-/// quotes, it does the same again.
+/// The text without quotes around it. If a text only begins with a double quote, HTCondor drops that quote; and within quotes, it
+/// does the same again.
 fn unquoted(text: &str) -> &str {
     let within = |quote| text.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
     let inner = within('"').or_else(|| within('\'')).unwrap_or(text);

@@ -74,7 +74,7 @@ pub struct Reader<'f> {
 /// The result of reading: a configuration, and all findings about the texts.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The definitions. What follows an error is read all the same, unless [`Reader::first_error_only`] was called.
+    /// The definitions. The text after an error is read all the same, unless [`Reader::first_error_only`] was called.
     pub config: Config,
     /// All findings, in the order of the texts.
     pub diagnostics: Vec<Diagnostic>,

@@ -73,9 +73,9 @@ pub(super) struct Found {
     pub kind: Macro,
     /// The dollar.
     pub dollar: usize,
-    /// What follows the opening parenthesis.
+    /// The offset after the opening parenthesis.
     pub body: usize,
-    /// What follows the first colon, if there is a default.
+    /// The offset after the first colon, if there is a default.
     pub default: Option<usize>,
     /// The closing parenthesis.
     pub close: usize,

@@ -1,4 +1,4 @@
-//! What a slot sees: a name may have a value of its own for a slot, or for a type of slots.
+//! The values that a slot sees: a name may have a value of its own for a slot, or for a type of slots.
 //!
 //! There are two ways, which do not mix. A policy knob looks at the slot's type only. An attribute that a slot
 //! publishes looks at the slot, then at its type.

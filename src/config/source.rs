@@ -75,7 +75,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The place that the finding is about.
     pub position: Position,
-    /// What is wrong, and what to do.
+    /// The text for people: what is wrong, and what to do.
     pub message: String,
 }
 

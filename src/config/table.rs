@@ -82,8 +82,7 @@ impl Config {
         }
     }
 
-    /// Every definition, sorted by name without case. What the host predefines is among them; compiled-in defaults are
-    /// not.
+    /// Every definition, sorted by name without case. The host's predefined macros are among them; compiled-in defaults are not.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.definitions.values()
     }

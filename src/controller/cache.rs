@@ -66,7 +66,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What is remembered of an object with this metadata and this text of its status.
+    /// The cache's entry for an object with this metadata and this text of its status.
     pub fn new(metadata: &ObjectMeta, status: &str) -> Self {
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
@@ -76,21 +76,21 @@ impl Known {
         }
     }
 
-    /// What is remembered of an answer: what can be read of it.
+    /// The cache's entry for the object in an answer, as far as the answer can be read.
     pub fn of(answer: Item<Answer>) -> Self {
         let metadata = answer.metadata().clone();
         let status = answer.object().map(|answer| answer.status);
         Self::new(&metadata, status.as_deref().unwrap_or("null"))
     }
 
-    /// The status; null if there is none, or if the status nests too deep. What is kept is the status's text, which takes a fraction
-    /// of the memory.
+    /// The status; null if there is none, or if the status nests too deep. The text of the status is kept, which takes a fraction
+    /// of the memory of a JSON tree.
     pub fn status(&self) -> Value {
         serde_json::from_str(&self.status).unwrap_or_default()
     }
 }
 
-/// What is read of an object of the operator's own API in the answer to a call: beside its metadata, the status alone.
+/// The status of an object of the operator's own API, in the answer to a call. Beside the metadata, nothing else is read.
 #[derive(Clone, Debug)]
 pub struct Answer {
     status: Box<str>,

@@ -19,7 +19,7 @@ use model::pool::{Pool, Time};
 /// A leader whose loop has not turned for this long is stuck: the loop turns at least every half minute.
 const STUCK_AFTER_MILLIS: i64 = 120_000;
 
-/// What the operator tells about itself.
+/// The operator's state, as its probes and metrics tell it.
 #[derive(Debug, Default)]
 pub struct Health {
     leading: AtomicBool,

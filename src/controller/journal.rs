@@ -1,4 +1,4 @@
-//! What the operator logs of its deciding. The deciders do not log: the lines follow from what the deciders ask, tell and change.
+//! The operator's log of its deciding. The deciders do not log: the lines follow from what the deciders ask, tell and change.
 //!
 //! At `info` there is one line for each thing that happened: an eviction, a drain that begins or ends, a hold or release, a
 //! refusal, a node that takes no new jobs any more or takes jobs again, a job that is complete. At `debug` every transition of
@@ -13,7 +13,7 @@ use model::decide::Negotiation;
 use model::negotiator::Outcome;
 use model::pool::{Document, Effect, JobUid, Machine, MachineName, Noted, Notice, Pool, State, Subject};
 
-/// What was logged last, so that only what differs from it is logged.
+/// The state that was logged last, so that only changes are logged.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// Whether what is so at the start was taken over.
@@ -23,7 +23,7 @@ pub struct Journal {
     held: BTreeMap<JobUid, usize>,
 }
 
-/// What the log says of a node.
+/// The state of a node, as the log has told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
     /// Why the node takes no new jobs; `Offered` if it takes them.

@@ -25,8 +25,8 @@ const TTL: Duration = Duration::from_secs(15);
 /// How often a leader renews the lease, and a candidate reads it. A leader that must stop notices that at most 13 s after
 /// its last renewal: [`GIVE_UP_AFTER`], one pause, and one call that takes all of [`CALL_LIMIT`].
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// A leader that could not renew the lease for this long stops, and drops its calls. What is left of [`TTL`] is for the API
-/// server to give up those calls.
+/// A leader that could not renew the lease for this long stops, and drops its calls. The rest of [`TTL`] is for the API server to
+/// give up those calls.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
 /// A call that takes longer counts as failed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);

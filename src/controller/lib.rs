@@ -93,7 +93,8 @@ const LEASE: &str = "slotwright-operator";
 /// The most changes that wait for the engine. A watch that has one more waits itself.
 const AHEAD: usize = 4096;
 
-/// Runs the operator until `stop`, on the cluster that `config` names. Who created a job is believed if a seal says so, or a stamp.
+/// Runs the operator until `stop`, on the cluster that `config` names. The operator believes a seal or a stamp about who created
+/// a job.
 ///
 /// # Errors
 /// When there is no client, an address cannot be bound, the leadership was lost, or the pool is
@@ -160,7 +161,7 @@ pub async fn run_in(
     }
     if owning.is_some() {
         health.leads(clock.now());
-        // In a box, since whoever runs the operator keeps its future on the stack.
+        // The future is in a box, since the caller keeps the future of the operator on the stack.
         let engine = Box::pin(lead(surroundings, &options, (health, highest), stop.child_token()));
         tokio::select! {
             biased;

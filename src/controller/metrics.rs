@@ -1,4 +1,4 @@
-//! What the operator counts, for Prometheus: docs/reference/metrics.md.
+//! The operator's metrics, for Prometheus: docs/reference/metrics.md.
 
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
@@ -13,7 +13,7 @@ use model::pool::Pool;
 /// The media type of [`Metrics::text`]: the text format of OpenMetrics 1.0.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the operator counts.
+/// The operator's metrics.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,

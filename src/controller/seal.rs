@@ -46,7 +46,7 @@ struct Written {
     mac: ByteString,
 }
 
-/// What an HTCJob's annotation says of who created the job. Not believed yet.
+/// An HTCJob's annotation that says who created the job. The annotation is not believed yet.
 #[derive(Clone, Debug)]
 pub struct Seal {
     written: Written,
@@ -104,7 +104,7 @@ impl Key {
     }
 }
 
-/// What the code is computed of. Each part stands behind its length, so that no two seals have the same message.
+/// The message of which the code is computed. Each part stands behind its length, so that no two seals have the same message.
 fn message(written: &Written, named: &Named<'_>) -> Vec<u8> {
     let at = written.at.to_string();
     let fixed = [

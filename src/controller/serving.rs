@@ -104,7 +104,7 @@ pub async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, router: Rou
         .max_buf_size(MOST_BYTES)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // Whatever went wrong with a connection is its client's to deal with.
+    // A failure of the connection is the client's to deal with.
     let _ = connection.await;
 }
 
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Whatever of IPv4 and IPv6 a machine has.
+    /// The address of all interfaces is IPv4's, too, whether or not the machine has IPv6.
     #[tokio::test]
     async fn every_address_is_ipv4s_too() {
         let listener = bind((Ipv6Addr::UNSPECIFIED, 0).into()).await.unwrap();

@@ -106,7 +106,7 @@ impl Cycles {
             let kept = Arc::clone(&kept);
             Box::pin(async move {
                 let cycle = tokio::task::spawn_blocking(move || {
-                    // There is one cycle at a time. If an earlier cycle panicked, what it had taken is prepared anew.
+                    // There is one cycle at a time. If an earlier cycle panicked, the slots that it had taken are prepared anew.
                     let id = &negotiation.negotiator;
                     let taken = kept.lock().ok().and_then(|mut kept| kept.remove(id));
                     let mut ready = taken.unwrap_or_default();

@@ -18,7 +18,7 @@ use super::health::Health;
 use super::kinds::{Seen, Watched};
 use super::{Clock, Pauses, guarded};
 
-/// What every watch needs.
+/// The tools that every watch needs.
 #[derive(Clone)]
 pub struct Watching {
     /// The client.

@@ -46,7 +46,7 @@ pub struct SeenPod {
     pub name: String,
     /// The node that the pod is bound to.
     pub node: Option<String>,
-    /// What the pod requests.
+    /// The requests of the pod.
     pub requests: Resources,
     /// `status.phase`.
     pub phase: Phase,
@@ -255,7 +255,7 @@ impl Watchdog {
         self.pods.values().filter(|tracked| !tracked.pod.phase.is_terminal()).count()
     }
 
-    /// What the live pods of a node request together.
+    /// The requests of the live pods of a node together.
     fn requested_on(&self, node: &str) -> Resources {
         let mut sum = Resources::default();
         for tracked in self.live_on.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid)) {

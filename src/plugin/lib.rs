@@ -5,7 +5,8 @@
 //!
 //! Invariant: the plugin writes nothing to the API server but what the user asks for by name (the HTCJobs that `submit` creates,
 //! with ConfigMaps of their files, the acts that `act` writes on HTCJobs, what condor_prio, condor_qedit and condor_drain edit).
-//! The plugin asks the operator for nothing but the history. What the objects do not say, the plugin does not know.
+//! The plugin asks the operator for nothing but the history. Beside the history, the plugin knows only the facts that the objects
+//! have.
 //!
 //! | file | is |
 //! | --- | --- |
@@ -165,7 +166,7 @@ pub enum Error {
         "no job {wanted} in {place}: neither a name nor a ClusterId; see all with: kubectl slotwright q -A"
     )]
     NoSuchJob {
-        /// What the user asked for.
+        /// The job that the user asked for.
         wanted: String,
         /// The namespaces that were searched.
         place: String,
@@ -175,7 +176,7 @@ pub enum Error {
         "no job {wanted} in {place}, but in namespace {namespace}: kubectl slotwright q -n {namespace} {wanted}"
     )]
     JobElsewhere {
-        /// What the user asked for.
+        /// The job that the user asked for.
         wanted: String,
         /// The namespaces that were searched.
         place: String,
@@ -189,7 +190,7 @@ pub enum Error {
         cluster: i64,
         /// Its namespace and name.
         job: String,
-        /// What the user asked for.
+        /// The number of the proc that the user asked for.
         proc: i64,
         /// The number of its last proc.
         last: i64,
@@ -200,7 +201,7 @@ pub enum Error {
     /// There is no such Negotiator.
     #[error("no Negotiator {wanted}; see all with: kubectl get negotiators")]
     NoSuchNegotiator {
-        /// What the user asked for.
+        /// The negotiator that the user asked for.
         wanted: String,
     },
     /// There is no such command.
@@ -547,7 +548,7 @@ fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> Stri
     match output {
         Output::Json => Ok(serde_json::to_string_pretty(lines).map_err(io::Error::other)? + "\n"),
         Output::Yaml => {
-            // By way of JSON, so that both have the same fields.
+            // The lines go by way of JSON, so that YAML and JSON have the same fields.
             let values = serde_json::to_value(lines).map_err(io::Error::other)?;
             let text = serde_saphyr::to_string(&values).map_err(io::Error::other)?;
             Ok(text.trim_end().to_owned() + "\n")

@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     }
     match plugin::run(Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
-        // What was not done was told.
+        // The plugin has already printed what was not done.
         Err(plugin::Error::NotDone) => ExitCode::FAILURE,
         Err(error) => {
             // Nobody may be there to read it.

@@ -1,7 +1,8 @@
 //! `kubectl slotwright output`: what procs printed, and how they ended.
 //!
-//! The output of a proc is the log of its pod, for as long as the pod is there. The plugin reads no volumes: of streams that go to
-//! a file, it says where the file is. What is lost is said, with what the objects and the history still know of the proc's end.
+//! The output of a proc is the log of its pod, for as long as the pod is there. The plugin reads no volumes: if a stream goes to
+//! a file, the plugin says where the file is. If the output is lost, the plugin says so, with what the objects and the history
+//! still know of the proc's end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -78,7 +79,7 @@ pub(crate) async fn run(
             }
             whole &= print(proc, args.error, cluster, out, err).await?;
         }
-        // What is in files is not lost with the pods.
+        // Output in files is not lost with the pods.
         let first = procs.iter().find(|proc| lost.contains(proc.number));
         if let Some(place) = first.and_then(|proc| proc.place(args.error)) {
             writeln!(err, "{}, procs {lost}: such as {place}", cluster_of(job))?;
@@ -343,12 +344,12 @@ fn times(started: Option<i64>, finished: Option<i64>) -> String {
     [said(started, "from"), said(finished, "to")].into_iter().flatten().collect()
 }
 
-/// What the operator's history says of the end of a proc. `None`: nothing, or there is no history.
+/// The end of a proc as the operator's history tells it. `None`: nothing, or there is no history.
 async fn of_history(cluster: &Cluster, id: &str) -> Option<String> {
     last_ad(cluster, id).await.ok().flatten().map(|ad| of_ad(&ad))
 }
 
-/// What a final ad says of the end of a proc.
+/// The end of a proc as a final ad tells it.
 fn of_ad(ad: &Ad) -> String {
     let value = |name: &str| ad.get(name).and_then(classad::Expr::as_literal).cloned();
     let number = |name: &str| match value(name) {

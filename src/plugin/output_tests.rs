@@ -1,4 +1,4 @@
-//! What is said of ends and of what is lost.
+//! The lines about ends and about lost output.
 
 use super::*;
 

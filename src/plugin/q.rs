@@ -161,10 +161,10 @@ pub fn select<'a>(jobs: &'a [HTCJob], wanted: &str) -> (Vec<&'a HTCJob>, Option<
     (jobs.iter().filter(id).collect(), proc)
 }
 
-/// Whether the job has a proc of this number.
+/// Checks that the job has a proc of this number.
 ///
 /// # Errors
-/// When it has none.
+/// When the job has no such proc.
 pub fn check_proc(job: &HTCJob, proc: i64) -> Result<(), Error> {
     let line = line(job);
     if (0..line.total).contains(&proc) {

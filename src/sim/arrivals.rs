@@ -61,7 +61,7 @@ pub struct Listed {
     pub count: Option<u32>,
     /// How long each proc runs.
     pub runtime: Option<Duration>,
-    /// What each proc requests.
+    /// The request of each proc.
     pub request: Option<Request>,
     /// `JobPrio`; if unset, the template's.
     pub priority: Option<i32>,

@@ -1,4 +1,4 @@
-//! What became of procs: a record of each proc, and counts for each submitter.
+//! The books of a simulation: a record of each proc, and counts for each submitter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

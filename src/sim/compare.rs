@@ -15,7 +15,7 @@ use super::shares::{Share, Whose, shares};
 pub struct Comparison {
     /// The names of both scenarios.
     pub scenarios: Both<String>,
-    /// What differs between the two workloads, if they differ: then the reports cannot be compared.
+    /// The difference between the two workloads, if they differ: then the reports cannot be compared.
     pub differs: Option<String>,
     /// All submitters together.
     pub all: Change,
@@ -42,7 +42,7 @@ impl<T> Both<T> {
     }
 }
 
-/// What changes for one submitter or group, or for all.
+/// The change for one submitter or group, or for all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// The submitter or group; empty for all together.
@@ -257,7 +257,7 @@ fn jain(parts: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (real(parts.len() as u64) * squares))
 }
 
-/// What differs first between two workloads: their lengths, or a proc that was not submitted alike to both; `None` if
+/// The first difference between two workloads: their lengths, or a proc that was not submitted alike to both; `None` if
 /// the workloads are the same.
 fn difference(this: &Report, against: &Report) -> Option<String> {
     if this.length != against.length {

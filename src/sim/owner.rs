@@ -125,7 +125,7 @@ impl<'s> Owner<'s> {
         self.visiting || self.activity.windows.iter().any(|window| self.elapsed(window, now) < window.length)
     }
 
-    /// What the machine's agent senses of the owner: keyboard, console and load.
+    /// The signs of the owner that the machine's agent senses: keyboard, console and load.
     pub fn sensed(&self, now: Time) -> Sensed {
         if self.present(now) {
             let input = LastInput::Ongoing;
@@ -135,7 +135,7 @@ impl<'s> Owner<'s> {
         Sensed { keyboard: input, console: input, owner_load: 0.0 }
     }
 
-    /// What the owner's pods request now; `None` if no such pods run.
+    /// The present requests of the owner's pods; `None` if no such pods run.
     pub fn pods(&self, now: Time) -> Option<&Capacity> {
         Some(&self.activity.pods).filter(|pods| **pods != Capacity::default() && self.present(now))
     }

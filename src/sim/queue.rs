@@ -78,7 +78,7 @@ impl Ord for Entry {
     }
 }
 
-/// What will happen, by time.
+/// The queue of future events, by time.
 #[derive(Debug, Default)]
 pub struct Queue {
     heap: BinaryHeap<Reverse<Entry>>,

@@ -56,7 +56,7 @@ pub struct Refused {
 pub struct Column {
     /// The column's name, with the unit where that is not obvious: `goodput_core_hours`.
     pub name: &'static str,
-    /// What the column measures, for people.
+    /// The meaning of the column, for people.
     pub meaning: &'static str,
 }
 
@@ -162,7 +162,7 @@ impl Table {
     }
 }
 
-/// What became of one proc. Times are in seconds since the start.
+/// The record of one proc. Times are in seconds since the start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRecord {
     /// The submitter who is charged for the proc.

@@ -105,7 +105,7 @@ fn bytes(report: &Report) -> String {
     format!("{}{}{:?}", tables.concat(), report.jobs_csv(), report.summary)
 }
 
-/// What a submitter submitted, without what became of it.
+/// The procs that a submitter submitted, without their outcomes.
 fn workload(report: &Report, submitter: &str) -> Vec<(Arc<str>, u32, i64, String)> {
     let of = report.jobs.iter().filter(|record| &*record.submitter == submitter);
     of.map(|r| (r.job.clone(), r.proc, r.cpus, format!("{} {}", r.submitted, r.runtime))).collect()

@@ -11,9 +11,9 @@ pub struct Command {
     pub name: &'static str,
     /// The attribute that the command sets, which is also another name for the command. Empty: there is none.
     pub attribute: &'static str,
-    /// What the value is.
+    /// The form of the value.
     pub form: Form,
-    /// What becomes of the command here.
+    /// The effect of the command here.
     pub support: Support,
 }
 
@@ -40,12 +40,12 @@ pub enum Form {
     Special,
 }
 
-/// What becomes of a command here.
+/// The effect of a command here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// The command has its effect: the text says how.
     Honored(&'static str),
-    /// The command has no effect: the text says why, and what to do instead. Who uses the command is told.
+    /// The command has no effect: the text says why, and what to do instead. The user of the command is told.
     NoEffect(&'static str),
     /// A job with this command is refused: the text says why, and what to do instead.
     Refused(&'static str),
@@ -82,7 +82,8 @@ const FAMILIES: &[(&str, &str)] = &[
     ("suspend_job_at_exec", "tool daemons"),
 ];
 
-/// What a command is for that Slotwright does not have. `None`: the name is no such command.
+/// The feature that a command is for, such as the parallel universe, if Slotwright does not have the feature. `None`:
+/// the name is no such command.
 pub fn family(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     FAMILIES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, family)| *family)

@@ -42,7 +42,7 @@ pub const fn row_of(proc: usize, repeat: usize) -> usize {
     if repeat > 1 { proc / repeat } else { proc }
 }
 
-/// What the references in a proc's template stand for.
+/// The values of the references in a proc's template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<(String, String)>);
 
@@ -174,11 +174,11 @@ fn is_fixed(path: &[String]) -> bool {
 pub struct Fault {
     /// The field, such as `items.rows[2]` or `template.metadata.labels.run`.
     pub field: String,
-    /// What is wrong, and what to do.
+    /// The text for people: what is wrong, and what to do.
     pub message: String,
 }
 
-/// What is wrong with the items of a job with so many procs, and with the references in its template.
+/// The mistakes in the items of a job with so many procs, and in the references of its template.
 pub fn faults(items: Items<'_>, count: i64, template: &Value) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |field: String, message: String| faults.push(Fault { field, message });

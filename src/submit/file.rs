@@ -14,7 +14,7 @@ const MAX_PROCS: usize = 100_000;
 /// The work that a submit file may take: bytes that are looked at or moved.
 const WORK: u64 = 2_000_000_000;
 
-/// What the command line adds to a submit file.
+/// The command line's additions to a submit file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Lines that are read before each queue statement: `-append`.
@@ -25,7 +25,7 @@ pub struct Options {
     pub assigned: Vec<(String, String)>,
 }
 
-/// What became of a submit file.
+/// The result of reading a submit file.
 #[derive(Clone, Debug, Default)]
 pub struct Submission {
     /// The cluster. `None`: there is an error, or no queue statement has an item.
@@ -63,14 +63,14 @@ pub struct Proc {
     pub row: usize,
     /// `$(Step)`: the proc's number among those of the item.
     pub step: usize,
-    /// What the proc runs.
+    /// The program that the proc runs.
     pub program: Program,
 }
 
 /// A command or variable, and where its value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The name as it was first written. That of an attribute starts with `MY.`.
+    /// The name as it was first written. The name of an attribute starts with `MY.`.
     pub name: String,
     /// Where the value stands.
     pub position: Position,

@@ -2,7 +2,7 @@
 
 use condor_config::iteration_keyword;
 
-/// What a queue statement says.
+/// The content of a queue statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Queue {
     /// How many procs for each item: at least 1.
@@ -37,7 +37,7 @@ pub(crate) enum List {
     File(String),
 }
 
-/// What `matching` looks for.
+/// The kind of paths that `matching` looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kinds {
     Any,
@@ -64,7 +64,7 @@ pub(crate) struct Table {
     pub(crate) blanks: bool,
     /// Whether blanks around a column are left out.
     pub(crate) trim: bool,
-    /// What separates columns.
+    /// The separator of columns.
     pub(crate) separator: Option<char>,
 }
 

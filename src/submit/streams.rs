@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a wrapped command begins with: a shell with [`SCRIPT`].
+/// The beginning of a wrapped command: a shell with [`SCRIPT`].
 const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 
 /// Opens the files, and becomes the program, which gets all signals. An empty path stands for the pod's log.

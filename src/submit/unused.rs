@@ -43,7 +43,7 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
     unused.map(warning).collect()
 }
 
-/// What a file gives.
+/// The commands and variables that a file gives.
 pub(crate) fn written(scope: &Scope<'_>) -> Vec<Written> {
     let written = |variable: &Variable| Written {
         name: variable.name().to_owned(),

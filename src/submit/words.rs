@@ -140,7 +140,7 @@ impl Environment {
     }
 }
 
-/// What `getenv` lets through, if its value is a list of names: `*` stands for anything, `!` excludes.
+/// The variables that `getenv` lets through, if its value is a list of names: `*` stands for anything, `!` excludes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     wanted: Vec<String>,

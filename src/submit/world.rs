@@ -1,4 +1,4 @@
-//! What a submit file may know: the user, the place of submission, files, the time.
+//! The facts that a submit file may know: the user, the place of submission, files, the time.
 
 use condor_config::{FileError, Host};
 
@@ -18,8 +18,8 @@ pub struct Entry {
     pub is_directory: bool,
 }
 
-/// What a submit file may know of the place where it is submitted, as data and functions. Whatever is not given is refused
-/// with a message, or left out.
+/// The facts that a submit file may know of the place where it is submitted, as data and functions. A fact that is not given is
+/// refused with a message, or left out.
 #[derive(Clone)]
 pub struct World<'w> {
     /// The environment for `$ENV()` and `getenv`, the seed of random numbers, and the time of submission (`QDate`).

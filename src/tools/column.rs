@@ -10,7 +10,7 @@ use crate::screen::Screen;
 pub(crate) enum Show {
     /// A value in a format.
     Value(Source, Conversion),
-    /// What a function makes of the ad; `None`: the ad lacks what the function needs.
+    /// The text that a function makes of the ad; `None`: the ad lacks an attribute that the function needs.
     Made(fn(&Ad, &Screen, &Env) -> Option<String>),
     /// A number in such a function's words: it stands at the right of its column.
     Number(fn(&Ad, &Screen, &Env) -> Option<String>),
@@ -18,7 +18,7 @@ pub(crate) enum Show {
     Fixed(String),
 }
 
-/// What stands in a cell whose ad has no value.
+/// The text of a cell whose ad has no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Absent {
     /// Nothing.

@@ -7,7 +7,7 @@ use condor_config::Format;
 
 use crate::screen::{Screen, span};
 
-/// What a value must be for a conversion to print the value.
+/// The kind of value that a conversion prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// `%d`, `%x`, `%c` and their like: a number, without its fraction.
@@ -205,7 +205,7 @@ fn first_conversion(text: &str) -> Option<(usize, char)> {
     }
 }
 
-/// What a column shows of an ad: an attribute, or else an expression.
+/// The source of a column's values: an attribute, or else an expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     text: Name,

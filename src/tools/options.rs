@@ -7,7 +7,7 @@ pub struct Known<T: 'static> {
     pub name: &'static str,
     /// How many letters of the name suffice.
     pub least: usize,
-    /// What the option does.
+    /// The effect of the option.
     pub does: T,
 }
 
@@ -21,7 +21,7 @@ pub const fn known<T>(name: &'static str, least: usize, does: T) -> Known<T> {
 pub struct Given<'w, T> {
     /// The option's whole name.
     pub name: &'static str,
-    /// What the option does.
+    /// The effect of the option.
     pub does: T,
     /// The text behind a colon, as in `-af:h`.
     pub more: Option<&'w str>,

@@ -5,7 +5,7 @@ use classad::{Ad, Env};
 use crate::column::{Cell, Column};
 use crate::screen::Screen;
 
-/// What stands around rows and between columns.
+/// The texts around rows and between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Apart {
     pub(crate) row_begin: &'static str,

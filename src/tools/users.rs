@@ -26,7 +26,7 @@ Usage: condor_userprio [OPTIONS] [NAME ...]
   -delete USER
   -version, -help";
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub enum Asked {
     /// A list of users.
@@ -46,11 +46,11 @@ pub struct Edit {
     pub user: String,
     /// The Negotiator whose account is corrected; `None`: the first by name.
     pub negotiator: Option<String>,
-    /// What is edited.
+    /// The change.
     pub what: Change,
 }
 
-/// What an edit changes.
+/// The field that an edit changes, with the new value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
     /// The priority factor.

@@ -7,10 +7,10 @@ use condor_config::Format;
 
 use crate::long::{Attributes, all, constant};
 
-/// What stands before the first ad.
+/// The text before the first ad.
 pub(crate) const HEAD: &str =
     "<?xml version=\"1.0\"?>\n<!DOCTYPE classads SYSTEM \"classads.dtd\">\n<classads>\n";
-/// What stands behind the last ad.
+/// The text behind the last ad.
 pub(crate) const TAIL: &str = "</classads>\n";
 
 /// Appends the element of an ad.

@@ -1,4 +1,4 @@
-//! What the commands do to an ad.
+//! The effects of the commands on an ad.
 
 use std::collections::BTreeMap;
 

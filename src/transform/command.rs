@@ -36,21 +36,21 @@ pub(crate) enum Which {
     Nothing,
 }
 
-/// What follows the first argument, and its offset in the line.
+/// The text after the first argument, and its offset in the line.
 #[derive(Clone, Debug)]
 pub(crate) struct Rest {
     pub(crate) text: Text,
     pub(crate) offset: usize,
 }
 
-/// What is wrong with a command: the offset in the line, and the message.
+/// The mistake in a command: the offset in the line, and the message.
 pub(crate) type Fault = (usize, String);
 
 /// Reads commands, and counts the patterns in them.
 #[derive(Debug)]
 pub(crate) struct Reader {
     patterns: usize,
-    /// What is strange about the commands: the line, the offset in the line, and the message.
+    /// Doubts about the commands: the line, the offset in the line, and the message.
     pub(crate) warnings: Vec<(Text, usize, String)>,
 }
 

@@ -38,7 +38,7 @@ pub struct Verdict {
 pub struct Unmet {
     /// The name of the requirement.
     pub name: String,
-    /// What the user is told.
+    /// The text that the user is told.
     pub reason: String,
 }
 

@@ -53,7 +53,7 @@ pub struct Applied {
     pub names: Vec<String>,
     /// The attributes that the transforms wrote, also those that were so before.
     pub written: BTreeSet<Name>,
-    /// What did not do what the text seems to say, such as a SET whose value is no expression.
+    /// Warnings of commands that do not do what the text seems to say, such as a SET whose value is no expression.
     pub warnings: Vec<Diagnostic>,
 }
 

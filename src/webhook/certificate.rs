@@ -53,7 +53,7 @@ impl std::fmt::Debug for Certificate {
 /// Why a certificate cannot be used, or none could be made.
 #[derive(Debug, Error)]
 pub enum Unusable {
-    /// What is stored is not PEM.
+    /// The stored text is not PEM.
     #[error("no PEM: {0}")]
     Pem(#[from] pem::Error),
     /// Clients would not believe the certificate, or the key is not the certificate's.
@@ -161,7 +161,7 @@ impl Certificate {
         Ok(CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<_, _>>()?)
     }
 
-    /// What a server needs to serve this certificate.
+    /// The configuration with which a server serves this certificate.
     ///
     /// # Errors
     /// When the certificate or the key cannot be read, or they do not belong together.

@@ -18,7 +18,8 @@ pub struct Objects<'a> {
     pub nodes: &'a [api::NodePolicy],
 }
 
-/// What is known of other objects: GroupQuotas, ConcurrencyLimits, SubmitPolicies, Negotiators and NodePolicies.
+/// The objects besides the reviewed object that a review reads: GroupQuotas, ConcurrencyLimits, SubmitPolicies,
+/// Negotiators and NodePolicies.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// The pool as the operator would know it if the cluster had these objects alone.

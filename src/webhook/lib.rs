@@ -1,4 +1,4 @@
-//! The admission webhook: what is wrong with an object is said before the object is stored.
+//! The admission webhook: a user hears of the mistakes in an object before the object is stored.
 //!
 //! | part | does |
 //! | --- | --- |

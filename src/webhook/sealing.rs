@@ -68,7 +68,7 @@ fn written(job: &DynamicObject) -> Option<&str> {
     job.metadata.annotations.as_ref()?.get(SUBMITTED_BY).map(String::as_str)
 }
 
-/// What gives a job this seal, or none. Empty if the job has the right one.
+/// The patch that gives a job this seal, or none. Empty if the job has the right one.
 fn patch(job: &DynamicObject, seal: Option<&str>) -> Patch {
     let all = PointerBuf::from_tokens(["metadata", "annotations"]);
     let one = PointerBuf::from_tokens(["metadata", "annotations", SUBMITTED_BY]);

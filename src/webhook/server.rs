@@ -29,7 +29,7 @@ const REVIEW_WITHIN: Duration = Duration::from_millis(2500);
 /// How many reviews are under way at most. Others wait for one of these, within their own time.
 const MOST_REVIEWS: usize = 8;
 
-/// What the server needs, as it is at present.
+/// The present state of all that the server needs.
 #[derive(Clone)]
 pub struct Serving {
     /// The other objects.

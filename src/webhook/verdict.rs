@@ -21,12 +21,12 @@ use model::startd::shadowed;
 use crate::known::Known;
 use crate::sealing::requester;
 
-/// What is to be said of an object.
+/// The problems and warnings that a review tells of an object.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Verdict {
     /// Why the object is refused. The object is accepted if there is no problem.
     pub(crate) problems: Vec<Problem>,
-    /// What the object says in vain, and what it refers to that does not exist yet.
+    /// Parts of the object that have no effect, and objects to which it refers and that do not exist yet.
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -186,7 +186,7 @@ fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {
     verdict
 }
 
-/// Judges the tree of groups as it would be: what is refused there and is not refused now is this object's doing.
+/// Judges the tree of groups as it would be. A group that is refused there, and is not refused now, is this object's doing.
 fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
     let facts = kinds::group_quota::facts(quota);
     let own = facts.object.clone();

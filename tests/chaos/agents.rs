@@ -1,5 +1,5 @@
-//! The nodes' agents: how late they are, and how they fail. What they do to processes, and what they report and when, is decided
-//! by the code of the real agent.
+//! The nodes' agents: how late they are, and how they fail. The code of the real agent decides what these agents do to processes,
+//! and what they report and when.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub struct Agent {
     /// Until when the owner is at the machine.
     pub owner_until: u64,
     beat: u64,
-    /// What the agent reports; none before its first report. An agent that starts anew knows nothing.
+    /// The report of the agent; none before its first report. An agent that starts anew knows nothing.
     reporter: Option<Reporter>,
     /// When the agent last renewed its Lease with the promise to end pods whose claim's lease passes before the next
     /// renewal.

@@ -28,7 +28,7 @@ const STATES: [&str; 15] = [
     "pod Running, deleting at Delete",
 ];
 
-/// What happens to claims, and must happen in some run.
+/// The events of claims that must happen in some run.
 const CLAIMS: [&str; 5] = [
     "a claim is written",
     "a claim is used again",
@@ -251,7 +251,7 @@ impl Coverage {
         sum(&mut self.pairs, &other.pairs);
     }
 
-    /// What runs must reach and did not.
+    /// The states, transitions, events of claims and faults that runs must reach and did not.
     pub fn missing(&self) -> Vec<String> {
         let missing =
             STATES.iter().filter(|state| !self.states.contains_key(**state)).map(|state| (*state).to_owned());

@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// Switches the machine off. Whatever runs there ends.
+    /// Switches the machine off. All processes there end.
     pub fn switch_off(&mut self, name: &str) {
         if let Some(machine) = self.kubelets.machines.get_mut(name) {
             machine.on = false;

@@ -29,7 +29,7 @@ fn asks() -> [What; 5] {
     ]
 }
 
-/// Whatever a handler does, and however long it takes: a program that was told to end has not done its work.
+/// With any handler, however long it takes, a program that was told to end has not done its work.
 #[test]
 fn what_ends_because_it_was_asked_to_is_run_again() {
     for n in 0..HANDLERS.len() - 1 {

@@ -1,4 +1,4 @@
-//! What people, nodes and the plan's faults do to the world, with a file for each kind of object that they change.
+//! The actions of people, nodes and the plan's faults on the world, with a file for each kind of object that they change.
 
 mod attackers;
 mod caps;

@@ -92,7 +92,7 @@ pub struct Order {
     pub retention: u8,
 }
 
-/// What happens. A `u8` selects one of the objects that are there.
+/// An event of the plan. A `u8` selects one of the objects that are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A call goes wrong, and so do as many calls after it.

@@ -53,7 +53,7 @@ pub struct Over {
     pub evicted: Option<String>,
 }
 
-/// What a kubelet told a program first. Whatever it tells the program later changes nothing (kubernetes#83916).
+/// The first order of a kubelet to a program to end. Later orders change nothing (kubernetes#83916).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     pub at: u64,

@@ -495,7 +495,7 @@ fn a_held_proc_does_not_run() {
     goes_well(Plan::of(13));
 }
 
-/// The operator gives up a claim on a static slot before the write of the claim is answered. What the object said
+/// The operator gives up a claim on a static slot before the write of the claim is answered. The state of the object
 /// before the write does not prove that the claim is gone.
 #[test]
 fn a_claim_that_is_still_to_be_written_has_not_gone() {
@@ -531,7 +531,7 @@ fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
     }
 }
 
-/// Whatever somebody takes off a pod, and whoever leads then, the pod's proc ends once, and its slot becomes free.
+/// If somebody takes any marks off a pod, then under any leader the pod's proc ends once, and its slot becomes free.
 #[test]
 fn a_pod_whose_marks_were_taken_off_stays_its_procs() {
     for how in 0..3 {

@@ -1,4 +1,4 @@
-"""What the tests of clients share: the queue, and waiting."""
+"""The common part of the tests of clients: the queue, and waiting."""
 import subprocess
 import time
 

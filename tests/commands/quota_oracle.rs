@@ -24,7 +24,7 @@ struct Case {
     groups: BTreeMap<String, Told>,
 }
 
-/// What the real negotiator logged about a group.
+/// The real negotiator's log of a group.
 #[derive(Deserialize)]
 struct Told {
     quota: f64,

@@ -1,4 +1,4 @@
-//! What the operator logs.
+//! The operator's log.
 
 use hollow::nodes::shapes;
 use kube::api::DeleteParams;

@@ -37,7 +37,7 @@ async fn submit(cluster: &Cluster, name: &str, count: u32, runtime: &str) {
     cluster.apply(job("silent", name, count, runtime, |_| ())).await;
 }
 
-/// What the job's pods request: millicores of CPU, MiB of memory, MiB of disk.
+/// The requests of the job's pods: millicores of CPU, MiB of memory, MiB of disk.
 async fn requested(cluster: &Cluster, name: &str) -> Vec<(i64, i64, i64)> {
     let labels = kube::api::ListParams::default().labels(&format!("{}={name}", api::labels::JOB_NAME));
     let pods = cluster.pods("silent").list(&labels).await.unwrap();

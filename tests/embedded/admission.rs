@@ -86,7 +86,7 @@ fn write_manifests(home: &Path) {
     }
 }
 
-/// What people type, after the definitions and the policy are there.
+/// The commands that people type, after the definitions and the policy are there.
 const TYPED: &[&str] = &[
     // AssignGroup and SL6ToDocker change jobs.
     "apply --as=alice -f large.yaml",

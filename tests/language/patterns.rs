@@ -114,7 +114,7 @@ fn patterns_are_read_as_pcre_reads_them() {
     );
 }
 
-/// Whatever takes more than linear time, or has no counterpart in the engine: see docs/reference/differences.md.
+/// Patterns that take more than linear time, or have no counterpart in the engine: see docs/reference/differences.md.
 #[test]
 fn what_the_engine_lacks_is_an_error() {
     for pattern in

@@ -60,7 +60,7 @@ fn partitionable_and_dynamic_slots_in_a_start_expression() {
         let slot = Ad::parse_long(text).unwrap();
         assert_eq!(start.eval(Some(&slot), None, &Env::at(NOW)), Value::Bool(expected));
     }
-    // What is left of the disk is an expression, too.
+    // The rest of the disk is an expression, too.
     let left = ad("cpu = 7, memory = 9216, disk = BIG-10240, BIG = 100000");
     assert_eq!(left.eval_attr("disk", None, &Env::at(NOW)), Value::Int(89_760));
 }

@@ -267,7 +267,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Starts a program with a kubeconfig of the cluster. What it prints goes into its log.
+/// Starts a program with a kubeconfig of the cluster. The program's output goes into its log.
 pub fn spawn(command: &mut Command, kubeconfig: &str, log: File) -> Child {
     command
         .env("KUBECONFIG", state().join(format!("{kubeconfig}.kubeconfig")))

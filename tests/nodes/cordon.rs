@@ -11,7 +11,7 @@ use crate::report::kubectl;
 
 const PROCS: usize = 3;
 
-/// What the budget wants to be available.
+/// The number of pods that the budget wants to be available.
 const AVAILABLE: usize = 2;
 
 /// How many procs had a program that ran and had not been asked to go, at this time.

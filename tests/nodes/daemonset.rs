@@ -143,7 +143,7 @@ async fn the_charts_daemonset_suspends_and_kills() {
         .await;
 }
 
-/// What a program finds in the agent's container. The node's directory has an interpreter for it.
+/// A policy whose cron job tells what it finds in the agent's container. The node's directory has an interpreter for it.
 const FINDS: &str = "
 STARTD_CRON_JOBLIST = looks
 STARTD_CRON_AUTOPUBLISH = If_Changed

@@ -81,7 +81,8 @@ async fn device_plugin() {
 }
 
 /// Answers one connection of a kubelet, until its end. The kubelet of Kubernetes 1.20 names a path as its `:authority`, which h2
-/// refuses as no authority, so the frames are read here. Of the two calls that a kubelet makes, only Allocate says something.
+/// refuses as no authority, so the frames are read here. A kubelet makes two calls, and only the message of Allocate is not
+/// empty.
 fn serve(stream: &mut UnixStream) -> Option<()> {
     const DATA: u8 = 0;
     const HEADERS: u8 = 1;

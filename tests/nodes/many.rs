@@ -34,7 +34,7 @@ fn programs() -> [(&'static str, Program); 5] {
     ]
 }
 
-/// What happens to the cluster, one thing after the other.
+/// The troubles of the cluster, one after the other.
 struct Trouble<'a> {
     cluster: &'a mut Cluster,
     step: usize,

@@ -27,7 +27,7 @@ pub struct Proof {
     procs: BTreeMap<u32, Vec<Run>>,
 }
 
-/// What the operator's record says of a job.
+/// The operator's record of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     pub count: u32,

@@ -1,4 +1,4 @@
-//! What a failed test prints: the objects, the events, the proof files and the operators' logs.
+//! The output of a failed test: the objects, the events, the proof files and the operators' logs.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the API server showed of the pool's pods while a test ran.
+//! The pool's pods as the API server showed them while a test ran.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

@@ -14,8 +14,8 @@ A line of the output is one of
     {"new": TEXT, "ad": AD}     an ad in the new syntax, and the library's print of it; null: it does not parse
     {"long": TEXT, "ad": AD}    the same in the long form
 
-The same seed gives the same cases. What depends on time, place or luck is left out. The library runs in a
-child process: what crashes it is left out too, and counted.
+The same seed gives the same cases. Text that depends on time, place or luck is left out. The library
+runs in a child process: text that crashes the process is left out too, and counted.
 
 --reads-back prints nothing but disagreements: it has our program print expressions, and the library read them.
 """

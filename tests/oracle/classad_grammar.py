@@ -1,7 +1,7 @@
 """Random ClassAd expressions and ads as text, by grammar, everything drawn from one seeded source.
 
 Each function has its likely arguments; now and then one is replaced by a value of another type, left out or
-added, and now and then the text is broken. What depends on time, place or luck is left out.
+added, and now and then the text is broken. Text that depends on time, place or luck is left out.
 """
 import random
 import re
@@ -25,7 +25,8 @@ PATTERNS = ["a", "^a", "b$", "[a-c]+", "(a)(b)?", "a|b", ".", "", "x*", "[", "("
             "(?<n>a)b", "(?:ab|a)(c|bcd)", "a+?", "(a*)*", "[^b]", "\\\\w+", "\\\\.", "a\\\\", ")", "*a", "a**", "x{2,1}"]
 ATOMS = ["a", "b", "A", "1", ".", "[ab]", "[^a]", "[a-z]", "(a)", "(?:b)", "(a|b)", "\\\\d", "\\\\w", "\\\\s", "\\\\S", "@", ",",
          "\\\\.", "[[:digit:]]", " ", "(?i:a)", "[-a]", "\\\\W", "(b|)"]
-# What patterns are made of, one after another, whether it makes sense or not. What docs/reference/differences.md lists is left out.
+# The parts of patterns, one after another, whether the whole makes sense or not. Parts that docs/reference/differences.md lists are
+# left out.
 SCRAPS = list("abcxyzAB01 _-.,:#@&~=<>!/%'^$|()[]{}*?") + [
     "\\\\d", "\\\\w", "\\\\s", "\\\\D", "\\\\b", "\\\\[", "\\\\]", "\\\\-", "\\\\\\\\", "\\\\n", "\\\\x41", "[a-c]", "[^a]", "(?:", "(?i)", "{1,2}", "{2}", "{,3}",
     "[[:alpha:]]", "[[:^digit:]]", "[[:space:]x]", "[]x]", "[^]x]", "[a-]", "[--a]", "[a b]", "[#x]", "--", "&&", "~~", "||", "*?", "+?", "??",

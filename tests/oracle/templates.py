@@ -7,7 +7,7 @@ Needs the chroot of the oracle (shared/oracle/htcondor-chroot.sh) and root:
 
 Each case is a text that uses a template, alone or after definitions that it builds on, with several arguments. The
 answer is every name that the text leaves with another raw value than HTCondor without configuration has, and its
-expanded value; or that the text is an error. What the host says of itself is fixed by the text. tests/config_templates.rs
+expanded value; or that the text is an error. The text fixes the facts about the host. tests/config_templates.rs
 reads the same cases with our reader and our templates.
 """
 

@@ -72,8 +72,8 @@ pub(super) fn objects(yaml: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Reads an object as its Kubernetes type. What the type does not know (a misspelled field) is lost on the way, so the
-/// result, written again, must hold all that was there.
+/// Reads an object as its Kubernetes type. Fields that the type does not know, such as a misspelled one, are lost on
+/// the way, so the result, written again, must hold all that was there.
 fn typed<T: Resource + DeserializeOwned + Serialize>(object: &Value) -> T {
     assert_eq!(object["apiVersion"], T::API_VERSION, "{}", object["kind"]);
     let value: T = serde_json::from_value(object.clone())
@@ -348,7 +348,7 @@ fn the_operator_may_do_what_is_listed_and_nothing_else() {
     assert!(MARK.0.ends_with(api::labels::POOL_LEASE));
 }
 
-/// What the operator does with pods, in the namespaces of `rbac.jobNamespaces` alone.
+/// The operator's rights on pods, in the namespaces of `rbac.jobNamespaces` alone.
 const PODS: [(&str, &[&str]); 2] =
     [("/pods", &["create", "patch", "delete"]), ("/pods/status", WRITE_STATUS)];
 

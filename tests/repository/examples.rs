@@ -356,7 +356,7 @@ fn promised(path: &Path) -> (String, String) {
     (reason, message.join(" ").strip_prefix("message: ").expect("the comment gives the message").to_owned())
 }
 
-/// What the operator finds wrong with a job that stands in a pool beside the good examples.
+/// The problems that the operator finds with a job that stands in a pool beside the good examples.
 fn found(object: &Value) -> Vec<Problem> {
     let mut objects = all("examples");
     objects.push(object.clone());

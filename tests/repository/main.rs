@@ -1,4 +1,4 @@
-//! What the tree promises of itself: the chart, the examples, dependencies, and which rooms stay pure.
+//! The tree's promises about itself: the chart, the examples, dependencies, and which rooms stay pure.
 
 mod admission_chart;
 mod agent_chart;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// What dcgm-exporter tells of two GPUs, and of a GPU's instance without a uuid.
+/// The output of dcgm-exporter about two GPUs, and about a GPU's instance without a uuid.
 const METRICS: &str = r#"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).
 # TYPE DCGM_FI_DEV_GPU_UTIL gauge
 DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-6a96bd13-70bc",device="nvidia0",modelName="A100",Hostname="n1"} 37

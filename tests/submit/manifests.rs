@@ -77,7 +77,7 @@ pub fn template_of(job: &Value, proc: usize) -> Value {
     template
 }
 
-/// What Kubernetes makes of a text without references: `$$` is `$`.
+/// The text that Kubernetes makes of a text without references: `$$` is `$`.
 fn kubernetes(text: &str) -> String {
     assert!(!text.replace("$$", "").contains("$("), "a reference is left in {text}");
     text.replace("$$", "$")

@@ -9,7 +9,7 @@ use submit::{Cluster, Options};
 
 use crate::place::{self, Place};
 
-/// What the ads may differ in: the file, the attribute or `status`, and why.
+/// The differences that the ads may have: the file, the attribute or `status`, and why.
 const DIFFERENCES: &[(&str, &str, &str)] =
     &[("block", "Arguments", "-dry-run breaks the line where the value has a newline; ours is escaped")];
 

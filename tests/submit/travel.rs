@@ -47,7 +47,7 @@ fn a_program_and_its_inputs_travel() {
     ));
 }
 
-/// What each proc mounts: the path in the container, and what the file has in it.
+/// The mounts of each proc: the path in the container, and the content of the file.
 fn mounted(manifests: &Manifests) -> Vec<BTreeMap<String, String>> {
     let mut all = Vec::new();
     for (job, files) in manifests.jobs.iter().zip(&manifests.files) {
@@ -228,7 +228,7 @@ fn streams_go_to_files_of_a_volume() {
     let text = "executable = /bin/ls\ntransfer_executable = false\nremote_initialdir = /results/run\noutput = o\nqueue\n";
     let Manifests { jobs, .. } = made(text, Some(with_volume()));
     assert_eq!(jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"][4], json!("/results/run/o"));
-    // What the image runs by itself is not known.
+    // The program that the image runs by itself is not known.
     let Manifests { jobs, findings, .. } =
         made("universe = container\noutput = /results/o\nqueue\n", Some(with_volume()));
     assert!(

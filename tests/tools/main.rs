@@ -74,7 +74,7 @@ fn screen() -> Screen {
     Screen { width: Width::Piped, now: 0, zone: TimeZone::UTC }
 }
 
-/// What ours answers: the exit status and the text.
+/// The answer of our tool: the exit status and the text.
 fn ours(words: &[String]) -> (i32, String) {
     let screen = screen();
     let (tool, words) = words.split_first().expect("the tool");

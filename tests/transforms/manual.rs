@@ -27,7 +27,7 @@ fn makes(text: &str, ad: &str, expected: &str) {
     assert_eq!(printed.join("\n"), expected, "{text}");
 }
 
-/// What is wrong with the rules.
+/// The faults of the rules.
 fn wrong(text: &str) -> Vec<String> {
     rules(text).1.iter().map(ToString::to_string).collect()
 }

@@ -13,7 +13,7 @@ use transform::{Applied, RulesFile, Transforms};
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/oracle/transforms.jsonl");
 const DIFFERENCES: &str = include_str!("../oracle/transform-differences.txt");
 
-/// What the oracle's machine is.
+/// The oracle's machine.
 fn host() -> Host {
     let predefined = vec![("ARCH".to_owned(), "X86_64".to_owned())];
     Host { environment: Some(BTreeMap::new()), seed: Some(1), predefined, ..Host::none() }

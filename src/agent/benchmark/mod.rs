@@ -23,7 +23,7 @@ const DHRYSTONES_AT_ONCE: u32 = 1000;
 /// The most looks at the clock, so that a run ends even if the clock stands still.
 const MAX_LOOKS: u32 = 1_000_000;
 
-/// What a benchmark run measured, of one CPU.
+/// The figures of a benchmark run, of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Figures {
     /// Mips: Dhrystones a second by 1757. 0 if the clock stood still, or if the computer calculated wrongly.

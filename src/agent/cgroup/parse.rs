@@ -17,7 +17,7 @@ pub(super) fn keyed(text: &str, key: &str) -> Option<u64> {
     })
 }
 
-/// What `freezer.state` says (version 1).
+/// The state that `freezer.state` tells (version 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Freezer {
     Thawed,
@@ -40,7 +40,7 @@ pub(super) fn processes(text: &str) -> BTreeSet<i32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).filter(|pid| *pid >= 0).collect()
 }
 
-/// What was read and written over all devices: bytes, or operations.
+/// The amounts read and written over all devices: bytes, or operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Transferred {
     pub(super) read: u64,

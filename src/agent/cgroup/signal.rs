@@ -33,7 +33,7 @@ pub(super) fn kill_all(list: impl Fn() -> io::Result<BTreeSet<i32>>) -> io::Resu
 /// Sends SIGKILL to each of the processes that still is in the list, and returns the first refusal.
 ///
 /// A process may end after it was listed, and its id may then belong to a process outside of the cgroup. So each process is
-/// opened first, and listed again before the signal: what is still listed was in the cgroup after it was opened.
+/// opened first, and listed again before the signal: a process that is still listed was in the cgroup after it was opened.
 fn kill_those(pids: &[i32], list: impl Fn() -> io::Result<BTreeSet<i32>>) -> io::Result<Option<io::Error>> {
     let mut opened = Vec::new();
     for &pid in pids {

@@ -1,4 +1,4 @@
-//! What a pod has used of CPU, memory and disks.
+//! The usage of a pod: CPU, memory and disks.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::files;
 use super::parse::{self, Transferred};
 
-/// What a pod has used, all its containers together. A field is `None` if the node does not measure it, and all are `None`
-/// if the cgroup has vanished.
+/// The usage of a pod, all its containers together. A field is `None` if the node does not measure it, and all are `None` if the
+/// cgroup has vanished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// CPU time since the pod started.
@@ -75,8 +75,8 @@ pub(super) fn of_v1(root: &Path, path: &Path) -> Usage {
     }
 }
 
-/// What the pod's containers have transferred, by a file of the `blkio` controller. The kernel counts for each cgroup alone in
-/// this file, so the containers are summed, in which all processes are. None if nothing is counted.
+/// The amounts that the pod's containers have transferred, by a file of the `blkio` controller. The kernel counts for each cgroup
+/// alone in this file, so the containers are summed, in which all processes are. `None` if nothing is counted.
 fn transferred_v1(pod: &Path, file: &str) -> Option<Transferred> {
     let containers = files::directories(pod).ok()?;
     let groups = std::iter::once(pod.to_owned()).chain(containers.iter().map(|name| pod.join(name)));

@@ -15,7 +15,7 @@ const MAX_ATTRIBUTES: usize = 200;
 const MAX_SLOT_ADS: usize = 64;
 /// The most bytes of names and expressions in the report.
 const MAX_BYTES: usize = 64 * 1024;
-/// What is told if the report has not room for all.
+/// The message if the report has not room for all.
 pub(super) const LEFT_OUT: &str = "the jobs say more than the report has room for: 64 ads with names of a job, 200 attributes of all slots, \
     64 ads of some slots, and 64 KiB in all; the rest is left out";
 
@@ -29,7 +29,7 @@ pub(super) fn is_address(name: &str) -> bool {
     ADDRESS.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// What cron jobs say, as the report has it.
+/// The output of cron jobs, as the report has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Published {
     /// Attributes of all slots.
@@ -59,7 +59,7 @@ struct Entry {
 }
 
 impl Book {
-    /// Other jobs are asked for. What the others have said counts no longer.
+    /// Other jobs are asked for. The ads of jobs that are no longer asked for are dropped.
     pub(super) fn keep(&mut self, jobs: &[NodeCronJob]) {
         self.full = false;
         let at = |name: &str| jobs.iter().position(|job| job.name == name);
@@ -114,7 +114,7 @@ impl Book {
         }
     }
 
-    /// What the report says.
+    /// The output for the report.
     pub(super) fn published(&self) -> Published {
         let mut published = Published { left_out: self.full, ..Published::default() };
         let mut room = MAX_BYTES;

@@ -43,14 +43,14 @@ const FORERUNNER: Duration = Duration::from_mins(1);
 /// A time that never comes, for timers.
 const NEVER: Duration = Duration::from_hours(24 * 365);
 
-/// What cron jobs add to the report.
+/// The cron jobs' part of the report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CronSenses {
-    /// What the jobs say.
+    /// The output of the jobs.
     pub(crate) says: Published,
     /// How many jobs there are.
     pub(crate) jobs: usize,
-    /// What is wrong with jobs; empty if nothing is.
+    /// The problems of jobs; empty if there are none.
     pub(crate) problem: String,
     /// True as long as what an earlier agent's jobs have said is to be kept.
     pub(crate) keeps: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Cron {
     book: Book,
     monitors: Monitors,
     runner: Runner,
-    /// What is wrong with a job, by its name.
+    /// The problem of a job, by its name.
     problems: BTreeMap<String, String>,
     /// The jobs that have told something, or of which a run has ended.
     heard: BTreeSet<String>,
@@ -183,12 +183,12 @@ impl Cron {
         }
     }
 
-    /// What monitors have measured of a pod, by the name of the attribute.
+    /// The measurements of monitors for a pod, by the name of the attribute.
     pub(crate) fn metrics_of(&self, uid: &str) -> BTreeMap<String, f64> {
         self.monitors.of_pod(uid)
     }
 
-    /// What the jobs add to the report.
+    /// The jobs' part of the report.
     pub(crate) fn senses(&self) -> CronSenses {
         let says = self.book.published();
         let heard = self.asked.jobs.iter().all(|job| job.waits || self.heard.contains(&job.name));

@@ -24,14 +24,14 @@ const MAX_TOLD: usize = 64;
 /// A monitor's ad: the job's name and the ad's tag.
 type Key = (String, Option<String>);
 
-/// What monitors have measured.
+/// The measurements of monitors.
 #[derive(Debug, Default)]
 pub(super) struct Monitors {
     ads: BTreeMap<Key, Measured>,
     pods: BTreeMap<Uid, Followed>,
 }
 
-/// What a monitor's ad has told so far.
+/// The content of a monitor's ads so far.
 #[derive(Debug, Default)]
 struct Measured {
     sums: BTreeMap<String, f64>,
@@ -54,7 +54,7 @@ struct Followed {
 }
 
 impl Monitors {
-    /// Other jobs are asked for. What the others have measured counts no longer.
+    /// Other jobs are asked for. The measurements of monitors that are no longer asked for are dropped.
     pub(super) fn keep(&mut self, jobs: &[NodeCronJob]) {
         let names: BTreeSet<&str> =
             jobs.iter().filter(|job| !job.metrics.is_empty()).map(|job| job.name.as_str()).collect();
@@ -80,7 +80,7 @@ impl Monitors {
         }
     }
 
-    /// A monitor tells an ad. Takes the samples from the ad's attributes; what is left are attributes of slots.
+    /// A monitor tells an ad. Takes the samples from the ad's attributes; the attributes that are left are those of slots.
     pub(super) fn told(
         &mut self,
         job: &NodeCronJob,
@@ -122,9 +122,9 @@ impl Monitors {
         }
     }
 
-    /// What is told of a pod, by the name of the attribute: `<Resource>AverageUsage` for a SUM, `<Resource>Usage` for a PEAK, and
-    /// the same with `Device` before for what its devices did since the agent began. Of several devices, averages are added up, and
-    /// the greatest peak counts.
+    /// The values that are told of a pod, by the name of the attribute: `<Resource>AverageUsage` for a SUM, `<Resource>Usage` for
+    /// a PEAK; and `Device<Resource>AverageUsage` and `Device<Resource>PeakUsage`, which are those of its devices since the agent
+    /// began. If the pod has several devices, averages are added up, and the greatest peak counts.
     pub(super) fn of_pod(&self, uid: &str) -> BTreeMap<String, f64> {
         let mut told = BTreeMap::new();
         let Some(pod) = self.pods.get(uid) else { return told };

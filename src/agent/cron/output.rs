@@ -1,4 +1,4 @@
-//! What a cron job writes: lines `Attribute = expression`, and lines that begin with `-`, which end an ad. Pure.
+//! The output of a cron job: lines `Attribute = expression`, and lines that begin with `-`, which end an ad. Pure.
 //!
 //! Source: the manual, "Startd Cron and Schedd Cron", "Job output": "- [name] [update: bool]".
 
@@ -18,7 +18,7 @@ const MAX_SHOWN: usize = 40;
 /// An ad that a job has told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// What tells the job's ads apart; none if the job has one ad.
+    /// The tag that tells the job's ads apart; none if the job has one ad.
     pub(super) tag: Option<String>,
     /// Whether the report is to tell of the ad at once; none if the job leaves that to the configuration.
     pub(super) update: Option<bool>,

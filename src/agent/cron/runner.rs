@@ -32,7 +32,7 @@ const MAX_LOGGED: usize = 1024;
 /// How many events wait until the agent looks at them.
 const WAITING: usize = 16;
 
-/// What has become of a job.
+/// A message about a job.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The job tells an ad.
@@ -48,11 +48,11 @@ pub(crate) struct Ending {
     pub(super) code: Option<i32>,
     /// The beginning of the output, for the log.
     pub(super) output: String,
-    /// What is wrong with the job.
+    /// The problem of the job.
     pub(super) problem: Option<String>,
 }
 
-/// What a run is told.
+/// An order to a run.
 #[derive(Debug)]
 pub(super) enum Order {
     /// To end. The text says why, if that is a fault of the job's.
@@ -146,7 +146,7 @@ struct Run {
     output: Output,
 }
 
-/// What has happened to a run.
+/// A happening of a run.
 enum Happening {
     Wrote(io::Result<usize>),
     WroteErrors(io::Result<usize>),
@@ -160,7 +160,7 @@ impl Run {
         let _ = self.tell.send(Event::Ended(self.name, ending)).await;
     }
 
-    /// Reads the output until the program's end. Whatever is then left of its process group is killed.
+    /// Reads the output until the program's end. Processes that are then left of its process group are killed.
     async fn follow(&mut self, child: &mut Child, mut orders: mpsc::UnboundedReceiver<Order>) -> Ending {
         let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
         let (mut chunk, mut other) = ([0; CHUNK], [0; CHUNK]);

@@ -11,7 +11,7 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// By how much the sum of loads may exceed the greatest: ten times 0.01 is more than 0.1.
 const ROUNDING: f64 = 1e-6;
 
-/// What is to be done.
+/// An action on a job's run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Act {
     /// Run the job's program.
@@ -73,7 +73,7 @@ impl Schedule {
         acts
     }
 
-    /// What is to be done now.
+    /// The actions that are due now.
     pub(super) fn acts(&mut self, now: Duration) -> Vec<Act> {
         let mut acts: Vec<Act> = Vec::new();
         let mut load: f64 = self.entries.iter().filter(|entry| entry.runs).map(|entry| entry.job.load).sum();
@@ -151,7 +151,7 @@ impl Entry {
         self.began.filter(|_| bounded).map(|began| began + LONGEST.max(self.period()))
     }
 
-    /// What is to be done to a run: the next run is due, or this one goes on for too long.
+    /// The action on a run that is overdue: the next run is due, or this run goes on for too long.
     fn overdue(&mut self, now: Duration) -> Option<Act> {
         if self.ends {
             return None;

@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_mins(1);
 
-/// What the kubelet has answered, by `NAMESPACE/NAME`.
+/// The kubelet's answer, by `NAMESPACE/NAME`.
 type Answer = Result<BTreeMap<String, Devices>, Error>;
 
 /// Knows which devices the pool's pods have.
@@ -76,7 +76,7 @@ impl FoundDevices {
         }
     }
 
-    /// Takes note of an answer. After a failure, what is known of older pods stays true.
+    /// Takes note of an answer. After a failure, the known devices of older pods stay true.
     pub(crate) fn heard(&mut self, answer: Result<BTreeMap<String, Devices>, String>, pods: &Pods) {
         let asked = std::mem::take(&mut self.asked);
         match answer {

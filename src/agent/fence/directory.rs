@@ -112,7 +112,7 @@ mod tests {
             directory.write(PERMIT, text.as_bytes(), lasting).unwrap();
             assert_eq!(directory.read(PERMIT).unwrap().unwrap(), text.as_bytes());
         }
-        // What a writer left that died in the middle is in nobody's way.
+        // The remains of a writer that died in the middle are in nobody's way.
         fs::write(place.path().join("permit.json.tmp"), "half").unwrap();
         assert_eq!(directory.read(PERMIT).unwrap().unwrap(), b"short");
         directory.write(PERMIT, b"next", true).unwrap();

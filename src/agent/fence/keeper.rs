@@ -1,4 +1,4 @@
-//! What the permit says, and whether the agent may promise to end pods when it is cut off. Pure.
+//! The content of the permit, and whether the agent may promise to end pods when it is cut off. Pure.
 //!
 //! The operator relies on a promise for the pods that the agent's report has named. So while a promise may be in force, the
 //! agent names a pod only once the guard has read a permit that has the pod; and the agent begins to promise only once the guard
@@ -27,11 +27,11 @@ pub(crate) struct Listed {
     pub(crate) deleting: bool,
 }
 
-/// What the agent knows of its promise.
+/// The agent's knowledge of its promise.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     boot: String,
-    /// What the permit is to say.
+    /// The permit as it should be.
     permit: Permit,
     /// The permit in the directory, once this agent has written one.
     written: Option<Permit>,

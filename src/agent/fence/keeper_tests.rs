@@ -26,7 +26,7 @@ struct Node {
     keeper: Keeper,
     pods: Pods,
     now: u64,
-    /// What the directory has.
+    /// The permit in the directory.
     file: Option<Permit>,
     read: u64,
     deaf: bool,
@@ -290,7 +290,7 @@ fn a_pod_that_is_deleted_in_the_ordinary_way_leaves_the_permit_with_its_cgroup()
     node.remains.clear();
     node.at(1031).renew();
     assert_eq!(node.says(), "1031 b:100");
-    // While the agent is cut off, nothing leaves: what is over may have to stay so for ever.
+    // While the agent is cut off, no pod leaves the permit: a pod that is over may have to stay so for ever.
     node.pods.gone(&meta("b", None));
     node.at(1131).pass();
     assert_eq!(node.says(), "1031 b:100");

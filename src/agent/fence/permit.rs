@@ -16,7 +16,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(10);
 /// Why a file of the fence's directory is not believed.
 #[derive(Debug, Error)]
 pub(crate) enum Bad {
-    /// The file is not what an agent or a guard writes. What the file holds is not shown: it may be another file's secret.
+    /// The file is not what an agent or a guard writes. The file's content is not shown: it may be another file's secret.
     #[error("line {line}, column {column}: this is no permit and no heartbeat")]
     Json {
         /// The line.
@@ -34,7 +34,7 @@ pub(crate) enum Bad {
     Uid,
 }
 
-/// What may run on the node, and for how long.
+/// The pods that may run on the node, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Permit {
     version: u32,
@@ -92,7 +92,7 @@ impl Permit {
     }
 }
 
-/// What the guard says of itself.
+/// The heartbeat of the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heartbeat {
     version: u32,

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::boot;
 use crate::pods::{Pod, Pods};
 
-/// What the log says of an agent that is not alone.
+/// The text in the log of an agent that is not alone.
 const ANOTHER: &str = "another agent runs on this node";
 /// The pause between two attempts to take the lock.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ pub(crate) struct Fence {
     keeper: Option<Keeper>,
     /// Whether a renewal without the promise has succeeded, so that no earlier agent's promise is in force.
     unpromised: bool,
-    /// What was wrong last, so that it is logged once.
+    /// The last fault, so that it is logged once.
     wrong: Option<String>,
     /// Whether the last renewal promised, so that a change is logged.
     promised: Option<bool>,

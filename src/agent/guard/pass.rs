@@ -1,4 +1,4 @@
-//! What the guard does once a second.
+//! The guard's work once a second.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -26,7 +26,7 @@ pub(super) struct Guard {
     beat: Option<Heartbeat>,
     /// The pods that the guard has ended, so that each is logged once.
     ended: BTreeSet<String>,
-    /// What was wrong in the last pass, so that it is logged once.
+    /// The faults of the last pass, so that each is logged once.
     wrong: Vec<String>,
 }
 

@@ -123,7 +123,7 @@ fn what_pods_use_is_written_once_a_minute_if_it_has_moved() {
     assert_eq!(write(&mut reporter, 1300), Some(json!({"usage": null})));
 }
 
-/// What a pod has read or written only grows. A pod that writes all the time is told of ever more seldom.
+/// The amount that a pod has read or written only grows. A pod that writes all the time is told of ever more seldom.
 #[test]
 fn what_pods_transfer_is_written_when_it_has_grown_by_ten_mebibytes_and_a_tenth() {
     let mut reporter = written();

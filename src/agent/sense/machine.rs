@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::named::named;
 
-/// What `/proc/loadavg` says.
+/// The load in `/proc/loadavg`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadAverage {
     /// The load average over the last minute, in threads: TotalLoadAvg. Finite and not negative.

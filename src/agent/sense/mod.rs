@@ -1,4 +1,4 @@
-//! What the agent senses of its node: load, memory, disk, and when somebody last used a keyboard.
+//! The agent's sensors of its node: load, memory, disk, and when somebody last used a keyboard.
 //!
 //! | file | holds |
 //! | --- | --- |

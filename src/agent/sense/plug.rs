@@ -22,7 +22,7 @@ pub(super) enum Presence {
     Ongoing,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Said {
     /// Input on any terminal or desktop.
@@ -38,7 +38,7 @@ pub struct Malformed {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is there and what was expected.
+    /// The text for people: what is there and what was expected.
     pub message: String,
 }
 

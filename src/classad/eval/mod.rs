@@ -30,7 +30,7 @@ pub struct Evaluation {
     pub value: Value,
     /// The bound that was hit first, if one was.
     pub bound: Option<Bound>,
-    /// What the evaluation cost, in the steps of [`Limits`](crate::Limits).
+    /// The cost of the evaluation, in the steps of [`Limits`](crate::Limits).
     pub steps: u32,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Side {
     Target,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(crate) enum Found<'a> {
     /// An attribute's expression, and the ad that has the attribute.
     Attribute(&'a Program, &'a Frame<'a>),

@@ -52,7 +52,7 @@ impl<'a> Ctx<'a> {
         self.in_match() && frame.parent.is_none() && own.is_some_and(|own| std::ptr::eq(own.ad, frame.ad))
     }
 
-    /// What a name stands for if the matched ad lacks it: an attribute of one of the wrapping ads, or nothing.
+    /// The meaning of a name if the matched ad lacks it: an attribute of one of the wrapping ads, or nothing.
     pub(crate) fn find_around(&self, name: &Name, side: Side) -> Found<'a> {
         match () {
             () if !is_around_a_match(name.as_str()) => Found::Nothing,
@@ -61,7 +61,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// What a name stands for in the outermost ad of a match.
+    /// The meaning of a name in the outermost ad of a match.
     pub(crate) fn find_outermost(&self, name: &Name) -> Option<Found<'a>> {
         Some(match () {
             () if name.is("LEFT") => Found::of(self.matched(Side::My)),

@@ -52,7 +52,7 @@ fn pay_for_word(ctx: &Ctx<'_>, word: &str) -> bool {
     ctx.pay(8) && ctx.scan(word.len())
 }
 
-/// What ends a word of an argument list.
+/// Whether a character ends a word of an argument list.
 fn ends_word(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
@@ -121,7 +121,7 @@ pub fn split_arguments(text: &str) -> Option<Vec<String>> {
 /// The punctuation that may separate assignments.
 const DELIMITERS: &str = "\x1f!#$%&*+,-/:;<>?@^`|~";
 
-/// What separates assignments in the first notation, and the rest of the text: if the text starts with one of
+/// The separator of assignments in the first notation, and the rest of the text: if the text starts with one of
 /// [`DELIMITERS`], this character separates, else a semicolon.
 fn v1_delimiter(text: &str) -> (char, &str) {
     match text.chars().next() {

@@ -160,7 +160,7 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let separators = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string(", \t") };
     let text = args.eval(ctx, 0);
     let (Some(text), Some(separators)) = (text.as_str(), separators.as_str()) else { return Val::Error };
-    // This is for reading alone; the list is paid for when it is made.
+    // This pays for reading alone; the list is paid for when it is made.
     let paid = ctx.scan(text.len());
     let Some(separators) = Delimiters::of(ctx, separators).filter(|_| paid) else { return Val::Error };
     let mut parts: Vec<Val<'a>> = Vec::new();

@@ -33,7 +33,7 @@ use super::expr::Id;
 pub(crate) struct Args<'a> {
     pub(crate) at: At<'a>,
     pub(crate) ids: &'a [Id],
-    /// What the calls from this place in the program keep for each other.
+    /// The memo that the calls from this place in the program share.
     pub(crate) memo: &'a Memo,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// What the calls from one place in a program keep for each other: the first pattern that they compiled.
+/// The memo that the calls from one place in a program share: the first pattern that they compiled.
 pub(crate) type Memo = OnceLock<patterns::Compiled>;
 
 type Run = for<'a> fn(&Ctx<'a>, Args<'a>) -> Val<'a>;

@@ -311,7 +311,7 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// What follows a bracket if it starts a POSIX class: the kind, and the text in `:name:]`, `.name.]` or `=name=]`.
+/// The POSIX class that begins after a bracket: the kind, and the text in `:name:]`, `.name.]` or `=name=]`.
 fn posix(rest: &str) -> Option<(char, &str)> {
     let sign = rest.chars().next().filter(|sign| ":.=".contains(*sign))?;
     let (name, after) = rest.get(1..)?.split_once(sign)?;

@@ -163,11 +163,11 @@ fn captures(regex: &Regex, text: &[u8], start: usize) -> Option<Captures> {
     captures.is_match().then_some(captures)
 }
 
-/// How many compiled patterns are remembered at a time, in all expressions. A pattern beyond takes the time to compile
-/// it again; what an evaluation answers, and what it pays, does not depend on this.
+/// How many compiled patterns are remembered at a time, in all expressions. A pattern beyond these is compiled at each
+/// use, which takes time; neither the answer of an evaluation nor its steps depend on this.
 const MOST_REMEMBERED: usize = 4096;
 
-/// How many are.
+/// How many compiled patterns are remembered now.
 static REMEMBERED_NOW: AtomicUsize = AtomicUsize::new(0);
 
 impl Compiled {
@@ -195,8 +195,8 @@ impl Drop for Compiled {
 ///
 /// A call whose pattern stands in the program (`written`) compiles the pattern once, so it pays little; whoever makes
 /// the evaluator read a program anew pays [`price_of_fresh`] for that. A call that computes its pattern pays for
-/// compiling, and each call pays for compiling a pattern that is not ordinary. What a call pays depends on the
-/// expression and the ads alone, not on what is remembered.
+/// compiling, and each call pays for compiling a pattern that is not ordinary. The price of a call depends on the
+/// expression and the ads alone, not on the patterns that are remembered.
 pub(super) fn compile<'a>(
     ctx: &Ctx<'_>,
     memo: &'a Memo,
@@ -290,7 +290,7 @@ fn groups_in(captures: &Captures) -> usize {
     last.map_or(0, |last| last + 1)
 }
 
-/// What a use of a pattern may cost a call on short texts, in steps. `None`: the pattern is not ordinary.
+/// The most that a use of a pattern costs a call on short texts, in steps. `None`: the pattern is not ordinary.
 pub(crate) fn price_on_short_texts(pattern: &str, letters: &str) -> Option<usize> {
     let built = build(pattern, Options::of(letters), |size| size <= ORDINARY);
     let matching = SHORT * built.weight() * MATCH_SIZE;

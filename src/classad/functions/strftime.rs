@@ -67,10 +67,10 @@ pub(super) fn format(
 /// The price of a directive, which may stand for a whole date.
 const DIRECTIVE: usize = 40;
 
-/// What may stand between `%` and the letter: glibc's flags and a width.
+/// The text between `%` and the letter: glibc's flags and a width.
 #[derive(Default)]
 struct Layout {
-    /// What a number is padded with: `0`, `_` (blanks), or `-` (nothing).
+    /// The character with which a number is padded: `0`, `_` (blanks), or `-` (nothing).
     pad: Option<char>,
     upper: bool,
     width: usize,

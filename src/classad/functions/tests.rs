@@ -1,4 +1,4 @@
-//! What functions cost on hostile arguments, in steps, so that no test looks at a clock.
+//! The cost of functions on hostile arguments, in steps, so that no test looks at a clock.
 
 use crate::{Ad, Bound, Env, Expr};
 
@@ -24,7 +24,7 @@ fn bound(text: &str, steps: u32) -> Option<Bound> {
     Expr::parse(text).unwrap().evaluate(Some(&texts()), None, &env).bound
 }
 
-/// What an evaluation costs, in steps.
+/// The cost of an evaluation, in steps.
 fn steps(text: &str) -> u32 {
     Expr::parse(text).unwrap().evaluate(Some(&texts()), None, &Env::at(0)).steps
 }

@@ -74,7 +74,7 @@ fn day_time<'a>(ctx: &Ctx<'a>, _: Args<'a>) -> Val<'a> {
     Val::RelTime(to_real(local.rem_euclid(86_400)))
 }
 
-/// What the local clock shows at a moment. Functions read the local clock, not the moment's own.
+/// The local clock's date and time at a moment. Functions read the local clock, not the moment's own.
 fn local(ctx: &Ctx<'_>, time: AbsTime) -> Civil {
     Civil::of(AbsTime { secs: time.secs, offset: ctx.env.utc_offset })
 }

@@ -37,9 +37,9 @@ fn in_range<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// Compares two texts, with runs of digits as numbers. Of two numbers, the one with more leading zeros sorts first;
-/// with equally many, at least one, they compare digit by digit, as fractions do. The result is negative, 0 or
-/// positive, and its size tells what decided.
+/// Compares two texts, with runs of digits as numbers. If two numbers have different numbers of leading zeros, the one
+/// with more sorts first; with equally many, at least one, they compare digit by digit, as fractions do. The result is
+/// negative, 0 or positive, and its size tells what decided.
 fn natural(a: &str, b: &str) -> i64 {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let at = |text: &[u8], place: usize| text.get(place).copied().unwrap_or(0);

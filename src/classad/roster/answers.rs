@@ -37,7 +37,7 @@ pub(super) struct Kind {
 pub(super) struct Answers {
     number: u64,
     env: Env,
-    /// What the ranks read of such a job.
+    /// The values that the ranks read of such a job.
     key: Box<[u8]>,
     /// By the slots' places; made when the first answer is asked for.
     cells: OnceLock<Box<[Cells]>>,

@@ -27,7 +27,7 @@ pub(super) struct Call {
     pub(super) key: Box<[u8]>,
 }
 
-/// What may be done with a call of a function.
+/// The nature of a function, which decides whether calls of the function can be lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     /// The value depends on the values of the arguments alone.
@@ -133,7 +133,7 @@ fn price(name: &Name, args: &[Ir]) -> Option<usize> {
     }
 }
 
-/// What most calls cost less than, on short texts, in steps.
+/// Most calls on short texts cost less than this, in steps.
 const CALL: usize = 256;
 
 impl Nature {

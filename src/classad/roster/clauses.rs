@@ -1,4 +1,4 @@
-//! What slots require: each distinct clause once, with the slots that require it.
+//! The requirements of slots: each distinct clause once, with the slots that require it.
 
 use std::collections::HashMap;
 

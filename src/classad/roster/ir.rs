@@ -48,11 +48,11 @@ pub(super) trait View<'a> {
     fn value(&self, symbol: Symbol) -> Option<&'a Value>;
 }
 
-/// What an [`Ir`] is evaluated with.
+/// The ads and other circumstances with which an [`Ir`] is evaluated.
 pub(super) struct Scene<'a, V> {
-    /// What the evaluation has cost.
+    /// The cost of the evaluation so far.
     meter: &'a Meter,
-    /// What the meter may show before the plain evaluator must decide.
+    /// The greatest cost that the meter may show before the plain evaluator must decide.
     end: Cell<u64>,
     pub(super) view: V,
     /// The two ads, for calls. `my` is any ad that the expression could have come from.

@@ -112,7 +112,7 @@ struct Lowering<'a, 's> {
     ad: &'a Ad,
     /// The attributes of the other ad by number. `None`: the expression must not look at the other ad.
     symbols: Option<&'s mut Symbols>,
-    /// What is remembered of clauses.
+    /// The outcomes of clauses that are remembered.
     recall: Option<&'s mut Recall>,
     /// The attributes whose expressions are being lowered.
     active: Vec<&'a Program>,
@@ -429,7 +429,7 @@ fn is_special(name: &Name) -> bool {
     ScopeWord::of(name.as_str()).is_some() || name.is("CurrentTime") || is_around_a_match(name.as_str())
 }
 
-/// What such a name means. It is refused if it means an ad.
+/// The meaning of such a name. A name that means an ad is refused.
 fn special(name: &Name) -> Result<Ir, Refused> {
     if name.is("CurrentTime") { Ok(Ir::Now) } else { Err(Refused) }
 }

@@ -1,4 +1,4 @@
-//! What evaluations for one job have cost so far, and how much they may.
+//! The cost of the evaluations for one job so far, and their bound.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 

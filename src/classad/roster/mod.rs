@@ -13,8 +13,8 @@
 //!   in any order, and the first clause that is not true ends the evaluation.
 //! - The negotiator's ranks of a slot are lowered against the slot's ad, too. Jobs for which what is left reads the same
 //!   values share the ranks: each slot is ranked once for all of them.
-//! - What cannot be lowered goes to the plain evaluator, one pair of job and slot at a time, after all that could be
-//!   lowered: expressions that look at expressions or scopes, draw random numbers, make lists, or are huge.
+//! - Expressions that cannot be lowered go to the plain evaluator, one pair of job and slot at a time, after all that
+//!   could be lowered: expressions that look at expressions or scopes, draw random numbers, make lists, or are huge.
 //!
 //! | part | holds |
 //! | --- | --- |

@@ -17,7 +17,7 @@ impl Roster {
             && self.job_accepts(job, place, slot).unwrap_or_else(|Unknown| job.accepts(&slot.ad))
     }
 
-    /// What a job sees of a slot.
+    /// The scene for a job's expressions about a slot.
     pub(super) fn row<'a>(
         &'a self,
         job: &'a Prepared,
@@ -32,7 +32,7 @@ impl Roster {
         Ok(job.scene(view, &job.ad, &slot.ad))
     }
 
-    /// What a slot sees of a job.
+    /// The scene for a slot's expressions about a job.
     fn view<'a>(job: &'a Prepared, slot: &'a Slot) -> Scene<'a, Values<'a>> {
         job.scene(Values(&job.view), &slot.ad, &job.ad)
     }

@@ -20,7 +20,7 @@ pub struct Prepared {
     pub(super) epoch: u64,
     /// The values of the attributes that slots ask for, by the roster's symbols.
     pub(super) view: Vec<Option<Value>>,
-    /// What the job asks of slots.
+    /// The demands of the job on slots.
     pub(super) asks: Asks,
     /// Whether each clause of slots is true of the job.
     pub(super) memo: Memo,
@@ -71,13 +71,13 @@ impl Prepared {
         done.value.as_bool_equiv() == Some(true)
     }
 
-    /// What an expression of `my` is evaluated with.
+    /// The scene for expressions of `my`.
     pub(super) fn scene<'a, V>(&'a self, view: V, my: &'a Ad, target: &'a Ad) -> Scene<'a, V> {
         Scene::new(view, my, target, &self.env, &self.meter)
     }
 }
 
-/// What a job asks of slots.
+/// The demands of a job on slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asks {
     /// Clauses about one attribute each.

@@ -105,7 +105,7 @@ impl Questions {
         self.remembered.clear();
     }
 
-    /// The negotiator's ranks of a slot. What is found is remembered in `cells`, but for values that only the plain
+    /// The negotiator's ranks of a slot. The values are remembered in `cells`, but for those that only the plain
     /// evaluator can tell.
     pub(super) fn ranks(&self, job: &Prepared, slot: &Slot, cells: Option<&Cells>) -> Pair {
         let mut ranks = Pair::default();

@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Never,
     /// The plain evaluator must decide.
     Verify,
-    /// What is left of the clause.
+    /// The clause that is left after lowering.
     Clause(Ir),
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Place {
     key: Box<[u8]>,
 }
 
-/// What is remembered of a clause.
+/// The remembered outcome of a clause.
 pub(super) enum Known {
     Outcome(Outcome),
     /// No outcome is known; [`Recall::keep`] may remember one in this place.
@@ -60,7 +60,7 @@ pub(super) enum Known {
 }
 
 impl Recall {
-    /// What is remembered of a clause, the node `id` of an expression, for a slot with this ad.
+    /// The remembered outcome of a clause, the node `id` of an expression, for a slot with this ad.
     pub(super) fn find(&mut self, expr: &Expr, id: Id, ad: &Ad) -> Known {
         let program = expr.program();
         let clause = (std::ptr::from_ref(program).addr(), id);

@@ -1,6 +1,6 @@
 //! String literals: quotes and escapes.
 
-/// What a backslash means.
+/// The meaning of a backslash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escapes {
     /// As in C, with octal numbers. An unknown escape is the character itself.

@@ -37,7 +37,7 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 impl Civil {
-    /// What a clock in the moment's time zone shows.
+    /// The date and time that a clock in the moment's time zone shows.
     pub(crate) fn of(time: AbsTime) -> Self {
         let local = time.secs.saturating_add(i64::from(time.offset));
         let (number, second) = (local.div_euclid(DAY), local.rem_euclid(DAY));

@@ -11,8 +11,8 @@ use crate::value::Value;
 /// How to print, by what the text is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// What functions of the language print: reals with 16 digits, and attributes in the order in which HTCondor keeps
-    /// them.
+    /// The form in which functions of the language print: reals with 16 digits, and attributes in the order in which
+    /// HTCondor keeps them.
     Condor,
     /// The same over many lines, indented by so many spaces: what `unparse()` returns.
     Pretty(usize),

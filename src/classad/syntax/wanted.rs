@@ -1,10 +1,10 @@
-//! What messages of the parser say should be there. The text is made only if there is an error.
+//! The part of the parser's messages that says what should be there. The text is made only if there is an error.
 
 use std::fmt;
 
 use super::build::MAX_DEPTH;
 
-/// What should stand at the place of an error.
+/// The text that should stand at the place of an error.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
     This(&'static str),

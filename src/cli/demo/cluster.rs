@@ -50,7 +50,7 @@ pub enum Error {
     Definition {
         /// The definition's name.
         name: String,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
     /// The nodes did not start.
@@ -73,7 +73,7 @@ pub enum Error {
 pub struct Cluster {
     /// The API server.
     pub server: RunningServer,
-    /// What the nodes have together.
+    /// The capacity of the nodes together.
     pub capacity: Capacity,
     nodes: HollowNodes,
 }

@@ -89,7 +89,7 @@ pub fn find(dir: Option<&Path>) -> io::Result<Vec<Manifest>> {
         .collect())
 }
 
-/// What became of the objects of a file.
+/// The outcome of applying the objects of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// The HTCJobs that the API server took.

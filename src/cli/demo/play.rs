@@ -300,7 +300,7 @@ impl Show {
     }
 }
 
-/// What the demo without --serve ends with.
+/// The text with which the demo without --serve ends.
 const NEXT: &str = "\nNext: `slotwright demo --serve` (from a checkout: `make demo ARGS=--serve`) keeps the pool up, with a kubeconfig \
                     for kubectl.\n      docs/tutorials/first-job.md submits a job of your own; docs/how-to/install.md is for a \
                     real cluster.";

@@ -1,5 +1,4 @@
-//! What the demo has seen of the pool: takes in watch events, and gives numbers. Pure: every number comes from the
-//! API server.
+//! The pool as the demo has seen it: takes in watch events, and gives numbers. Pure: every number comes from the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +13,7 @@ const NARROW: usize = 16;
 /// The most width of a column of names; a longer name pushes the other columns aside.
 const WIDE: usize = 40;
 
-/// What a watch saw: an object that is new or changed, or an object that is gone.
+/// The object that a watch saw: new or changed, or gone.
 #[derive(Clone, Debug)]
 pub enum Sight {
     /// A job.
@@ -39,7 +38,7 @@ pub enum Sight {
     GroupGone(Box<GroupQuota>),
 }
 
-/// What the nodes have together.
+/// The capacity of the nodes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// How many nodes.
@@ -114,7 +113,7 @@ pub struct Group {
 /// Everything that the demo has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
-    /// What the nodes have.
+    /// The capacity of the nodes.
     pub capacity: Capacity,
     /// The jobs.
     pub jobs: BTreeMap<Key, Job>,

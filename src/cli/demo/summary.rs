@@ -28,7 +28,7 @@ pub enum Ending {
 pub struct Outcome {
     /// How the demo ended.
     pub ending: Ending,
-    /// What was seen of the pool.
+    /// The pool as the demo has seen it.
     pub scene: Scene,
     /// The watchdog's verdict.
     pub verdict: Verdict,

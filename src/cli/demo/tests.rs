@@ -172,7 +172,7 @@ fn pod(uid: &str, proc: i64, phase: Phase) -> Observation {
     })
 }
 
-/// What the watchdog saw: procs 0 to 2 succeeded and proc 3 failed, as the job reports.
+/// A watchdog that saw procs 0 to 2 succeed and proc 3 fail, as the job reports.
 fn seen() -> Watchdog {
     let mut watchdog = Watchdog::default();
     for (number, end) in

@@ -48,9 +48,9 @@ pub struct Finding {
     /// The rule that is broken; only its id is serialized.
     #[serde(serialize_with = "id_only")]
     pub rule: &'static Rule,
-    /// What is wrong.
+    /// The text for people: what is wrong.
     pub message: String,
-    /// What to do.
+    /// The advice: what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The object that the finding is about, such as `HTCJob alice/sweep`.
@@ -74,12 +74,12 @@ pub struct Report {
     pub objects: usize,
 }
 
-/// What a finding says: a message, a hint and an object.
+/// The texts of a finding: a message, a hint and an object.
 #[derive(Clone, Debug, Default)]
 pub struct Saying {
-    /// What is wrong.
+    /// The text for people: what is wrong.
     pub message: String,
-    /// What to do.
+    /// The advice: what to do.
     pub hint: Option<String>,
     /// The object that the message is about.
     pub object: Option<String>,

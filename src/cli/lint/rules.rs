@@ -32,7 +32,7 @@ pub struct Rule {
     pub id: &'static str,
     /// How bad a finding of this rule is.
     pub severity: Severity,
-    /// What the rule finds, in a sentence.
+    /// The findings of the rule, in a sentence.
     pub summary: &'static str,
 }
 

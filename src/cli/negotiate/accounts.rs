@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::stop::{Stop, unusable};
 use model::negotiator::accountant::MIN_REAL_PRIORITY;
 
-/// What a file of priorities says of a submitter.
+/// The entry of a submitter in a file of priorities.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Priority {

@@ -249,7 +249,7 @@ mod tests {
             "ClusterId = 12;ProcId = 0;Size = 6;PreJobPrio1 = -1;PreJobPrio2 = 9;JobPrio = 9",
             "ClusterId = 13;ProcId = 0;Size = 7;PreJobPrio1 = \"3\"",
         ];
-        // What is not set, or no number, counts as 0.
+        // An attribute that is not set, or no number, counts as 0.
         assert_eq!(order(&jobs), ["11.0", "10.0", "2.0", "2.1", "13.0", "3.0", "12.0"]);
     }
 

@@ -1,4 +1,4 @@
-//! What a configuration says about groups, and which of its knobs a cycle over files does not use.
+//! The groups of a configuration, and those of its knobs that a cycle over files does not use.
 
 use std::collections::BTreeMap;
 
@@ -53,8 +53,8 @@ pub(super) fn groups(text: &Text, config: &Config) -> Result<Vec<GroupSpec>, Val
     text.list("GROUP_NAMES")?.into_iter().map(group).collect()
 }
 
-/// What the texts set and a cycle over files does not use: a line for each knob of the negotiator, and one for each file's
-/// knobs of other daemons. `groups` are the names in `GROUP_NAMES`.
+/// Lines about settings of the texts that a cycle over files does not use: a line for each knob of the negotiator, and one for
+/// each file's knobs of other daemons. `groups` are the names in `GROUP_NAMES`.
 pub(super) fn unused(text: &Text, groups: &[GroupSpec]) -> Vec<String> {
     let mut lines = BTreeMap::new();
     let mut others: BTreeMap<String, Vec<(u32, &str)>> = BTreeMap::new();
@@ -82,7 +82,7 @@ pub(super) fn unused(text: &Text, groups: &[GroupSpec]) -> Vec<String> {
     lines.into_values().chain(others).collect()
 }
 
-/// What a cycle over files does with a name that a text sets.
+/// The use that a cycle over files makes of a name that a text sets.
 enum Use {
     /// The cycle uses it, or it is a macro of the text's own.
     Used,

@@ -117,7 +117,7 @@ pub(super) fn left(outcome: &Outcome, cycle: &Cycle, waiting: &[Waiting], env: &
     outcome.rejections.iter().filter_map(of).take(TOLD).collect()
 }
 
-/// What the slot lacks that comes nearest to a match; none if some slot matches.
+/// A sentence about the lacks of the slot that comes nearest to a match; none if some slot matches.
 fn nearest(job: &Ad, cycle: &Cycle, env: &Env) -> Option<String> {
     let slots = cycle.slots.iter().take(LOOKED_AT).map(|slot| (&slot.ad, lacks(job, &slot.ad, None, env)));
     let (slot, lacks) = slots.min_by_key(|(_, lacks)| lacks.len())?;

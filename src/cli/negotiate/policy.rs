@@ -15,7 +15,7 @@ use model::negotiator::Config;
 use model::negotiator::groups::{GroupSpec, Tree};
 use model::negotiator::limits::{Capacity, LimitBook};
 
-/// What the files say about how to negotiate.
+/// The policy of the files: how to negotiate.
 #[derive(Debug, Default)]
 pub(super) struct Policy {
     pub(super) config: Config,
@@ -26,7 +26,7 @@ pub(super) struct Policy {
     pub(super) group_factors: Vec<Option<f64>>,
     /// The priorities of submitters, by name.
     pub(super) priorities: BTreeMap<String, Priority>,
-    /// What the configuration sets in vain, and groups that are not accepted.
+    /// Warnings about settings without effect, and about groups that are not accepted.
     pub(super) warnings: Vec<String>,
 }
 
@@ -89,14 +89,14 @@ impl Policy {
     }
 }
 
-/// What the configuration files say.
+/// The content of the configuration files.
 struct Configuration {
     config: Config,
     /// `SLOT_WEIGHT`.
     slot_weight: Option<Expr>,
     /// The groups that `GROUP_NAMES` names.
     named: Vec<GroupSpec>,
-    /// What they set in vain.
+    /// Warnings about settings without effect.
     warnings: Vec<String>,
 }
 

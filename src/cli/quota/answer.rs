@@ -31,15 +31,15 @@ pub(super) struct Row {
     pub(super) accept_surplus: bool,
     /// Whether the group's jobs also compete with the jobs of no group.
     pub(super) autoregroup: bool,
-    /// What the group's own jobs may use without surplus.
+    /// The slot weight that the group's own jobs may use without surplus.
     pub(super) effective_quota: f64,
-    /// What the group's own jobs and those of the groups inside it may use without surplus from outside.
+    /// The slot weight that the group's own jobs and those of the groups inside it may use without surplus from outside.
     pub(super) subtree_quota: f64,
-    /// What the group's own jobs use.
+    /// The slot weight that the group's own jobs use.
     pub(super) weighted_resources_used: f64,
-    /// What the group's own jobs use and wait for.
+    /// The slot weight that the group's own jobs use and wait for.
     pub(super) requested: f64,
-    /// What the group's own jobs are given.
+    /// The slot weight that the group's own jobs are given.
     pub(super) allocated: f64,
     /// How much of `allocated` is beyond the effective quota.
     pub(super) surplus: f64,

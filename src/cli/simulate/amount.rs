@@ -13,7 +13,7 @@ use sim::{BadSpread, Spread};
 
 /// A unit of amounts, and how amounts of it are written.
 pub trait Unit {
-    /// What a user should write, for messages.
+    /// The form that a user should write, for messages.
     const EXPECTED: &'static str;
     /// Reads an amount; `None` if the text is not one.
     fn read(text: &str) -> Option<f64>;

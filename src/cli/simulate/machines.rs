@@ -96,7 +96,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the operator would know of a node with these labels and resources.
+/// The operator's facts about a node with these labels and resources.
 fn facts(
     name: &str,
     labels: BTreeMap<String, String>,

@@ -147,7 +147,7 @@ fn with_rules(
     Ok(worst)
 }
 
-/// What the rules may know of the machine: the time, and random numbers from the seed.
+/// The facts about the machine that the rules may know: the time, and random numbers from the seed.
 fn host(env: &Env) -> Host {
     Host { seed: Some(env.seed), now: env.now, ..Host::none() }
 }

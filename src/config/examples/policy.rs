@@ -1,4 +1,4 @@
-//! What a startd's policy says: its values, where they come from, and what to say about them.
+//! The policy of a startd: its values, where they come from, and the findings about them.
 //!
 //! `cargo run -p slotwright-config --example policy`
 

@@ -18,11 +18,11 @@ pub struct Knob {
     pub readers: &'static [Reader],
     /// Whether `SLOT_TYPE_<N>_NAME` overrides the knob for a type of slots.
     pub per_slot_type: bool,
-    /// What Slotwright does with the knob.
+    /// Slotwright's support of the knob.
     pub support: Support,
     /// The section of the manual that names the knob first; empty if none does.
     pub section: &'static str,
-    /// What the knob does, in one line.
+    /// The effect of the knob, in one line.
     pub doc: &'static str,
 }
 
@@ -177,7 +177,7 @@ impl Reader {
     }
 }
 
-/// What Slotwright does with a knob.
+/// Slotwright's support of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// The knob does what it does in HTCondor.

@@ -11,7 +11,7 @@ use super::{TABLES, all};
 /// a name.
 const LONGEST: usize = 1000;
 
-/// What a name means to HTCondor.
+/// The meaning of a name to HTCondor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
     /// The name sets a knob of the table.
@@ -25,7 +25,7 @@ pub enum Class {
     },
 }
 
-/// What a name means. Prefixes of subsystems and slot types are understood.
+/// The meaning of a name. Prefixes of subsystems and slot types are understood.
 pub fn classify(name: &str) -> Class {
     match find(name) {
         Some(knob) => Class::Knob(knob),
@@ -125,8 +125,8 @@ fn rfind(text: &str, wanted: &str) -> Option<usize> {
     })
 }
 
-/// The known name that is the fewest edits away, if these are few enough for a typing error. Of equally near names, a
-/// knob of the table goes before other parameters.
+/// The known name that is the fewest edits away, if these are few enough for a typing error. Among equally near names,
+/// a knob of the table goes before other parameters.
 fn nearest(name: &str) -> Option<&'static str> {
     let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare).to_ascii_uppercase();
     let allowed = (bare.len() / 4).clamp(1, 3);

@@ -14,7 +14,7 @@ const DISK_LIMITS: Support =
 const SCRATCH_DISK: &str = "Policy Configuration: Enforcing scratch disk usage with on-the-fly, HTCondor managed, \
      per-job scratch filesystems.";
 
-/// What a job consumes of a custom resource that has no expression of its own.
+/// The amount, as an expression, that a job consumes of a custom resource that has no expression of its own.
 const CONSUMED: &str = "ifThenElse(target.Request<resource> =?= undefined, 0, target.Request<resource>)";
 
 pub(super) const KNOBS: &[Knob] = &[

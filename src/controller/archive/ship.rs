@@ -121,7 +121,7 @@ impl Shipper {
             }
             match self.batch(at).await {
                 Ok((pending, end)) => {
-                    // There may be nothing to read: what was there is damaged, or was removed.
+                    // There may be nothing to read: the files are damaged, or were removed.
                     at = if pending.is_empty() { end.max(last) } else { end };
                     self.send(&client, pending, pauses.clone()).await;
                     if let Err(error) = save(&self.directory, at) {

@@ -1,4 +1,4 @@
-//! What Kubernetes and the pool write differently: quantities, times, names, and what pods request.
+//! Conversions between the forms of Kubernetes and of the pool: of quantities, times, names, and the requests of pods.
 
 mod quantity;
 mod requests;

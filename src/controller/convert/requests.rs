@@ -1,4 +1,4 @@
-//! What a pod requests of its node.
+//! The resources that a pod requests of its node.
 
 use std::collections::BTreeMap;
 
@@ -37,9 +37,9 @@ struct SlimRequirements {
     limits: BTreeMap<String, Quantity>,
 }
 
-/// What a pod of this spec requests.
+/// The resources that a pod of this spec requests.
 pub fn requests_of(spec: &PodSpec) -> Capacity {
-    // By way of JSON, because the rule is written for the slim form only.
+    // The spec is converted by way of JSON, because the rule is written for the slim form only.
     let spec: SlimPodSpec = serde_json::to_value(spec).and_then(serde_json::from_value).unwrap_or_default();
     spec.requests()
 }
@@ -65,9 +65,9 @@ impl SlimPodSpec {
         self.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_PERIOD)
     }
 
-    /// What a pod requests, by the scheduler's rule: the sum of its containers and sidecars, or its largest init
-    /// container if that is more, plus the overhead. CPUs and memory that the pod requests as a whole (KEP-2837) replace
-    /// those of its containers.
+    /// The resources that a pod requests, by the scheduler's rule: the sum of its containers and sidecars, or its largest init
+    /// container if this container requests more, plus the overhead. CPUs and memory that the pod requests as a whole (KEP-2837)
+    /// replace those of its containers.
     pub(crate) fn requests(&self) -> Capacity {
         let mut sum = Capacity::default();
         for container in &self.containers {
@@ -110,7 +110,7 @@ fn larger(a: &Capacity, b: &Capacity) -> Capacity {
     }
 }
 
-/// What a container, or a pod as a whole, requests. A limit without a request counts as a request.
+/// The resources that a container, or a pod as a whole, requests. A limit without a request counts as a request.
 fn capacity(said: &SlimRequirements) -> Capacity {
     amounts(said.limits.iter().chain(&said.requests))
 }

@@ -1,8 +1,8 @@
 //! Finds out who created a job: by the seal of the admission webhook, or else by the stamp of the API server's admission policies.
 //!
-//! Whether the policies are in force, only the API server can say, and only a question that was asked after the operator saw a job
-//! counts for that job. So a new job that has no seal waits for the answer before the pool is told the job. There is one question at a
-//! time: jobs that come meanwhile wait for the next one.
+//! Only the API server can say whether the policies are in force, and only a question that was asked after the operator saw a job
+//! counts for that job. So a new job that has no seal waits for the answer before the pool is told the job. There is one question
+//! at a time: jobs that come meanwhile wait for the next one.
 
 mod reading;
 mod stamp;
@@ -21,7 +21,7 @@ use crate::surroundings::Pauses;
 use api::HTCJob;
 use model::pool::{JobFacts, JobUid, RecordedOwner, UnknownCreator};
 
-/// What a job's annotations say of who created the job.
+/// The annotations of a job that say who created the job.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     seal: Option<Seal>,
@@ -92,7 +92,7 @@ impl Creators {
 
     /// A job that was seen, with who created the job. `None` if this is to be found out: [`found`](Self::found) gives the job back.
     pub(crate) fn look_at(&mut self, stage: Stage, mut job: Box<JobFacts>, marks: Marks) -> Option<JobFacts> {
-        // What is known of the job now is newer than what waits.
+        // This version of the job is newer than the version that waits.
         self.forget(&job.key.uid);
         let sealed = marks.seal.and_then(|seal| self.seals.opened(&seal, &job));
         job.requester = match (sealed, &self.question) {

@@ -39,7 +39,7 @@ impl Question {
         &self.name
     }
 
-    /// Asks until the API server answers. That the operator may not look is an answer.
+    /// Asks until the API server answers. A refusal, because the operator may not look, is an answer, too.
     pub(super) async fn ask(mut self) -> Standing {
         loop {
             match self.answer().await {

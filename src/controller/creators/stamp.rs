@@ -20,7 +20,7 @@ use model::pool::{Requester, Time, UnknownCreator};
 /// seconds; and a job's time may be that of another API server, whose clock is not quite the same.
 pub const MARGIN: Duration = Duration::from_mins(1);
 
-/// What an HTCJob's annotation says of who created the job. Not believed yet.
+/// An HTCJob's annotation that says who created the job. The annotation is not believed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp(Requester);
 

@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-/// What an [`Item`] can be decoded into.
+/// A type that an [`Item`] can be decoded into.
 pub trait Decode: Sized {
     /// The kind of the object.
     type Of;

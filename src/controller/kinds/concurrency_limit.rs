@@ -49,7 +49,7 @@ impl Shown for ConcurrencyLimit {
     }
 }
 
-/// What the pool knows of a `ConcurrencyLimit`.
+/// The pool's facts of a `ConcurrencyLimit`.
 pub fn facts(object: &ConcurrencyLimit) -> LimitObject {
     let spec = &object.spec;
     let name = spec.name.clone().unwrap_or_else(|| object.name_any());

@@ -6,7 +6,7 @@ use crate::convert::kube_time;
 use api::condition as types;
 use model::pool::{Problem, Time};
 
-/// What a condition says.
+/// The content of a condition.
 pub(super) struct Says<'a> {
     /// Its type.
     pub(super) type_: &'a str,

@@ -62,7 +62,7 @@ pub(super) fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// The same, of a number that the pool keeps as 64 bits.
+/// A number that the pool keeps as 64 bits, as statuses have it.
 pub(super) fn size(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

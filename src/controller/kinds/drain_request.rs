@@ -53,7 +53,7 @@ impl Shown for DrainRequest {
     }
 }
 
-/// What the pool knows of a `DrainRequest`.
+/// The pool's facts of a `DrainRequest`.
 pub fn facts(object: &DrainRequest) -> DrainFacts {
     let spec = &object.spec;
     let mut problems = Vec::new();

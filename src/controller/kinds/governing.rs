@@ -1,4 +1,4 @@
-//! What objects with configuration text have in common.
+//! Parts that all objects with configuration text share.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use model::startd::config::{Remark, Severity};
 /// nothing.
 pub(super) type Read<C> = (Result<Arc<C>, Vec<Problem>>, Option<Vec<Problem>>);
 
-/// What the pool knows of an object. If the spec cannot be used, the facts include the spec that the status records as
-/// accepted.
+/// The pool's facts of an object with configuration text. If the spec cannot be used, the facts include the spec that
+/// the status records as accepted.
 pub(super) fn facts<S: Serialize + DeserializeOwned, C>(
     object: &impl ResourceExt,
     spec: &S,

@@ -62,14 +62,14 @@ pub const ALL: [Entry; 14] = [
     Entry::shown::<api::DrainRequest>(),
 ];
 
-/// The order in which the pool is told of what exists at the start: what others refer to comes first.
+/// The order in which the pool is told of existing objects at the start: objects to which others refer come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Negotiators: submitters have an account with each.
     Negotiators,
     /// Policies of nodes and of submission.
     Policies,
-    /// What admins set besides: quotas, limits, drains.
+    /// The other settings of admins: quotas, limits, drains.
     Settings,
     /// Submitters with their accounts.
     Submitters,

@@ -64,8 +64,7 @@ impl Shown for Negotiator {
     }
 }
 
-/// What the pool knows of a Negotiator. If the spec cannot be used, the facts include the spec that the status records as
-/// accepted.
+/// The pool's facts of a Negotiator. If the spec cannot be used, the facts include the spec that the status records as accepted.
 pub fn facts(object: &Negotiator) -> NegotiatorFacts {
     let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
     governing::facts(object, &object.spec, accepted, read)

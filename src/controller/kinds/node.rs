@@ -22,10 +22,10 @@ use model::pool::{Capacity, Event, MachineFacts, PODS, System, Taint};
 pub struct SlimNode {
     /// Standard metadata.
     pub metadata: ObjectMeta,
-    /// What admins set.
+    /// The settings of admins.
     #[serde(default)]
     pub spec: SlimNodeSpec,
-    /// What the kubelet reports.
+    /// The state that the kubelet reports.
     #[serde(default)]
     pub status: SlimNodeStatus,
 }
@@ -50,7 +50,7 @@ pub struct SlimNodeStatus {
     /// Conditions, among them Ready.
     #[serde(default)]
     pub conditions: Vec<NodeCondition>,
-    /// What it runs.
+    /// The operating system of the node.
     #[serde(default, rename = "nodeInfo")]
     pub node_info: SlimNodeInfo,
 }
@@ -59,10 +59,10 @@ pub struct SlimNodeStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct SlimNodeInfo {
-    /// Such as `Ubuntu 24.04.1 LTS`.
+    /// The name of the operating system, such as `Ubuntu 24.04.1 LTS`.
     #[serde(default)]
     pub os_image: String,
-    /// Such as `6.8.0-45-generic`.
+    /// The version of the kernel, such as `6.8.0-45-generic`.
     #[serde(default)]
     pub kernel_version: String,
 }
@@ -109,7 +109,7 @@ fn is_extended(name: &str) -> bool {
         && !name.starts_with("attachable-volumes-")
 }
 
-/// What the pool knows of a node. Amounts that cannot be read count as nothing.
+/// The pool's facts of a node. Amounts that cannot be read count as nothing.
 pub fn facts(node: &SlimNode) -> Option<MachineFacts> {
     let name = node.metadata.name.clone()?;
     let labels = node.metadata.labels.clone().unwrap_or_default();

@@ -92,7 +92,7 @@ fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchm
     Some(if run.answers(asked) { so_far.with(run) } else { so_far })
 }
 
-/// What monitors measured, without what cannot be an attribute.
+/// The measurements of monitors, without those whose name or value cannot be an attribute's.
 pub fn metrics(reported: &BTreeMap<String, f64>) -> BTreeMap<Arc<str>, f64> {
     let is_name = |name: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -154,7 +154,7 @@ fn expressions<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) ->
     texts.into_iter().filter_map(expression).collect()
 }
 
-/// What the condition says of an agent that works. Attributes that its cron jobs cannot set are named.
+/// The message of the condition of an agent that works. Attributes that its cron jobs cannot set are named.
 fn reporting(report: &ReportFacts) -> String {
     let said = report.attributes.iter().chain(report.slot_ads.iter().flat_map(|ad| &ad.attributes));
     let own: BTreeSet<&str> = said.map(|(name, _)| &**name).filter(|name| is_own(name)).collect();

@@ -1,4 +1,4 @@
-//! What a watch tells the engine.
+//! The messages from the watches to the engine.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::decode::Undecodable;
 use crate::render::Kept;
 use model::pool::{ClaimId, Document, Event, JobFacts, JobUid, PodRef};
 
-/// What a watch saw.
+/// A message from a watch.
 #[derive(Debug)]
 pub enum Seen {
     /// A change of an object.
@@ -22,7 +22,7 @@ pub enum Seen {
     Undecodable(Box<Unread>),
 }
 
-/// An object that cannot be decoded. What can be read of its names is told.
+/// An object that cannot be decoded. The names of the object are told, as far as they can be read.
 #[derive(Clone, Debug)]
 pub struct Unread {
     /// Its kind.
@@ -44,13 +44,13 @@ pub struct Unread {
 pub struct Sighting {
     /// When the pool is told, at the start.
     pub stage: Stage,
-    /// What the cache keeps.
+    /// The change of the cache, if the cache keeps objects of this kind.
     pub trace: Option<Trace>,
-    /// What follows, in this order.
+    /// The consequences of the change, in this order.
     pub news: Vec<News>,
 }
 
-/// What the cache keeps of an object of the operator's own kinds.
+/// The change that the cache makes for an object of the operator's own kinds.
 #[derive(Debug)]
 pub enum Trace {
     /// The object is there.
@@ -59,7 +59,7 @@ pub enum Trace {
     Gone(ObjectKey, String),
 }
 
-/// What follows from a change of an object.
+/// A consequence of a change of an object.
 #[derive(Debug)]
 pub enum News {
     /// The pool is told.
@@ -97,13 +97,13 @@ pub struct Names {
     pub uid: String,
 }
 
-/// What is seen when an object was made or has changed.
+/// The message that an object was made or has changed.
 pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> Seen {
     let trace = W::known(&object).map(|(key, known)| Trace::There(key, known));
     Seen::Object(Box::new(Sighting { stage: W::STAGE, trace, news: W::there(object, kept) }))
 }
 
-/// What is seen when an object is gone.
+/// The message that an object is gone.
 pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> Seen {
     let news = W::gone(&names, kept);
     let Names { namespace, name, uid } = names;

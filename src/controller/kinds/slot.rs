@@ -62,7 +62,7 @@ impl Shown for api::Slot {
     }
 }
 
-/// What the pool knows of a Slot.
+/// The pool's facts of a Slot.
 pub fn facts(slot: &api::Slot) -> Option<SlotFacts> {
     let name = SlotName::parse(&slot.spec.name).ok()?;
     // An object whose name does not follow from its spec was not made by the operator.
@@ -203,7 +203,7 @@ pub(super) fn shown(resources: &Resources) -> SlotResources {
     }
 }
 
-/// What a slot's object says. A claimed slot has an object with its claim; a static slot has an object even while
+/// The status of a slot's object. A claimed slot has an object with its claim; a static slot has an object even while
 /// unclaimed, as long as its machine lays it out.
 fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
     if let Some(claimed) = pool.slots().get(name) {
@@ -245,8 +245,8 @@ fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus 
     }
 }
 
-/// What an operator that takes over has to know of the running job. It changes only with the activity, which is written
-/// anyway.
+/// The record of the running job that an operator that takes over needs. It changes only with the activity, which is
+/// written anyway.
 fn running(slot: &Slot) -> Option<SlotRunning> {
     let running = slot.active()?;
     let activated = !matches!(slot.state(), State::Matched | State::Claimed(Claimed::Idle));

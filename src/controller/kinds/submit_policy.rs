@@ -53,8 +53,8 @@ impl Shown for SubmitPolicy {
     }
 }
 
-/// What the pool knows of a `SubmitPolicy`. If the spec cannot be used, the facts include the spec that the status
-/// records as accepted.
+/// The pool's facts of a `SubmitPolicy`. If the spec cannot be used, the facts include the spec that the status records
+/// as accepted.
 pub fn facts(object: &SubmitPolicy) -> SubmitPolicyFacts {
     let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
     governing::facts(object, &object.spec, accepted, read)

@@ -20,7 +20,7 @@ struct KeptItems {
 }
 
 impl Kept {
-    /// What is kept of a job. `template` is the job's, as it is understood. `None`: they make no text.
+    /// Keeps the template and the items of a job. `template` is the job's, as it is understood. `None`: they make no text.
     pub fn of(job: &HTCJob, template: &PodTemplateSpec) -> Option<Self> {
         let items = match &job.spec.items {
             None => None,
@@ -53,7 +53,7 @@ impl Kept {
     }
 }
 
-/// What is wrong with a job's items and the references in its template.
+/// The mistakes in a job's items and in the references of its template.
 pub fn faults(job: &HTCJob, template: &PodTemplateSpec) -> Vec<Fault> {
     told(job, template, |items, template| each::faults(items, job.spec.count, template))
 }

@@ -538,7 +538,7 @@ mod tests {
             ("main", "1450m", "900Mi"),
             ("side", "200m", "1Mi"),
             ("proxy", "300m", "23Mi"),
-            // What an init container does not say is what the first container gets.
+            // An init container gets as much of a resource that it does not request as the first container gets.
             ("init", "1400m", "900Mi"),
             ("logs", "50m", "100Mi"),
         ];

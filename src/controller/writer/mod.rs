@@ -43,7 +43,7 @@ pub enum Task {
     Unread(Box<Unread>),
     /// A status, as a merge patch over a version that was seen.
     Status {
-        /// What it is about.
+        /// The document whose object is written.
         document: Document,
         /// The object.
         object: ObjectKey,
@@ -56,7 +56,7 @@ pub enum Task {
     },
     /// An object of the operator's own, which is not there yet.
     Create {
-        /// What it is about.
+        /// The document whose object is created.
         document: Document,
         /// The object's name.
         object: ObjectKey,
@@ -65,16 +65,16 @@ pub enum Task {
     },
     /// An object of the operator's own that is no longer wanted.
     Delete {
-        /// Whose it is.
+        /// The document whose object is deleted.
         document: Document,
         /// The object.
         object: ObjectKey,
-        /// The one that is meant.
+        /// The uid of the object: an object of the same name with another uid stays.
         uid: String,
     },
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub enum Reply {
     /// Something for the pool.
@@ -89,7 +89,7 @@ pub enum Reply {
     Failing(Document),
 }
 
-/// The pause before a write that failed is asked for again: what refused the write may last.
+/// The pause before a write that failed is asked for again: the cause of the failure may last.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Reply {
@@ -109,7 +109,7 @@ enum Line {
     AgentLease(MachineName),
 }
 
-/// What every call of a task needs.
+/// The tools that every call of a task needs.
 pub struct Context {
     /// The client. It does not retry by itself: the writer does, with a bound and a log.
     client: Client,
@@ -127,7 +127,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// What every call needs: a client without retries of its own, the time, and who this operator is.
+    /// The tools of all calls: a client without retries of its own, the time, and who this operator is.
     pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
         Self {
             client,
@@ -141,7 +141,7 @@ impl Context {
         }
     }
 
-    /// What the calls of this task need.
+    /// The tools of the calls of this task.
     fn of(&self, task: &Task) -> Self {
         Self {
             client: self.client.clone(),
@@ -314,7 +314,7 @@ async fn work(context: Context, task: Task) -> Vec<Reply> {
     Box::pin(calls::perform(&context, task)).await
 }
 
-/// That a pod is there.
+/// The outcome that a pod was created, once the pod is known.
 async fn seen(slot: SlotName, claim: ClaimId, pod: oneshot::Receiver<PodRef>) -> Outcome {
     match pod.await {
         Ok(pod) => Outcome::PodCreated { slot, claim, pod },

@@ -58,7 +58,7 @@ impl Written {
     }
 }
 
-/// What an event tells.
+/// The content of an event.
 struct Told {
     about: ObjectReference,
     warning: bool,

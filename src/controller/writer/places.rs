@@ -6,8 +6,8 @@
 //! are slow has a smaller share, down to one place, until its calls are quick again. Some places are for what keeps objects
 //! (statuses, finalizers, deletions) and for the cluster's own objects alone.
 //!
-//! How many places there are follows from what the API server bears: more as long as all places are taken and calls are
-//! quick, fewer once the server asks for fewer requests.
+//! The number of places follows from the calls that the API server bears: more as long as all places are taken and
+//! calls are quick, fewer once the server asks for fewer requests.
 //!
 //! A call holds its place while it is under way, and gives the place back before it pauses.
 

@@ -98,7 +98,7 @@ fn readable(answer: Item<api::Slot>) -> Result<api::Slot, Failure> {
     answer.object().map_err(|why| Failure::Refused(format!("the Slot cannot be decoded: {why}")))
 }
 
-/// What is known after a write: what can be read of the answer.
+/// The state of a Slot after a write, as far as the answer can be read.
 fn known(answer: Item<api::Slot>) -> Known {
     let metadata = answer.metadata().clone();
     answer.object().map_or_else(|_| Known::new(&metadata, "null"), |slot| of_slot(&slot))

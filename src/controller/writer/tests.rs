@@ -1,4 +1,4 @@
-//! What is asked of the API server for pods, and what is made of its answers.
+//! The calls to the API server for pods, and how the writer takes the answers.
 
 mod hanging;
 
@@ -59,7 +59,7 @@ impl tower::Service<Request<Body>> for Script {
     }
 }
 
-/// What is asked for an effect, and what the pool hears of the answers.
+/// The calls for an effect, and the pool's news of the answers.
 async fn perform(effect: Effect, answers: &[u16]) -> (Vec<Asked>, Vec<String>) {
     perform_as(effect, answers, &json!({"metadata": {"name": "sweep-3", "uid": "u1"}})).await
 }
@@ -315,7 +315,7 @@ async fn benchmarks_are_asked_for_in_the_report() {
     assert_eq!((heard.len(), unheard), (0, 0), "nobody waits for the answer");
 }
 
-/// What the patch does not name stays as it was in the report, and the agent would be asked again and again.
+/// A field that the patch does not name would stay as it was in the report, and the agent would be asked again and again.
 #[tokio::test(start_paused = true)]
 async fn a_request_for_cron_jobs_names_all_that_an_earlier_one_may_have_set() {
     let asked_with = |tab| Effect::Cron { machine: "n1".into(), tab: Arc::new(tab) };

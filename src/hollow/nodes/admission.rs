@@ -21,7 +21,7 @@ pub struct Rejection {
     pub message: String,
 }
 
-/// What admission needs to know about the node.
+/// The facts about the node that admission needs.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeFacts<'n> {
     /// The node's name.

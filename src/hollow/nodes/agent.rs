@@ -12,7 +12,7 @@ use super::shape::NodeShape;
 use agent::report::{Figures, Reporter, Senses, Write};
 use api::{LastInput, NodeReport, NodeReportStatus, PodUsage};
 
-/// What an agent senses of the pods of its node.
+/// The facts about the pods of its node that an agent senses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodActivity {
     /// Uids of the pods that the agent has suspended.
@@ -123,7 +123,7 @@ impl Agent {
     }
 }
 
-/// What the report has of a pod of which nothing is measured.
+/// The report's entry for a pod of which nothing is measured.
 fn named(uid: &str) -> PodUsage {
     PodUsage { uid: uid.to_owned(), ..PodUsage::default() }
 }

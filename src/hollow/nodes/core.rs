@@ -177,7 +177,7 @@ impl NodeState {
         self.agent
     }
 
-    /// What the agent senses of the node's pods.
+    /// The facts about the node's pods that the agent senses.
     pub fn pod_activity(&self) -> PodActivity {
         let mut activity = PodActivity::default();
         for hosted in self.pods.values() {

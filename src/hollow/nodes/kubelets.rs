@@ -46,7 +46,7 @@ pub(super) enum Command {
 struct Kubelet {
     state: NodeState,
     wake: Option<Timestamp>,
-    /// What the node's agent was told last about the pods; `None` if it has not been told since it started.
+    /// The activity of the pods that the node's agent was last told; `None` if it has not been told since it started.
     activity: Option<PodActivity>,
     alive: CancellationToken,
 }

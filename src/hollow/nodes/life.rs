@@ -63,7 +63,7 @@ pub struct Term {
 pub struct Ending {
     /// How the main container ended.
     pub exit: Exit,
-    /// What its containers did before.
+    /// The run of its containers before that end.
     pub run: Run,
 }
 

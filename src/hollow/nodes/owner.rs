@@ -27,7 +27,7 @@ pub struct Visit {
     pub load: f64,
 }
 
-/// What the agent senses of the owner at one time.
+/// The signs of the owner that the agent senses at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Presence {
     /// The load that the owner makes; `None` while the owner is absent.
@@ -53,8 +53,8 @@ impl Owner {
         self
     }
 
-    /// What an agent that started at `start` senses at `now`. Before the first visit ends, `start` counts as the last
-    /// input: the agent does not know of an earlier one.
+    /// The signs that an agent that started at `start` senses at `now`. Before the first visit ends, `start` counts as
+    /// the last input: the agent does not know of an earlier one.
     pub fn presence(&self, start: Timestamp, now: Timestamp) -> Presence {
         let elapsed = Duration::try_from(now.duration_since(start)).unwrap_or(Duration::ZERO);
         let every = self.every.filter(|every| !every.is_zero());

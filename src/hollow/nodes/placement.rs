@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{
     NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 
-/// What a pod's spec demands of its node.
+/// The demands of a pod's spec on its node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Placement {
     selector: BTreeMap<String, String>,

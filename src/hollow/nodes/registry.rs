@@ -40,7 +40,7 @@ pub enum Error {
     Api {
         /// The node.
         node: String,
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// Why it failed.
         source: Box<kube::Error>,
@@ -50,7 +50,7 @@ pub enum Error {
     Timeout {
         /// The node.
         node: String,
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
     },
     /// No hollow node of this set has that name.

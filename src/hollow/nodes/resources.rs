@@ -25,7 +25,7 @@ pub const PODS: &str = "pods";
 pub struct QuantityError {
     /// The resource whose amount could not be read.
     pub resource: String,
-    /// What was written there.
+    /// The text of the amount.
     pub text: String,
 }
 
@@ -97,9 +97,9 @@ impl<const N: usize> From<[(&str, i64); N]> for Resources {
     }
 }
 
-/// What a pod requests from its node: the sum over its containers, or the request of an init container together with
-/// the sidecars that run beside it, whichever is larger; plus the overhead of its runtime class. A missing request
-/// defaults to the limit, as in the API server.
+/// The amounts that a pod requests of its node: the sum over its containers, or the request of an init container
+/// together with the sidecars that run beside it, whichever is larger; plus the overhead of its runtime class. A
+/// missing request defaults to the limit, as in the API server.
 pub fn pod_requests(spec: &PodSpec) -> Result<Resources, QuantityError> {
     let mut total = Resources::default();
     for container in &spec.containers {

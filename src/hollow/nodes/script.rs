@@ -58,9 +58,9 @@ pub const NO_COMMAND: &str = "StartError";
 pub struct ScriptError {
     /// The annotation.
     pub key: &'static str,
-    /// What it says.
+    /// The annotation's value.
     pub value: String,
-    /// What it should say.
+    /// The kind of value that the annotation should have.
     pub expected: &'static str,
 }
 

@@ -15,7 +15,7 @@ use super::script::{DEVICES, NO_COMMAND, StartError};
 use super::view::{Image, Phase, PodView};
 use api::labels;
 
-/// What ended a container.
+/// The cause of a container's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// It exited, by itself or by a signal.
@@ -39,7 +39,7 @@ pub struct Exit {
     pub at: Timestamp,
     /// Its exit code.
     pub code: i32,
-    /// What ended it.
+    /// The cause of the end.
     pub cause: Cause,
 }
 
@@ -50,7 +50,7 @@ impl Exit {
     }
 }
 
-/// What a kubelet says of a container that ran before its node started again, and that it cannot find.
+/// The kubelet's status of a container that ran before its node started again, and that the kubelet cannot find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// The container waits, and its last state is `ContainerStatusUnknown`.

@@ -106,9 +106,9 @@ pub struct PodView {
     pub deletion: Option<Duration>,
     /// `spec.terminationGracePeriodSeconds`.
     pub own_grace: Duration,
-    /// What the pod requests from the node.
+    /// The requests of the pod.
     pub requests: Resources,
-    /// What the pod demands of the node's labels and taints.
+    /// The demands of the pod on the node's labels and taints.
     pub(super) placement: Placement,
     /// The containers.
     pub containers: Vec<Image>,
@@ -116,7 +116,7 @@ pub struct PodView {
     pub init_containers: Vec<Image>,
     /// The native sidecars: init containers with `restartPolicy: Always`, which run beside the others.
     pub sidecars: Vec<Image>,
-    /// What the containers will do.
+    /// The script of the containers.
     pub script: Script,
     /// Whether the pod belongs to the pool, as its labels say.
     pub pooled: bool,

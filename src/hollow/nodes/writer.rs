@@ -142,7 +142,7 @@ enum Verdict {
     Again,
 }
 
-/// What to do after an attempt; `None` is an attempt that took longer than [`CALL_TIMEOUT`].
+/// The next action after an attempt; `None` is an attempt that took longer than [`CALL_TIMEOUT`].
 fn verdict(outcome: Option<kube::Result<()>>) -> Verdict {
     match outcome {
         None => Verdict::Again,

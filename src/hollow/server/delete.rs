@@ -103,7 +103,7 @@ impl Deleted {
     }
 }
 
-/// What a delete request does to an object.
+/// The effect of a delete request on an object.
 enum Step {
     /// Nothing: the object is being deleted already, and this request changes nothing about it.
     Nothing,

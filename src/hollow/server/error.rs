@@ -108,7 +108,7 @@ impl ApiError {
         )
     }
 
-    /// What a webhook says of an object that it refuses: 403 if it does not say otherwise.
+    /// The error of an object that a webhook refuses: 403 if the webhook gives no other code.
     pub(super) fn denied(webhook: &str, said: &Status) -> Self {
         let (code, reason) =
             if said.code == 0 { (403, "Forbidden".to_owned()) } else { (said.code, said.reason.clone()) };

@@ -24,7 +24,7 @@ const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-',
 /// The most bytes that the annotations of one object may have together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// What is wrong with a text as a DNS label; `None` if it is one.
+/// The fault of a text as a DNS label; `None` if the text is one.
 pub(super) fn label_fault(text: &str) -> Option<String> {
     if text.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());

@@ -21,14 +21,14 @@ const MOST_WEIGHING: usize = 50;
 /// The most nodes that a message names.
 const NAMED: usize = 2;
 
-/// What is computed once in a cycle, for all its jobs.
+/// The values that are computed once in a cycle, for all its jobs.
 pub(super) struct Bars<'a> {
     pool: &'a Pool,
     cycle: &'a Cycle,
     negotiator: &'a NegotiatorId,
     /// The NodePolicies that have a RANK, as part of a sentence.
     ranking: Option<Arc<str>>,
-    /// What each submitter uses, including the cycle's matches.
+    /// The slot weight that each submitter uses, including the cycle's matches.
     used: Vec<f64>,
     /// The submitters that wait for busy nodes, in the order of their turns.
     turns: Vec<usize>,
@@ -74,7 +74,7 @@ impl<'a> Bars<'a> {
         Self { pool, cycle, negotiator, ranking, used, turns, withheld, weighing }
     }
 
-    /// What keeps the procs of a job waiting.
+    /// The bar that keeps the procs of a job waiting.
     pub(super) fn bar(&self, rejection: &Rejection, job: &Job) -> Option<Bar> {
         let submitter = self.cycle.submitters.get(rejection.submitter)?;
         Some(match rejection.reason {
@@ -148,7 +148,7 @@ impl<'a> Bars<'a> {
         Some(self.by_policy(least, job))
     }
 
-    /// What a group's own submitters use (`own`), or all submitters of the group and the groups inside it.
+    /// The slot weight that a group's own submitters use (`own`), or all submitters of the group and the groups inside it.
     fn used_by(&self, group: usize, own: bool) -> f64 {
         let within = |mut place: usize| loop {
             if place == group {

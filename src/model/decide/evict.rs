@@ -175,7 +175,7 @@ pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects
     }
 }
 
-/// What becomes of a proc whose end nobody can be certain of, and what people can do.
+/// The advice for a proc whose end nobody can be certain of: how long the proc waits, and what people can do.
 pub const PROC_WAITS: &str = "its proc waits until the node is back or an agent that promised it has ended the pod; if the node is lost, delete the Node, or taint it node.kubernetes.io/out-of-service once it is off";
 
 /// The reason for which the pod must leave.

@@ -14,7 +14,7 @@ use crate::schedd::{self, Matched, Place, Refusal};
 use crate::startd::{Carving, carve, claim_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
-/// What a job is to have once some dynamic slots have gone.
+/// The room that a job gets once some dynamic slots have gone.
 struct Room<'p> {
     /// The dynamic slots that must go, each with its `RANK` for the job.
     slots: Vec<(&'p Slot, f64)>,
@@ -71,8 +71,8 @@ fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -
     (free && rank >= slot.rank()).then_some((slot, rank))
 }
 
-/// What a job is to have once these dynamic slots have gone, and which of them must go for that. If fewer are enough,
-/// the slots at the end of the list stay, which are to be preempted last.
+/// The room that a job gets once these dynamic slots have gone, with those of the slots that must go for it. If fewer
+/// are enough, the slots at the end of the list stay, which are to be preempted last.
 fn room<'p>(
     pool: &Pool,
     machine: &Machine,

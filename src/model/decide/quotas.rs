@@ -65,7 +65,7 @@ pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
     Quotas::new(id.clone(), &tree, weight, oversubscription, &pool.schedule().turn(&one.id).given)
 }
 
-/// The groups as a negotiator's cycle knows them. What a group uses of other negotiators' slots is subtracted from its
+/// The groups as a negotiator's cycle knows them. A group's use of other negotiators' slots is subtracted from its
 /// static quota, and from the amount that a dynamic quota gives it of a static one.
 pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree {
     let config = &one.config.cycle;

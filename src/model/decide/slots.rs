@@ -104,8 +104,8 @@ fn with_view<T>(
     Some(look(slot, &view, ad))
 }
 
-/// When a pod that cannot start is given up. That is at once if other procs of its job are held for the same reason, or
-/// if the job was edited since.
+/// When a pod that cannot start is given up: at once if other procs of its job are held for the same reason, or if the
+/// job was edited since.
 fn starts_by(slot: &Slot, job: Option<&Job>) -> Option<Time> {
     let (running, job) = (slot.running()?, job?);
     let stuck = running.stuck.as_ref()?;

@@ -6,16 +6,16 @@ use super::ledger::Ledger;
 use super::surplus::{Sharer, share};
 pub use crate::pool::Allocation;
 
-/// What groups ask for, in slot weight, including what they use.
+/// The demand of groups, in slot weight, including the slots that they use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// What submitters of no group ask for.
+    /// The demand of the submitters of no group.
     pub root: f64,
-    /// What each group's own submitters ask for, in the order of [`Cycle::groups`].
+    /// The demand of each group's own submitters, in the order of [`Cycle::groups`].
     pub groups: Vec<f64>,
 }
 
-/// What the root and all groups are given.
+/// The allocations of the root and of all groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations {
     /// The root's allocation: for submitters of no group, and in the last turn those of groups with autoregroup.
@@ -36,7 +36,7 @@ impl Allocations {
         Self { root: self.root.then(later.root), groups: groups.collect() }
     }
 
-    /// What the own submitters of a group, or of the root, may use in all at this moment: [`Allocation::limit`]. With
+    /// The most that the own submitters of a group, or of the root, may use in all at this moment: [`Allocation::limit`]. With
     /// `NEGOTIATOR_STRICT_ENFORCE_QUOTA` they may also take no more than the group and each group above it have left.
     pub(super) fn turn_limit(&self, cycle: &Cycle, ledger: &Ledger, group: Option<usize>) -> f64 {
         let limit = self.of(group).map_or(0.0, |allocation| allocation.limit);
@@ -53,7 +53,7 @@ pub(super) fn regroups(groups: &[GroupInput]) -> bool {
     groups.iter().any(|group| group.autoregroup)
 }
 
-/// What the groups are given in one round if they ask for `demand`: their fair share, including surplus.
+/// The allocations of the groups in one round if they ask for `demand`: their fair share, including surplus.
 pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
     let groups = &cycle.groups;
     let (root, whole) = (root_quota(cycle), !cycle.config.use_slot_weights);
@@ -114,8 +114,8 @@ fn root_quota(cycle: &Cycle) -> f64 {
     (cycle.pool_weight - tops.map(|group| group.subtree_quota).sum::<f64>()).max(0.0)
 }
 
-/// What the groups of a cycle would be given if they asked for `demand`, and the limit of each group's turn: first of the groups,
-/// in the order of [`Cycle::groups`], then of the root. The cycle needs no slots, submitters or jobs.
+/// The allocations that the groups of a cycle would get if they asked for `demand`, and the limit of each group's turn: first of
+/// the groups, in the order of [`Cycle::groups`], then of the root. The cycle needs no slots, submitters or jobs.
 pub fn plan(cycle: &Cycle, demand: &Demand) -> (Allocations, Vec<f64>) {
     let allocations = allocate(cycle, demand);
     let ledger = Ledger::new(cycle);

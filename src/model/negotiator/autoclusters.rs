@@ -106,12 +106,12 @@ fn never(name: &Name) -> bool {
 /// Collects the names of attributes that ads read of the other ad in a match.
 #[derive(Debug, Default)]
 struct Asked {
-    /// What each expression reads, by the expression's address: most ads share most of their expressions.
+    /// The attributes that each expression reads, by the expression's address: most ads share most of their expressions.
     known: HashMap<usize, Reads>,
     names: HashSet<Name>,
 }
 
-/// What an expression reads.
+/// The attributes that an expression reads.
 #[derive(Debug)]
 struct Reads {
     /// The expression. It is kept alive so that no other expression gets its address.

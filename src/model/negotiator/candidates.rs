@@ -389,8 +389,8 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// How much a job prefers a slot; none if the slot is in use and the job may not preempt there. Whether the slot matches does
-    /// not count.
+    /// How much a job prefers a slot; none if the slot is in use and the job may not preempt there. The function does not look
+    /// whether the slot matches.
     fn preference(&self, job: &Prepared, place: usize) -> Option<Preference> {
         let availability = self.in_use.availability(&self.roster, job, place);
         let (preempt, preemption) = match availability {

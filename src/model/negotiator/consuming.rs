@@ -74,7 +74,7 @@ impl Consuming {
         matches!(self.sizing, Sizing::Policy { .. })
     }
 
-    /// What a match with a job would take; none if the job and the slot do not match.
+    /// The amounts that a match with a job would take; none if the job and the slot do not match.
     fn taken(&self, request: &Ad, env: &Env) -> Option<Consumption> {
         match &self.sizing {
             Sizing::Policy { resources, claims } => {
@@ -208,7 +208,7 @@ fn custom(ad: &Ad, env: &Env) -> Vec<String> {
     custom.filter(|name| ad.contains(name)).map(str::to_owned).collect()
 }
 
-/// What a slot has left, as its ad says. A resource that the ad does not mention never runs out.
+/// The amounts that a slot has left, as its ad says. A resource that the ad does not mention never runs out.
 fn left(ad: &Ad, custom: &[String], disk: bool, env: &Env) -> Left {
     let amount = |name: &str| ad.eval_attr(name, None, env).as_number().map_or(i64::MAX, floor);
     let (cpus, memory_mib) = (amount("Cpus"), amount("Memory"));

@@ -22,7 +22,7 @@ pub struct Cycle {
     pub seed: u64,
     /// The knobs.
     pub config: Config,
-    /// The slots to match. Of slots with equal ranks the first in this order is preferred.
+    /// The slots to match. Among slots with equal ranks, the first in this order is preferred.
     pub slots: Vec<Candidate>,
     /// All submitters that have waiting jobs or use slots. Entries of the same name share usage and have one
     /// share of the pie. A submitter that uses slots and has no waiting jobs counts in the first spin, as in HTCondor.
@@ -167,7 +167,7 @@ pub struct Match {
     pub dynamic: Vec<usize>,
 }
 
-/// Why a job may have a slot. Of slots with equal ranks, the slot whose state is later in this list is preferred.
+/// Why a job may have a slot. Among slots with equal ranks, the slot whose state is later in this list is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptState {
     /// The slot is in use, and the job's submitter has a better priority than the submitter of the job that runs there.
@@ -237,9 +237,9 @@ pub struct Slice {
 /// Matches slots to jobs. The same input gives the same outcome. There is no time limit.
 ///
 /// First, submitters below their floor take slots up to it. Then the groups have their turns. In each spin of a group's turn, the
-/// pie is divided among the submitters that have jobs, by the inverse of their effective priorities. In the order of priority each
-/// submitter takes its slice; each job takes the slot that the job and the pool rank highest. What is left is divided again in
-/// the next spin, until no submitter can or wants to take more.
+/// pie is divided among the submitters that have jobs, by the inverse of their effective priorities. In the order of priority,
+/// each submitter takes its slice; each job takes the slot that the job and the pool rank highest. The rest of the pie is divided
+/// again in the next spin, until no submitter can or wants to take more.
 ///
 /// Source: HTCondor manual, "The Negotiation Cycle"; `matchmaker.cpp` for what the manual leaves out.
 pub fn negotiate(cycle: &Cycle) -> Outcome {

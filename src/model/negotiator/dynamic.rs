@@ -151,8 +151,8 @@ impl Dynamic {
         let too_few = |count: &usize| preemptible.get(..*count).is_none_or(|some| fits(some).is_none());
         let enough = counts.partition_point(too_few) + 1;
         let mut needed = preemptible.get(..enough.min(preemptible.len()))?.to_vec();
-        // The last one is needed: without it there was too little. Of the others, those that should be preempted last are tried
-        // first.
+        // The last one is needed: without it there was too little. The others are tried in turn, first those that should be
+        // preempted last.
         for at in (0..needed.len().saturating_sub(1)).rev() {
             let mut fewer = needed.clone();
             fewer.remove(at);

@@ -90,9 +90,9 @@ pub struct Group {
 /// The slot weight that a group may use, given the size of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Allotment {
-    /// What the group's own submitters may use.
+    /// The amount that the group's own submitters may use.
     pub quota: f64,
-    /// What the group's own submitters and those of all groups below it may use together.
+    /// The amount that the group's own submitters and those of all groups below it may use together.
     pub subtree_quota: f64,
 }
 
@@ -110,9 +110,10 @@ pub struct Allotments {
 pub struct GroupInput {
     /// The dotted path.
     pub name: String,
-    /// What the group's own submitters may use: [`Allotment::quota`].
+    /// The amount that the group's own submitters may use: [`Allotment::quota`].
     pub quota: f64,
-    /// What the group's own submitters and those of all groups below it may use together: [`Allotment::subtree_quota`].
+    /// The amount that the group's own submitters and those of all groups below it may use together:
+    /// [`Allotment::subtree_quota`].
     pub subtree_quota: f64,
     /// The slot weight that the group's own submitters use, without the groups below.
     pub weighted_used: f64,
@@ -139,7 +140,8 @@ impl Tree {
         let mut tree = Self::default();
         let mut order: Vec<usize> = (0..specs.len()).collect();
         // Parents come first, because their names have fewer dots. Siblings are sorted by name, as in HTCondor, because groups
-        // that GROUP_SORT_EXPR makes equal have their turns in this order. Of two groups of one name the first given is accepted.
+        // that GROUP_SORT_EXPR makes equal have their turns in this order. If two groups have one name, the first given is
+        // accepted.
         order.sort_by_cached_key(|index| {
             let name = specs.get(*index).map(|spec| fold(&spec.name)).unwrap_or_default();
             let path: Vec<String> = name.split('.').map(str::to_owned).collect();
@@ -172,9 +174,9 @@ impl Tree {
         self.by_name.get(&fold(name)).copied()
     }
 
-    /// The place of a submitter's group; none for the root. Of a submitter named `path.to.group.user@domain`, the path is
-    /// `path.to.group`: all before the last dot that is not in `@domain`. The submitter belongs to the deepest known group on
-    /// the path.
+    /// The place of a submitter's group; none for the root. If a submitter is named `path.to.group.user@domain`, the path is
+    /// `path.to.group`: all before the last dot that is not in `@domain`. The submitter belongs to the deepest known group on the
+    /// path.
     pub fn group_of(&self, submitter: &str) -> Option<usize> {
         let local = submitter.rsplit_once('@').map_or(submitter, |(local, _)| local);
         let (path, _) = local.rsplit_once('.')?;
@@ -186,7 +188,7 @@ impl Tree {
         deepest
     }
 
-    /// What each group may use of a pool of this weight.
+    /// The amounts that each group may use of a pool of this weight.
     ///
     /// Children with static quotas share the parent's quota first; children with dynamic quotas share what is left. With
     /// `oversubscription` (`NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`), static quotas are granted even if their sum exceeds the

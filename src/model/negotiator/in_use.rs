@@ -20,7 +20,7 @@ const UNKNOWN_PRIORITY: f64 = super::accountant::MIN_REAL_PRIORITY * 1000.0;
 /// How many matching slots in use are examined to say why a job may not have any of them.
 const LOOKED_AT: usize = 1000;
 
-/// What is evaluated for each slot in use. The discriminants are the numbers that [`Roster::answer`] takes.
+/// An expression that is evaluated for each slot in use. The discriminants are the numbers that [`Roster::answer`] takes.
 #[derive(Clone, Copy)]
 enum Question {
     /// The slot ranks the job higher than the job that runs there.
@@ -87,7 +87,7 @@ pub(super) struct InUse {
     users: HashMap<String, UserFacts>,
 }
 
-/// What the negotiator adds to a slot's ad about the slot's user.
+/// The facts about a slot's user that the negotiator adds to the slot's ad.
 #[derive(Clone, Debug)]
 struct UserFacts {
     priority: f64,
@@ -189,7 +189,7 @@ impl InUse {
         charged.is_some_and(|charged| *charged == group)
     }
 
-    /// Whether a job may have a slot. Whether the job's submitter is the slot's user does not count.
+    /// Whether a job may have a slot. The answer is the same if the job's submitter is the slot's user.
     pub(super) fn availability(&self, roster: &Roster, job: &Prepared, place: usize) -> Availability {
         if !self.user_numbers.contains_key(&place) {
             return Availability::Unclaimed;
@@ -237,7 +237,7 @@ impl InUse {
     }
 }
 
-/// What the negotiator adds to a job's ad about the job's submitter, for expressions to read.
+/// The facts about a job's submitter that the negotiator adds to the job's ad, for expressions to read.
 #[derive(Clone, Debug)]
 pub(super) struct SubmitterFacts<'a> {
     pub(super) priority: f64,

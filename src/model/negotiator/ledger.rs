@@ -1,4 +1,4 @@
-//! What is in use while a cycle goes on: by each name, by each group, and by each group with the groups below it.
+//! The slot weight in use while a cycle goes on: by each name, by each group, and by each group with the groups below it.
 
 use std::collections::HashMap;
 
@@ -51,12 +51,12 @@ impl Ledger {
         self.accounts.get(submitter).copied().unwrap_or(usize::MAX)
     }
 
-    /// What a submitter uses, summed over all entries of its name.
+    /// The slot weight that a submitter uses, summed over all entries of its name.
     pub(super) fn used(&self, submitter: usize) -> f64 {
         self.used.get(self.account(submitter)).copied().unwrap_or_default()
     }
 
-    /// What a group's own submitters use; for `None`, what the submitters of no group use.
+    /// The slot weight that a group's own submitters use; for `None`, the submitters of no group.
     pub(super) fn group_used(&self, group: Option<usize>) -> f64 {
         match group {
             Some(group) => self.group_used.get(group).copied().unwrap_or_default(),
@@ -69,13 +69,13 @@ impl Ledger {
         self.groups.get(submitter).copied().flatten()
     }
 
-    /// What all submitters of an owner with a ceiling use.
+    /// The slot weight that all submitters of an owner with a ceiling use.
     pub(super) fn owner_used(&self, owner: usize) -> f64 {
         self.owner_used.get(owner).copied().unwrap_or_default()
     }
 
-    /// Charges `cost` to a submitter and its owner, and `growth` to its group: what other members gave up for it is not charged
-    /// to the group again.
+    /// Charges `cost` to a submitter and its owner, and `growth` to its group: slot weight that other members of the group gave
+    /// up for the match is not charged to the group again.
     pub(super) fn charge(&mut self, submitter: usize, owner: Option<usize>, cost: f64, growth: f64) {
         if let Some(used) = owner.and_then(|owner| self.owner_used.get_mut(owner)) {
             *used += cost;
@@ -90,8 +90,8 @@ impl Ledger {
         }
     }
 
-    /// What a group may still take. `caps` says what each group may use together with all groups below it; the caps of this
-    /// group and of each group above it count.
+    /// The slot weight that a group may still take. `caps` says what each group may use together with all groups below it; the
+    /// caps of this group and of each group above it count.
     pub(super) fn headroom(&self, group: Option<usize>, caps: &[f64]) -> f64 {
         let used = sum_up(&self.parents, &self.group_used);
         let mut least = f64::INFINITY;

@@ -44,7 +44,8 @@ pub(super) struct Limits {
     pub(super) limit: f64,
     /// From slots that are not in use: `limit`, or less if the group's quota leaves less.
     pub(super) unclaimed: f64,
-    /// What the group's quota leaves. No match exceeds this by what it adds to the group's use, not even one that preempts.
+    /// The slot weight that the group's quota leaves. No match exceeds this by what it adds to the group's use, not even one that
+    /// preempts.
     pub(super) quota: f64,
     /// Whether the group's quota limits the submitter, rather than its share.
     by_group: bool,
@@ -94,8 +95,8 @@ pub(super) fn permits(used: f64, cost: f64, limit: f64) -> bool {
     used + cost <= limit || (used <= 0.0 && limit > 0.0)
 }
 
-/// What decides whose turn is first among equal priorities: the part that a submitter uses of what it may use. The least comes
-/// first.
+/// The measure by which turns are ordered among equal priorities: the part that a submitter uses of its use and its limit
+/// together. The submitter with the least part comes first.
 pub(super) fn starvation(used: f64, limit: f64) -> f64 {
     let entitled = used + limit;
     if entitled > 0.0 { used / entitled } else { f64::MAX }

@@ -68,8 +68,8 @@ impl Ready {
 
     /// Keeps the prepared slots for later cycles.
     ///
-    /// The ranks that jobs of this cycle were told are forgotten: what a job pays must not depend on earlier cycles, so that a
-    /// new leader decides as the old one would.
+    /// The ranks that jobs of this cycle were told are forgotten: the steps that a job pays must not depend on earlier cycles, so
+    /// that a new leader decides as the old one would.
     pub(super) fn keep(&mut self, config: &Config, mut roster: Roster) {
         roster.forget_answers();
         self.0 = Some(Saved { questions: Questions::of(config), roster });

@@ -68,8 +68,8 @@ impl Negotiation<'_> {
         all
     }
 
-    /// What the submitters of each group use and wait for together: slot weight, or numbers of slots and jobs without
-    /// `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
+    /// The demand of the submitters of each group, including the slots that they use: slot weight, or numbers of slots
+    /// and jobs without `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
     fn demand(&self) -> Demand {
         let weighted = self.cycle.config.use_weighted_demand;
         let used = |group| if weighted { self.ledger.group_used(group) } else { 0.0 };

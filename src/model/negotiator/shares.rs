@@ -1,8 +1,8 @@
 //! How many steps of evaluation a job and a submitter may have of a cycle.
 //!
-//! Every evaluation is bounded, but a job is evaluated against each slot, and a submitter may have many jobs. What is over
-//! is set aside until the next cycle: a job, or what is left of a submitter's jobs. Steps are counted, not time, so that the
-//! same input gives the same outcome.
+//! Every evaluation is bounded, but a job is evaluated against each slot, and a submitter may have many jobs. A job that needs
+//! more steps, and the rest of a submitter's jobs if they need more, are set aside until the next cycle. Steps are counted, not
+//! time, so that the same input gives the same outcome.
 
 /// The steps that a job may have for each slot of the cycle, on average, its own expressions' and the slots' together. An
 /// ordinary evaluation takes tens, and most are not made again for each slot.
@@ -27,7 +27,7 @@ impl Shares {
         Self { job: slots.saturating_mul(PER_SLOT).saturating_add(PER_JOB), spent: vec![0; submitters] }
     }
 
-    /// What is left for a job that has had so many steps.
+    /// The steps that are left for a job that has had so many.
     pub(super) fn left(&self, submitter: usize, job: u64) -> u64 {
         let all = self.job.saturating_mul(JOBS);
         let spent = self.spent.get(submitter).copied().unwrap_or_default();

@@ -12,7 +12,7 @@ use super::turn::{Turn, Verdict};
 pub(super) struct Spins<'r, 'a> {
     negotiation: &'r mut Negotiation<'a>,
     group: Option<usize>,
-    /// What the group's submitters may use in all; none without groups.
+    /// The most that the group's submitters may use in all; none without groups.
     quota: Option<f64>,
     /// The number of the spin, from 1.
     spin: u32,
@@ -49,10 +49,10 @@ impl<'r, 'a> Spins<'r, 'a> {
     /// Spins until a spin neither gives a slot to a submitter nor drops a submitter that is done.
     ///
     /// HTCondor stops there. Slots may then stay idle because no submitter's share has room for one more slot, though the unused
-    /// parts of all shares together have. Mostly the first spin of the next cycle rounds one of the shares up. That does not help
-    /// if a part of the pie belongs to a submitter that wants no more of it (`lasting`), nor if this cycle gave nothing at all,
-    /// because the next cycle would do the same (`idle_cycle`). In both cases one more spin lets each submitter, in the order of
-    /// turns, take one slot beyond its share, as long as the unused parts of the shares last.
+    /// parts of all shares together have. Mostly the first spin of the next cycle rounds one of the shares up. Rounding does not
+    /// help if a part of the pie belongs to a submitter that wants no more of it (`lasting`), nor if this cycle gave nothing at
+    /// all, because the next cycle would do the same (`idle_cycle`). In both cases one more spin lets each submitter, in the
+    /// order of turns, take one slot beyond its share, as long as the unused parts of the shares last.
     pub(super) fn run(mut self, mut members: Vec<usize>) {
         let lasting = members.iter().any(|submitter| !self.negotiation.has_jobs(*submitter));
         let mut idle_cycle = true;
@@ -162,7 +162,7 @@ impl<'r, 'a> Spins<'r, 'a> {
         (verdict, used.all)
     }
 
-    /// What the ads of a submitter's jobs say about the submitter.
+    /// The facts that the ads of a submitter's jobs tell about the submitter.
     fn asking(&self, submitter: usize, input: &SubmitterInput) -> SubmitterFacts<'a> {
         let cycle = self.negotiation.cycle;
         let name = |group: Option<usize>| {

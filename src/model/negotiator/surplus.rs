@@ -3,7 +3,7 @@
 //! Each group first gets what it asks for, up to its own quota. The surplus is then divided from the leaves of the tree to its
 //! root. At each node, the node itself and those of its children that accept surplus (each child for its whole subtree) divide
 //! the surplus of the node's subtree by their quotas; none of them gets more than it asks for. Then those without a quota divide
-//! the rest evenly. What none of them wants becomes surplus of the node's parent.
+//! the rest evenly. Surplus that none of them wants becomes surplus of the node's parent.
 //!
 //! Source: HTCondor manual, "Accounting Groups with Hierarchical Group Quotas"; its negotiator (25.14.1) where the manual is
 //! silent, to which `tests/commands/quota_oracle.rs` compares.
@@ -11,11 +11,11 @@
 /// A node of the tree of groups, the root among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sharer {
-    /// What the group's own submitters may use without any surplus.
+    /// The amount that the group's own submitters may use without any surplus.
     pub(super) quota: f64,
-    /// What the group's own submitters and those of all groups below it may use together.
+    /// The amount that the group's own submitters and those of all groups below it may use together.
     pub(super) subtree_quota: f64,
-    /// What the group's own submitters ask for, including what they use.
+    /// The amount that the group's own submitters ask for, including the amount that they use.
     pub(super) requested: f64,
     /// Whether the group takes surplus.
     pub(super) accepts: bool,
@@ -47,7 +47,7 @@ struct Branch {
     subtree_quota: f64,
     accepts: bool,
     allocated: f64,
-    /// What the node's own submitters ask for and have not been given.
+    /// The amount that the node's own submitters ask for and have not been given.
     unmet: f64,
     /// `unmet` of this node, and of all nodes below it that can be reached through children that accept surplus.
     subtree_unmet: f64,

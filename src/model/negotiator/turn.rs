@@ -19,7 +19,7 @@ pub(super) struct Progress {
     pub(super) reason: Option<RejectReason>,
     /// Whether the request of a group's submitter was considered in the root's turn.
     pub(super) regrouped: bool,
-    /// What evaluating the request has cost, in steps.
+    /// The steps that evaluating the request has cost so far.
     pub(super) spent: u64,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Turn<'a> {
     pub(super) limits: Limits,
     /// How much slot weight the submitter may take before it reaches its ceiling; infinite without a ceiling.
     pub(super) ceiling: f64,
-    /// What the ads of the submitter's jobs say about the submitter.
+    /// The facts that the ads of the submitter's jobs tell about the submitter.
     pub(super) asking: SubmitterFacts<'a>,
     /// Whether all jobs of a request are matched from one search: `NEGOTIATOR_MATCHLIST_CACHING`.
     pub(super) caching: bool,
@@ -341,7 +341,7 @@ impl Bar {
     }
 }
 
-/// What a refused match would have taken.
+/// The kind and the cost of a refused match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Passed {
     preempt: PreemptState,

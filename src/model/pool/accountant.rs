@@ -1,9 +1,9 @@
-//! What a submitter has used, and the priority that follows from it.
+//! The usage of a submitter, and the priority that follows from the usage.
 //!
-//! An [`Account`] is the state at one moment. What is in use changes only by [`Account::charge`], [`Account::stop_charging`] and
-//! [`Account::reconcile`]. Between two such changes, priority and accumulated usage at any later time follow from the account, so
-//! that they need not be written when time passes. Advancing an account in many steps gives the same as advancing it in one
-//! step: neither a crash nor the length of a negotiation cycle changes a priority.
+//! An [`Account`] is the state at one moment. The amount in use changes only by [`Account::charge`], [`Account::stop_charging`]
+//! and [`Account::reconcile`]. Between two such changes, priority and accumulated usage at any later time follow from the
+//! account, so that they need not be written when time passes. Advancing an account in many steps gives the same as advancing it
+//! in one step: neither a crash nor the length of a negotiation cycle changes a priority.
 //!
 //! Source: HTCondor manual, "User Priorities and Negotiation"; the accountant's own arithmetic.
 
@@ -132,8 +132,8 @@ impl Account {
         self.note_use();
     }
 
-    /// Sets the values of an admin's correction, as of `now` (milliseconds since 1970). What was used until then is charged first,
-    /// and what is in use stays in use.
+    /// Sets the values of an admin's correction, as of `now` (milliseconds since 1970). Usage until then is charged first, and
+    /// slots in use stay in use.
     pub fn correct(&mut self, correction: &Correction, now: i64, halflife: f64) {
         self.advance(now, halflife);
         self.real_priority = correction.real_priority.unwrap_or(self.real_priority);

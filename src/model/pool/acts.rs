@@ -23,7 +23,7 @@ use super::units::counted;
 /// not keep the operator from other jobs.
 const AT_A_TIME: usize = 100_000;
 
-/// What is asked of procs.
+/// The action that an act asks of procs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// `condor_hold`: the procs leave their slots, and do not run until they are released.
@@ -58,7 +58,8 @@ impl Verb {
         Self::ALL.into_iter().find(|verb| verb.name() == name)
     }
 
-    /// What was done to procs, as an event says: the reason and the action of the event, and the participle.
+    /// The words for an act that was carried out, as an event says them: the reason and the action of the event, and
+    /// the participle.
     const fn told(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Hold => ("ProcsHeld", "Hold", "held"),
@@ -88,12 +89,12 @@ impl fmt::Display for Whom {
     }
 }
 
-/// What somebody asks of procs, once.
+/// An act that somebody asks of procs, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
     /// The act's number. Acts are carried out in the order of their numbers.
     pub id: u64,
-    /// What is asked.
+    /// The action.
     pub verb: Verb,
     /// The procs that the act is about.
     pub whom: Whom,
@@ -161,8 +162,8 @@ impl Pool {
         }
     }
 
-    /// Holds a proc: it leaves its slot, if it has one, and does not run until it is released. What a person asks for replaces
-    /// any other reason for which the proc is held, as in HTCondor. Returns whether anything changed.
+    /// Holds a proc: it leaves its slot, if it has one, and does not run until it is released. A reason that a person gives
+    /// replaces any other reason for which the proc is held, as in HTCondor. Returns whether anything changed.
     pub(super) fn hold_one(&mut self, uid: &JobUid, proc: u32, hold: &HoldReason, now: Time) -> bool {
         let Some(job) = self.jobs.get_mut(uid).filter(|job| job.is_queued(proc)) else { return false };
         if let Some(known) = job.on_hold.get(&proc)

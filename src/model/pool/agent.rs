@@ -14,7 +14,7 @@ use super::slot::Slot;
 use super::time::Time;
 use classad::{Ad, Expr};
 
-/// What the shell sees of a `NodeReport`.
+/// The facts of a `NodeReport`, as the shell sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportFacts {
     /// The machine: the report's name.
@@ -27,7 +27,7 @@ pub struct ReportFacts {
     pub pool_load: f64,
     /// The pods whose processes are suspended.
     pub suspended: BTreeSet<PodUid>,
-    /// What pods of the pool use now.
+    /// The present usage of pods of the pool.
     pub usage: BTreeMap<PodUid, Usage>,
     /// The devices that the kubelet has given to pods of the pool, as far as the agent was told.
     pub pod_devices: BTreeMap<PodUid, BTreeMap<ResourceName, Vec<DeviceId>>>,
@@ -90,7 +90,7 @@ impl ReportFacts {
     }
 }
 
-/// What a pod uses.
+/// The usage of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// `MemoryUsage`: memory in MiB, rounded up, without file pages that the kernel may drop at once.
@@ -109,7 +109,7 @@ pub struct Usage {
     pub block_read_kib: Option<i64>,
     /// `BlockWriteKbytes`: KiB written to disks.
     pub block_write_kib: Option<i64>,
-    /// What monitors measured, by the name of the attribute: `GPUsAverageUsage`.
+    /// The measurements of monitors, by the name of the attribute: `GPUsAverageUsage`.
     pub metrics: BTreeMap<Arc<str>, f64>,
 }
 
@@ -280,7 +280,7 @@ impl Pool {
         }
     }
 
-    /// Updates what the machine knows of its agent. If the agent is silent, what it sensed of the owner counts no
+    /// Updates what the machine knows of its agent. If the agent is silent, the signs of the owner that it sensed count no
     /// longer: idle times grow by themselves, so that a machine whose agent died would seem idle while its owner works.
     pub(super) fn look_at_agent(&mut self, name: &MachineName, now: Time) {
         let Some(machine) = self.machines.get_mut(name) else { return };

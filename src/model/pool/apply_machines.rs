@@ -99,7 +99,7 @@ impl Pool {
     }
 }
 
-/// What one pod requests of a machine outside all slots.
+/// The resources that one pod requests of a machine outside all slots.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outside {
     machine: MachineName,

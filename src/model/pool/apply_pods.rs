@@ -64,7 +64,7 @@ impl Pool {
     }
 
     /// Counts what a pod requests beyond its slot because admission added to it (a sidecar, a `LimitRange`'s default, a
-    /// `RuntimeClass`'s overhead). That much less can be carved from the node.
+    /// `RuntimeClass`'s overhead). As much less can be carved from the node.
     fn count_beyond_slot(&mut self, name: &SlotName, facts: &PodFacts) {
         let slot = self.slots.get(name).filter(|_| !facts.is_over());
         let beyond = slot.map(|slot| facts.requests.beyond(slot.resources())).unwrap_or_default();

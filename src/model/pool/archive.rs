@@ -44,7 +44,7 @@ pub struct LastRun {
     pub started: Option<Time>,
     /// For how long the job was suspended.
     pub suspended: Duration,
-    /// What the pod used, as an agent last reported.
+    /// The usage of the pod, as an agent last reported.
     pub usage: Usage,
 }
 

@@ -67,7 +67,7 @@ pub enum Phase {
     Over,
 }
 
-/// What the shell sees of a backfill pod.
+/// The facts of a backfill pod, as the shell sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// The pod.
@@ -84,7 +84,7 @@ pub struct Facts {
     pub started: Option<Time>,
     /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// What the pod requests; `None` if the pod cannot be decoded and was not seen before.
+    /// The requests of the pod; `None` if the pod cannot be decoded and was not seen before.
     pub requests: Option<Capacity>,
 }
 
@@ -105,8 +105,8 @@ impl Work {
         self.facts.phase != Phase::Over
     }
 
-    /// What the pod holds of its machine while the pod lives. If the pod's requests are unknown, it may hold as much as its
-    /// slot has, or as much as the machine has if the pod names no slot of the machine.
+    /// The resources that the pod holds of its machine while the pod lives. If the pod's requests are unknown, it may hold as
+    /// much as its slot has, or as much as the machine has if the pod names no slot of the machine.
     pub fn holds<'a>(&'a self, machine: &Machine) -> Cow<'a, Capacity> {
         let slot = || self.facts.slot.and_then(|id| machine.machine_slots.get(&id));
         match &self.facts.requests {
@@ -246,7 +246,7 @@ impl Backfill {
         }
     }
 
-    /// What backfill pods on a machine hold, and what those will hold that were asked for.
+    /// The resources that backfill pods on a machine hold, with those of backfill pods that were asked for.
     pub fn held(&self, machine: &Machine) -> Capacity {
         let name = &machine.facts.name;
         let mut held = Capacity::default();

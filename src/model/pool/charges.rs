@@ -1,4 +1,4 @@
-//! What claims cost their submitters: `NEGOTIATOR_USE_SLOT_WEIGHTS` and `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`.
+//! The cost of claims to their submitters: `NEGOTIATOR_USE_SLOT_WEIGHTS` and `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`.
 //!
 //! As in HTCondor, a claim that is discounted counts nowhere: not in the submitter's usage and priority, and not
 //! against a ceiling or a quota. A ceiling or quota may therefore be exceeded when the suspended job continues.

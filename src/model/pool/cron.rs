@@ -33,7 +33,7 @@ pub struct CronJob {
     pub name: String,
     /// The program.
     pub executable: String,
-    /// What the program is given after the job's name.
+    /// The arguments that the program is given after the job's name.
     pub arguments: Vec<String>,
     /// The program's environment variables.
     pub environment: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub struct CronJob {
     /// The time between two starts; for [`CronMode::WaitForExit`], from the end to the next start. Zero for
     /// [`CronMode::OneShot`].
     pub period: Duration,
-    /// What stands before the name of each attribute.
+    /// The prefix of the name of each attribute.
     pub prefix: String,
     /// Whether a run that still goes on when the next is due is killed.
     pub kill: bool,
@@ -56,22 +56,22 @@ pub struct CronJob {
     pub slots: Vec<u32>,
     /// The assumed load.
     pub load: f64,
-    /// What the job measures of custom resources. If there is any, the job is a monitor.
+    /// The metrics of custom resources that the job measures. If there is any, the job is a monitor.
     pub metrics: Vec<Metric>,
-    /// False if the job's condition is not true: no run starts, and what earlier runs have said stays.
+    /// False if the job's condition is not true: no run starts, and the output of earlier runs stays.
     pub may_start: bool,
 }
 
-/// What a monitor measures of a custom resource: an item of `STARTD_CRON_<JobName>_METRICS`.
+/// A metric of a custom resource: an item of `STARTD_CRON_<JobName>_METRICS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// What becomes of one sample after the other.
+    /// How one sample after the other is combined.
     pub kind: MetricKind,
     /// The resource, such as `GPUs` or `GPUsMemory`.
     pub resource: String,
 }
 
-/// What becomes of the samples of a metric.
+/// How the samples of a metric are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// `SUM`: the samples are seconds of use, `Uptime<Resource>Seconds`, which are added up.
@@ -113,7 +113,7 @@ pub struct CronPolicy {
     pub conditions: BTreeMap<String, Expr>,
 }
 
-/// What a cron job says about some slots only.
+/// The output of a cron job for some slots only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotOutput {
     /// The slots; none for all.

@@ -1,7 +1,7 @@
 //! Which devices a machine has, as far as they are known one by one.
 //!
-//! A device is handed out by its id: no two claims hold the same device. Which devices a pod then finds in its
-//! containers is the choice of the kubelet's device plugin; see `docs/reference/differences.md`.
+//! A device is handed out by its id: no two claims hold the same device. The kubelet's device plugin chooses the
+//! devices that a pod then finds in its containers; see `docs/reference/differences.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

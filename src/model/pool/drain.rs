@@ -24,7 +24,7 @@ pub enum Schedule {
     Fast,
 }
 
-/// What a `DrainRequest` asks for.
+/// The drain that a `DrainRequest` asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainSpec {
     /// The machine to drain.
@@ -115,7 +115,7 @@ impl Phase {
     }
 }
 
-/// What a drain cost.
+/// The cost of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// CPU seconds for which jobs had run that were evicted by the drain, and whose work is lost.
@@ -162,7 +162,7 @@ impl Unclaimed {
     }
 }
 
-/// What past drains of a machine have cost, and when the last drain was: for the machine's ads.
+/// The cost of past drains of a machine, and when the last drain was: for the machine's ads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// The sum over drains that ended since the operator began. Drains whose `DrainRequest` still exists count even if
@@ -174,7 +174,7 @@ pub struct History {
     pub stopped: Option<Time>,
 }
 
-/// What the shell sees of a `DrainRequest`.
+/// The facts of a `DrainRequest`, as the shell sees them.
 #[derive(Clone, Debug)]
 pub struct DrainFacts {
     /// The object's name.
@@ -185,7 +185,7 @@ pub struct DrainFacts {
     pub generation: i64,
     /// `metadata.creationTimestamp`.
     pub created: Time,
-    /// What the request asks for, or everything that is wrong with the spec.
+    /// The content of the spec, or everything that is wrong with the spec.
     pub spec: Result<Arc<DrainSpec>, Vec<Problem>>,
     /// The phase that the object's status records, if that is more than waiting.
     pub recorded: Option<Phase>,
@@ -202,13 +202,13 @@ pub struct Drain {
     pub generation: i64,
     /// When the object was created. If there are several requests for a machine, the earliest comes first.
     pub created: Time,
-    /// What the request asks for; `None` if the spec is not valid.
+    /// The content of the spec; `None` if the spec is not valid.
     pub spec: Option<Arc<DrainSpec>>,
-    /// What is wrong with the present spec.
+    /// The problems with the present spec.
     pub problems: Vec<Problem>,
     /// How far the request has come.
     pub phase: Phase,
-    /// What the drain has cost, as of the last time that the number of claims changed.
+    /// The cost of the drain, as of the last time that the number of claims changed.
     pub cost: Cost,
     /// How many claims were left at that time.
     pub claims: usize,
@@ -250,7 +250,7 @@ pub struct Draining {
 }
 
 impl Draining {
-    /// What the drain has cost, as of the last change of its claims.
+    /// The cost of the drain, as of the last change of its claims.
     pub fn cost(&self) -> Cost {
         Cost { badput: self.badput, unclaimed: self.unclaimed.seconds() }
     }

@@ -108,7 +108,7 @@ impl Pool {
         self.changed(Change::Rests { slot: name, seen, passing: passing || begins });
     }
 
-    /// Changes a machine. If its offer, policy or drain changed, what depends on that is marked.
+    /// Changes a machine. If the machine's offer, policy or drain changed, all that depends on the change is marked.
     pub fn edit_machine<T>(&mut self, name: &MachineName, edit: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         let machine = self.machines.get_mut(name)?;
         let before = MachineFace::of(machine);

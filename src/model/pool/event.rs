@@ -69,7 +69,7 @@ pub enum Event {
         pod: PodUid,
         /// The pod's node.
         machine: MachineName,
-        /// What the pod requests.
+        /// The requests of the pod.
         requests: Capacity,
     },
     /// A pod outside the pool ended or was deleted.
@@ -99,7 +99,7 @@ pub enum Event {
     },
     /// A Submitter object appeared or changed.
     Submitter(SubmitterFacts),
-    /// A Submitter object is gone: what an admin set is forgotten.
+    /// A Submitter object is gone: the settings of admins in it are forgotten.
     SubmitterGone(SubmitterName),
     /// A `GroupQuota` appeared or changed.
     Group(Group),
@@ -215,11 +215,11 @@ pub enum Outcome {
         /// The Lease's last renewal; `None` if there is no Lease.
         found: Option<Renewal>,
     },
-    /// A call failed for now; what the call was for must be decided again.
+    /// A call failed for now; its purpose must be decided again.
     Failed(Retry),
 }
 
-/// What must be decided again after a failed call.
+/// A decision that must be taken again after a failed call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retry {
     /// The deletion of a pod, taking its finalizer off, or a request to its agent; with the pod's slot.
@@ -234,7 +234,7 @@ pub enum Retry {
     AgentLease(MachineName),
 }
 
-/// What the shell sees of a pod of the pool.
+/// The facts of a pod of the pool, as the shell sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct PodFacts {
@@ -256,7 +256,7 @@ pub struct PodFacts {
     pub end: Option<End>,
     /// Whether the proc counts as evicted only because the pod was asked to go.
     pub told: bool,
-    /// What is left of the pod. Only meaningful if `end` is known.
+    /// The remains of the pod. Only meaningful if `end` is known.
     pub remains: Remains,
     /// The reason for which the proc is held, as whoever deleted the pod wrote on it.
     pub hold: Option<HoldReason>,
@@ -276,7 +276,7 @@ pub struct PodFacts {
     pub run: Option<u32>,
     /// Whether the operator's finalizer is on the pod.
     pub tracked: bool,
-    /// What the pod requests.
+    /// The requests of the pod.
     pub requests: Capacity,
 }
 
@@ -313,7 +313,7 @@ impl PodFacts {
     }
 }
 
-/// What is left of a pod whose proc has ended.
+/// The remains of a pod whose proc has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Remains {
     /// Nothing is left: the kubelet has confirmed the end of all containers.
@@ -340,7 +340,7 @@ pub enum Forced {
     Running,
 }
 
-/// What the shell sees of an HTCJob.
+/// The facts of an HTCJob, as the shell sees them.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// The job.
@@ -382,11 +382,11 @@ pub struct JobFacts {
     pub transformed: Option<Arc<Transformed>>,
     /// `status.heldProcs`, without those that an edit of the spec has released since.
     pub on_hold: BTreeMap<u32, HoldReason>,
-    /// What else the object says of the life of the procs. In a box, as `used`.
+    /// The life of the procs, as the object tells it. The facts are in a box, as `used` is.
     pub life: Box<LifeFacts>,
 }
 
-/// What an HTCJob says of the life of its procs, apart from how they ended.
+/// The life of the procs of an HTCJob, apart from how they ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LifeFacts {
     /// `status.removedProcs`.
@@ -397,24 +397,24 @@ pub struct LifeFacts {
     pub last_act: u64,
     /// The acts that people wrote on the object.
     pub acts: Vec<Act>,
-    /// What is wrong with what people wrote, so that none of it is carried out.
+    /// The problem with the acts that people wrote. While there is a problem, none of the acts is carried out.
     pub bad_acts: Option<Problem>,
 }
 
-/// What the shell sees of a Slot.
+/// The facts of a Slot, as the shell sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotFacts {
     /// The slot.
     pub name: SlotName,
-    /// What the object says that the slot holds.
+    /// The resources of the slot, as the object says.
     pub resources: Resources,
     /// The claim.
     pub claim: Option<Claim>,
-    /// What the object's status records about the job that runs.
+    /// The record of the running job in the object's status.
     pub recorded: Option<Recorded>,
 }
 
-/// What the shell sees of a Submitter.
+/// The facts of a Submitter, as the shell sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmitterFacts {
     /// The submitter's name, as the accountant uses it.
@@ -435,7 +435,7 @@ pub struct SubmitterFacts {
     pub accounts: Accounts,
 }
 
-/// What the shell sees of a `NodePolicy`.
+/// The facts of a `NodePolicy`, as the shell sees them.
 #[derive(Clone, Debug)]
 pub struct PolicyFacts {
     /// The object's name.
@@ -459,8 +459,8 @@ pub struct PolicyFacts {
     pub recorded: Option<Box<Self>>,
 }
 
-/// What the shell sees of a `SubmitPolicy`.
+/// The facts of a `SubmitPolicy`, as the shell sees them.
 pub type SubmitPolicyFacts = GoverningFacts<SubmitConfig>;
 
-/// What the shell sees of a Negotiator.
+/// The facts of a Negotiator, as the shell sees them.
 pub type NegotiatorFacts = GoverningFacts<NegotiatorConfig>;

@@ -216,7 +216,7 @@ mod tests {
         named(uids).collect()
     }
 
-    /// What is so at `now` of the pod `p`, whose deletion was seen at `doomed`.
+    /// The fence at `now` of the pod `p`, whose deletion was seen at `doomed`.
     fn of(fences: &Fences, lease: Duration, doomed: i64, now: i64) -> Fence {
         of_pod(fences, "p", lease, doomed, now)
     }

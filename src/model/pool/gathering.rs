@@ -37,7 +37,7 @@ impl Pool {
         slots: &[(SlotName, f64)],
     ) {
         let id = claim.id.clone();
-        // What the claim takes of concurrency limits counts once, not once for each slot.
+        // The units of concurrency limits that the claim takes count once, not once for each slot.
         let part = Claim { limits: Wants::default(), ..claim.clone() };
         let names = slots.iter().map(|(name, _)| name.clone()).collect();
         let gathering = Gathering { claim, parent: parent.clone(), resources, slots: names };
@@ -78,7 +78,7 @@ impl Pool {
         self.count_gathered(&parent);
     }
 
-    /// What the claims that wait at a partitionable slot take of concurrency limits.
+    /// The units of concurrency limits that the claims which wait at a partitionable slot take.
     pub(super) fn wanted_at(&self, parent: &SlotName) -> Wants {
         self.gathered_at(parent).fold(Wants::default(), |sum, gathering| sum.and(&gathering.claim.limits))
     }

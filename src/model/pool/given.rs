@@ -1,26 +1,26 @@
-//! What a cycle gives to groups.
+//! The allocations of a cycle to groups.
 
 use std::collections::BTreeMap;
 
-/// What a cycle gives to a group, or to the root. All amounts are slot weight.
+/// The allocation of a cycle to a group, or to the root. All amounts are slot weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Allocation {
-    /// What the group's own submitters may use without any surplus.
+    /// The amount that the group's own submitters may use without any surplus.
     pub quota: f64,
-    /// What the group's own submitters and all groups inside it may use without surplus from outside.
+    /// The amount that the group's own submitters and all groups inside it may use without surplus from outside.
     pub subtree_quota: f64,
-    /// What the group's own submitters use and ask for in addition.
+    /// The amount that the group's own submitters use and ask for in addition.
     pub requested: f64,
-    /// What the group is given: as much of its request as the quota and surplus allow.
+    /// The amount that the group is given: as much of its request as the quota and surplus allow.
     pub allocated: f64,
-    /// What the group's own submitters may use in all: what they are given, and at least the quota.
+    /// The amount that the group's own submitters may use in all: what they are given, and at least the quota.
     pub limit: f64,
-    /// What the group's own submitters and all groups inside it may use in all.
+    /// The amount that the group's own submitters and all groups inside it may use in all.
     pub subtree_limit: f64,
 }
 
 impl Allocation {
-    /// What the group is given beyond its quota.
+    /// The amount that the group is given beyond its quota.
     pub fn surplus(&self) -> f64 {
         (self.allocated - self.quota).max(0.0)
     }
@@ -50,7 +50,7 @@ impl Allocation {
     }
 }
 
-/// What the last cycle gave to groups. New claims are checked against it.
+/// The allocations of the last cycle to groups. New claims are checked against them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
     /// The allocation of jobs of no group; `None` before the first cycle with groups.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::job::Problem;
 
-/// What the shell sees of a governing object; `C` is the type of what the spec says.
+/// The facts of a governing object, as the shell sees them; `C` is the type of the spec's content.
 #[derive(Clone, Debug)]
 pub struct GoverningFacts<C> {
     /// The object's name.
@@ -14,7 +14,7 @@ pub struct GoverningFacts<C> {
     pub uid: Arc<str>,
     /// `metadata.generation`.
     pub generation: i64,
-    /// What the spec says, or everything that is wrong with it.
+    /// The content of the spec, or everything that is wrong with the spec.
     pub config: Result<Arc<C>, Vec<Problem>>,
     /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
     /// text.
@@ -36,7 +36,7 @@ pub struct Governing<C> {
     pub config: Option<Arc<C>>,
     /// The last valid spec as text. The object's status records it, so that a new leader knows it.
     pub accepted: Option<Arc<str>>,
-    /// What is wrong with the present spec.
+    /// The problems with the present spec.
     pub problems: Vec<Problem>,
     /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
     /// text.

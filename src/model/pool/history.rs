@@ -1,4 +1,4 @@
-//! What is kept of a proc that has run, or was held, and is not done: the counts and times that the job's expressions read.
+//! The history of a proc that has run, or was held, and is not done: the counts and times that the job's expressions read.
 
 use super::Pool;
 use super::event::{LifeFacts, PodFacts};
@@ -16,7 +16,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// What a container's exit code says: 128 and more stand for a signal, as HTCondor reads the codes of Docker's containers.
+    /// The end that a container's exit code means: 128 and more stand for a signal, as HTCondor reads the codes of Docker's
+    /// containers.
     pub fn of_code(code: i32) -> Self {
         match code.checked_sub(128) {
             Some(signal) if signal > 0 => Self::Signal(signal),
@@ -107,7 +108,7 @@ impl History {
 }
 
 impl Job {
-    /// What is kept of a proc.
+    /// The history of a proc.
     pub fn history_of(&self, proc: u32) -> History {
         let new = History { since: self.submitted, ..History::default() };
         self.history.get(&proc).copied().unwrap_or(new)
@@ -162,7 +163,7 @@ impl Job {
 }
 
 impl Pool {
-    /// What a status of a job that is written now records of the life of its procs, on an object with these acts.
+    /// The life of the procs of a job, as a status that is written now records it, on an object with these acts.
     pub fn life_of(&self, job: &Job, acts: LifeFacts) -> LifeFacts {
         let told = job.history.iter().filter(|(_, history)| history.is_told());
         LifeFacts {

@@ -28,7 +28,7 @@ pub struct LimitObject {
     pub limit: Option<f64>,
     /// `CONCURRENCY_LIMIT_DEFAULT_<name>`.
     pub limit_of_each: Option<f64>,
-    /// What is wrong with the object. While anything is wrong, the object limits nothing.
+    /// The problems with the object. While there are any, the object limits nothing.
     pub problems: Vec<Problem>,
 }
 
@@ -53,7 +53,7 @@ impl LimitObject {
     }
 }
 
-/// What each slot holds of the concurrency limits, with the sums.
+/// The units of concurrency limits that each slot holds, with the sums.
 #[derive(Clone, Debug, Default)]
 pub struct Holdings {
     book: LimitBook,
@@ -63,7 +63,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// What is in use of each limit, for a negotiation and for new claims.
+    /// The units of each limit that are in use, for a negotiation and for new claims.
     pub fn book(&self) -> &LimitBook {
         &self.book
     }
@@ -105,8 +105,8 @@ impl Holdings {
     }
 }
 
-/// What a slot counts for: the most that its claim and its object name, and what a claim that waits for the slot will
-/// take.
+/// The units that a slot counts for: the most that its claim and its object name, and those that a claim that waits for
+/// the slot will take.
 fn counted(slot: &Slot) -> Wants {
     let now = slot.claim().limits.or_more(slot.carried_limits());
     slot.preemptor().map_or(now.clone(), |next| now.and(&next.claim.limits))
@@ -128,15 +128,15 @@ impl Pool {
         self.changed(Change::Limit { objects: &objects, less });
     }
 
-    /// The slot's claim serves another proc, or is another claim, and takes `limits` of the concurrency limits. What
-    /// the claim took before counts until the slot's object is written.
+    /// The slot's claim serves another proc, or is another claim, and takes `limits` of the concurrency limits. The
+    /// units that the claim took before count until the slot's object is written.
     pub fn take_limits(&mut self, name: &SlotName, limits: Wants) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.take_limits(limits);
         self.count_limits(name);
     }
 
-    /// Another claim took the place of `before`. What `before` held counts until the slot's object is written.
+    /// Another claim took the place of `before`. The units that `before` held count until the slot's object is written.
     pub(super) fn carry(&mut self, name: &SlotName, before: &Claim) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.carry_limits(&before.limits);
@@ -144,7 +144,7 @@ impl Pool {
         self.count_limits(name);
     }
 
-    /// The slot's object was written with the slot's present claim. What earlier claims held counts no longer.
+    /// The slot's object was written with the slot's present claim. The units that earlier claims held count no longer.
     pub(super) fn claim_written(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.limits_are_written();

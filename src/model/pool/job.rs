@@ -22,7 +22,7 @@ use super::time::Time;
 use super::waits::{Explaining, FailedClause, Waits};
 use classad::{Ad, Env, Expr, Value};
 
-/// What one proc requests.
+/// The request of one proc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// `RequestCpus`.
@@ -57,7 +57,7 @@ pub struct Problem {
     pub reason: &'static str,
     /// The field, such as `spec.requirements`; empty if no field of the object is to blame.
     pub field: String,
-    /// What is wrong, where, and what to do.
+    /// The text for people: what is wrong, where, and what to do.
     pub message: String,
 }
 
@@ -75,7 +75,7 @@ impl std::fmt::Display for Problem {
 pub struct JobSpec {
     /// How many procs the job has.
     pub count: u32,
-    /// What each proc requests.
+    /// The request of each proc.
     pub request: Request,
     /// The job's ad, the same for each proc except for `ProcId`.
     pub ad: Ad,
@@ -91,7 +91,7 @@ pub struct JobSpec {
     pub image: Option<Arc<str>>,
     /// The clauses of `Requirements` that follow from the rest of the spec.
     pub needs: Needs,
-    /// What the operator does with ended pods.
+    /// The rule for ended pods.
     pub retention: Retention,
     /// Whether all procs are held.
     pub hold: bool,
@@ -188,7 +188,7 @@ impl JobSpec {
     }
 }
 
-/// What the operator does with a pod once the pod's end is recorded.
+/// The operator's action on a pod once the pod's end is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retention {
     /// Keeps the pod.
@@ -255,7 +255,7 @@ impl Cooling {
     }
 }
 
-/// What is known about whether any machine could run a job.
+/// Whether any machine could run a job, as far as is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Matchable {
     /// No cycle has looked yet.
@@ -320,7 +320,7 @@ impl JobFinalizer {
     }
 }
 
-/// What the operator has told the job's author, so that each message comes only once.
+/// The messages that the job's author has got, so that each message comes only once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// That the job was accepted.
@@ -329,7 +329,7 @@ pub struct Told {
     pub group_missing: bool,
     /// The warnings of the policy when the present spec was submitted.
     pub policy: Vec<Problem>,
-    /// What is wrong with the acts on the object.
+    /// The problem with the acts on the object.
     pub bad_acts: Option<Problem>,
 }
 
@@ -354,9 +354,9 @@ pub struct Job {
     pub owner: Option<Arc<str>>,
     /// Whether the job's status records `owner` and `transformed`.
     pub policy_recorded: bool,
-    /// What the transforms of the policy changed that was in force when the spec was accepted.
+    /// The changes by the transforms of the policy that was in force when the spec was accepted.
     pub transformed: Arc<Transformed>,
-    /// What is wrong with the present spec. While anything is wrong, no proc is started.
+    /// The problems with the present spec. While there are any, no proc is started.
     pub problems: Vec<Problem>,
     /// Parts of the present spec that have no effect.
     pub warnings: Vec<Problem>,
@@ -364,7 +364,7 @@ pub struct Job {
     pub removing: bool,
     /// Whether a deletion of the job waits until its claims are over.
     pub finalizer: JobFinalizer,
-    /// What the job's author was told.
+    /// The messages that the job's author has got.
     pub told: Told,
     /// Procs that are idle.
     pub idle: Ranges,
@@ -390,7 +390,7 @@ pub struct Job {
     pub removed: Ranges,
     /// `succeeded`, `failed` and `removed` as the job's status in the API server has them.
     pub recorded: [Ranges; 3],
-    /// What is kept of procs that are not done and have run or were held.
+    /// The history of procs that are not done and have run or were held.
     pub history: BTreeMap<u32, History>,
     /// How often the program of each proc ended by itself, as the job's status in the API server has it.
     pub recorded_completions: BTreeMap<u32, u32>,
@@ -434,7 +434,7 @@ pub struct Job {
     pub clauses: Arc<[FailedClause]>,
     /// The progress of the explanation, while the explanation takes more than one cycle.
     pub explaining: Option<Explaining>,
-    /// What the job's procs that wait for a slot wait for, if a cycle has said so.
+    /// The reason for which the job's procs wait for a slot, if a cycle has found one.
     pub waits: Option<Waits>,
 }
 

@@ -13,7 +13,7 @@ use super::leaving::HoldReason;
 use super::time::Time;
 use classad::{Ad, Env, Expr, Value};
 
-/// What one evaluation of an expression that acts may cost, in steps. An evaluation that costs more does not act.
+/// The most steps that one evaluation of an expression that acts may take. An evaluation that takes more does not act.
 const STEPS: u32 = 20_000;
 
 /// An expression of a job that acts, with the names of the attributes for its reason and its subcode.
@@ -42,7 +42,7 @@ pub struct Acting {
     by_proc: bool,
 }
 
-/// What an expression asks for.
+/// The action that an expression asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The proc is held.
@@ -55,7 +55,7 @@ pub enum Verdict {
     Vacate(Arc<str>),
 }
 
-/// What becomes of a proc whose program has ended.
+/// The fate of a proc whose program has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The proc is done.
@@ -104,13 +104,13 @@ pub struct ProcView {
     pub proc: u32,
     /// `JobStatus`.
     pub standing: Standing,
-    /// What is kept of the proc. Of a proc that has a pod, `since` is when the proc got its slot.
+    /// The history of the proc. If the proc has a pod, `since` is when the proc got its slot.
     pub history: History,
     /// Why the proc is held, if it is.
     pub hold: Option<HoldReason>,
     /// When the containers of the present pod started, if they have.
     pub started: Option<Time>,
-    /// What the present pod uses, if an agent tells.
+    /// The usage of the present pod, if an agent tells.
     pub usage: Option<Usage>,
 }
 
@@ -152,7 +152,7 @@ impl ProcView {
         ad
     }
 
-    /// What makes one proc of a job differ from another for expressions that do not read `ProcId`.
+    /// Whether two procs of a job are alike to expressions that do not read `ProcId`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let face = |view: &Self| (view.standing, view.history, view.started);
         face(self) == face(other) && self.hold == other.hold && self.usage == other.usage
@@ -235,7 +235,7 @@ impl Acting {
             let never = expr.as_literal().is_some_and(|value| whole(value).is_none_or(|number| number == 0));
             (!never).then_some(Own { name, expr })
         };
-        // Of this expression, only the value false acts.
+        // Only the value false of this expression acts.
         let remove = ad.get("OnExitRemove").map(|expr| Own { name: "OnExitRemove", expr: expr.clone() });
         let by_proc =
             || ad.unsorted().any(|(_, expr)| expr.to_string().to_ascii_lowercase().contains("procid"));
@@ -272,7 +272,7 @@ impl Acting {
         self.by_proc
     }
 
-    /// What the first expression that acts asks for, in HTCondor's order; and the steps that this has cost.
+    /// The action that the first expression that acts asks for, in HTCondor's order; and the steps that the evaluations took.
     pub fn periodic(
         &self,
         system: &SystemPolicy,
@@ -356,7 +356,7 @@ impl Acting {
         None
     }
 
-    /// What becomes of a proc whose program has ended. `view` is the proc with this end counted.
+    /// The fate of a proc whose program has ended. `view` is the proc with this end counted.
     pub fn at_exit(&self, system: &SystemPolicy, spec: &JobSpec, view: &ProcView, now: Time) -> Fate {
         let idle = system.hold.is_empty() && system.remove.is_empty() && !self.is_periodic();
         if idle && self.on_exit_hold.is_none() && self.on_exit_remove.is_none() {
@@ -403,7 +403,7 @@ pub struct SystemExpr {
     pub subcode: Option<Expr>,
 }
 
-/// What the SubmitPolicy asks for from time to time, of every job.
+/// The expressions of the SubmitPolicy that are evaluated from time to time for every job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemPolicy {
     /// `SYSTEM_PERIODIC_HOLD`, and those of `SYSTEM_PERIODIC_HOLD_NAMES`.

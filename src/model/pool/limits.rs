@@ -1,7 +1,8 @@
 //! Concurrency limits: how many units of the pool's shared resources a job wants, how many there are, and how many are in use.
 //!
 //! The name of a limit consists of letters, digits and `_`, and does not begin with a digit; a limit of a set is written
-//! `SET.NAME`. Case does not count: here all names are in lower case. What a job wants is a list, `XSW, DATABASE, FILESERVER:3`.
+//! `SET.NAME`. Case does not count: here all names are in lower case. A job lists the units that it wants:
+//! `XSW, DATABASE, FILESERVER:3`.
 //!
 //! Source: HTCondor manual, "Concurrency Limits"; `matchmaker.cpp` for what the manual leaves out.
 
@@ -61,8 +62,8 @@ impl Wants {
         Ok(wants)
     }
 
-    /// What the job wants on this slot: nothing if the expression does not evaluate to a string there. An expression can say so
-    /// that a job needs no unit of a network on machines without that network.
+    /// The units that the job wants on this slot: nothing if the expression does not evaluate to a string there. An expression
+    /// can say so that a job needs no unit of a network on machines without that network.
     pub fn on_slot(job: &Ad, slot: &Ad, env: &Env) -> Self {
         Self::evaluated_on_slot(job, slot, env).0
     }
@@ -77,7 +78,7 @@ impl Wants {
         (wants, done)
     }
 
-    /// What the job wants on every slot; none if that depends on the slot.
+    /// The units that the job wants on every slot; none if they depend on the slot.
     pub fn on_any_slot(job: &Ad, env: &Env) -> Option<Self> {
         if !job.contains(CONCURRENCY_LIMITS) {
             return Some(Self::default());
@@ -258,7 +259,7 @@ impl LimitBook {
         Self { capacities: Arc::new(Capacities::new(capacities, default)), in_use: BTreeMap::new() }
     }
 
-    /// Replaces the capacities. What is in use stays in use.
+    /// Replaces the capacities. Units in use stay in use.
     pub fn set_capacities(&mut self, capacities: Capacities) {
         self.capacities = Arc::new(capacities);
     }

@@ -17,7 +17,7 @@ use super::slot_types::{Kind as SlotKind, Quantity};
 use super::time::Time;
 use classad::Expr;
 
-/// What the shell sees of a node.
+/// The facts of a node, as the shell sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineFacts {
     /// The node's name.
@@ -28,7 +28,7 @@ pub struct MachineFacts {
     pub os: Arc<str>,
     /// The node's labels.
     pub labels: Arc<BTreeMap<String, String>>,
-    /// What the kubelet lets pods use.
+    /// The resources that the kubelet lets pods use.
     pub allocatable: Capacity,
     /// Whether the node reports `Ready`.
     pub ready: bool,
@@ -228,12 +228,12 @@ pub struct OwnConfig {
 /// A machine with its slots.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// What the shell saw of the node last.
+    /// The facts of the node, as the shell saw them last.
     pub facts: MachineFacts,
-    /// What pods outside the pool request on the machine.
+    /// The requests of pods outside the pool on the machine.
     pub foreign: Capacity,
-    /// What the pool's own pods request beyond their slots, because admission added to their requests. The layout does
-    /// not depend on this amount, and no slot is smaller because of it; but less can be carved.
+    /// The part of the requests of the pool's own pods that is beyond their slots, because admission added to their requests. The
+    /// layout does not depend on this amount, and no slot is smaller because of it; but less can be carved.
     beyond: Capacity,
     /// The part of `total` that cannot be carved because of `beyond`.
     lost: Resources,
@@ -271,16 +271,16 @@ pub struct Machine {
     pub cron_asked: Option<(Arc<Crontab>, Time)>,
     /// The drain that is under way, or that has emptied the machine.
     pub draining: Option<Draining>,
-    /// What past drains have cost.
+    /// The cost of past drains.
     pub drains: History,
     /// The attributes that say what a drain would cost now, and how long it would take:
     /// `ExpectedMachineGracefulDrainingBadput` and the like.
     pub expected: Expected,
     /// When the deadline of the machine's drain was last computed.
     pub looked_at: Option<Time>,
-    /// What the pool may carve: the allocatable resources less what pods outside the pool request.
+    /// The resources that the pool may carve: the allocatable resources less the requests of pods outside the pool.
     pub total: Resources,
-    /// What the claims on all slots of the machine hold.
+    /// The resources that the claims on all slots of the machine hold.
     pub carved: Resources,
     /// The machine slots, by `SlotID`.
     pub machine_slots: BTreeMap<u32, MachineSlot>,
@@ -478,7 +478,7 @@ impl Machine {
         self.machine_slots.values().map(|slot| 1 + slot.dynamic.len()).sum()
     }
 
-    /// What is left to carve, over all slots of the machine.
+    /// The resources that are left to carve, over all slots of the machine.
     pub fn available(&self) -> Resources {
         self.balance().floor_at_zero()
     }
@@ -495,8 +495,8 @@ impl Machine {
         left
     }
 
-    /// What is left to carve from one of the machine's slots. Pods outside the pool may have taken part of the slot's
-    /// share, so that no more is left than the whole machine has left.
+    /// The resources that are left to carve from one of the machine's slots. Pods outside the pool may have taken part
+    /// of the slot's share, so that no more is left than the whole machine has left.
     pub fn available_in(&self, slot: &MachineSlot) -> Resources {
         slot.uncarved().at_most(&self.available())
     }
@@ -511,7 +511,7 @@ impl Machine {
         missing.floor_at_zero()
     }
 
-    /// What no claim holds of one of the machine's slots, including what is kept for a claim that waits.
+    /// The resources of one of the machine's slots that no claim holds, including those that are kept for a claim that waits.
     pub fn unheld_in(&self, slot: &MachineSlot) -> Resources {
         let mut left = self.available_in(slot);
         if let Some(kept) = &slot.kept {

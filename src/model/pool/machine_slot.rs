@@ -36,11 +36,11 @@ pub struct MachineSlot {
     pub slot_type: Option<u32>,
     /// Whether the slot is static or partitionable.
     pub kind: SlotKind,
-    /// What the slot holds when nothing is claimed: `TotalSlotCpus` and the like.
+    /// The resources of the slot when nothing is claimed: `TotalSlotCpus` and the like.
     pub total: Resources,
-    /// What claims hold of the slot.
+    /// The resources of the slot that claims hold.
     pub carved: Resources,
-    /// What is kept for claims that wait until dynamic slots have gone.
+    /// The resources that are kept for claims that wait until dynamic slots have gone.
     pub kept: Option<Box<Resources>>,
     /// `DSlotID`s in use.
     pub dynamic: BTreeSet<u32>,

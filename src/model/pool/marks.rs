@@ -16,7 +16,7 @@ use super::slot::{Claim, Slot};
 use super::slot_types::Kind as SlotKind;
 use super::{Document, Pool};
 
-/// What must still be done since the pool changed.
+/// The work that must still be done since the pool changed.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub(super) struct Marks {
@@ -553,8 +553,8 @@ impl Pool {
         stale
     }
 
-    /// How many times the machines' offers have changed. Whatever follows from the offers alone holds as long as this
-    /// number stays the same.
+    /// How many times the machines' offers have changed. Conclusions from the offers alone hold as long as this number
+    /// stays the same.
     pub fn offers(&self) -> u64 {
         self.marks.offers
     }

@@ -4,8 +4,8 @@
 //! shell to do, so that they ask for nothing twice. Time is an argument. All collections are ordered: the same events
 //! at the same times give the same pool and the same effects, byte for byte.
 //!
-//! Whatever must survive a crash is in the API server before the effect that relies on it. A pool that is built anew
-//! from a list continues where the old one ended.
+//! A fact that must survive a crash is in the API server before any effect that relies on the fact. A pool that is
+//! built anew from a list continues where the old one ended.
 
 pub mod accountant;
 mod acts;
@@ -180,7 +180,7 @@ pub struct Pool {
     negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
     /// Concurrency limits by the name of their object.
     limits: BTreeMap<Arc<str>, LimitObject>,
-    /// What claims hold of concurrency limits, quotas and ceilings.
+    /// The parts of concurrency limits, quotas and ceilings that claims hold.
     holdings: Holdings,
     /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
     barred: BTreeMap<Arc<str>, u64>,
@@ -218,7 +218,7 @@ pub struct Pool {
     heartbeats: Heartbeats,
     /// Until when each machine's agent counts as alive.
     agents: Heartbeats,
-    /// What the agents promise.
+    /// The promises of the agents.
     fences: Fences,
     /// The last report of each agent. A report may be seen before its node.
     reports: BTreeMap<MachineName, Arc<ReportFacts>>,
@@ -243,7 +243,7 @@ pub struct Pool {
     machine_alarms: Timers<MachineName>,
     /// When the expressions of jobs are evaluated that act from time to time.
     evaluations: Timers<JobUid>,
-    /// What these evaluations have cost, and in which second.
+    /// The steps that these evaluations have taken, and in which second.
     evaluated: (Time, u32),
     retries: BTreeSet<(Time, Retry)>,
     last_cluster_id: i64,
@@ -271,7 +271,7 @@ impl Pool {
     /// spec.
     ///
     /// # Errors
-    /// What is wrong with the spec, or the submit requirement that the job does not meet.
+    /// The problems with the spec, or the submit requirement that the job does not meet.
     pub fn complete(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
         self.job_defaults().complete(spec, submitted)?;
         if let Some(config) = self.submit_config() {
@@ -350,8 +350,8 @@ impl Pool {
         silence.into_iter().chain(own).flatten().min()
     }
 
-    /// Marks what was to be looked at by now: slots and machines by their alarms, what failed calls were for, and a
-    /// cycle if one may find something new.
+    /// Marks all that was to be looked at by now: slots and machines by their alarms, the purposes of failed calls, and
+    /// a cycle if a cycle may find something new.
     pub fn wake(&mut self, now: Time) {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();

@@ -34,14 +34,14 @@ impl fmt::Display for UnknownCreator {
     }
 }
 
-/// Nothing but the admission webhook could have seen who created the job.
+/// The reason for which the creator of a job is unknown if only the admission webhook could have seen the creator.
 impl Default for UnknownCreator {
     fn default() -> Self {
         Self::because("the admission webhook did not see who created the job")
     }
 }
 
-/// What an owner is made of.
+/// The source of an owner's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OwnerSource {
     /// The job's namespace.
@@ -62,7 +62,7 @@ pub struct OwnerRule {
     map: Option<(Arc<str>, Maps)>,
 }
 
-/// What a job's status records of the job's owner.
+/// The owner of a job, as the job's status records the owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecordedOwner {
     /// No operator has written a status: the job is new.

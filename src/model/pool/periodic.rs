@@ -19,22 +19,22 @@ use super::slot::Removal;
 use super::time::Time;
 use super::units::counted;
 
-/// What the evaluations of one second may cost, in steps: about a hundredth of the second.
+/// The steps that the evaluations of one second may take: about a hundredth of the second.
 const BUDGET: u32 = 400_000;
-/// What the evaluations of one job may cost before other jobs have their turn, in steps.
+/// The steps that the evaluations of one job may take before other jobs have their turn.
 const TURN: u32 = 100_000;
 /// The most procs of a job that are looked at in one turn.
 const PROCS: usize = 4096;
-/// What it costs to look at a proc, in steps.
+/// The steps that looking at a proc counts for.
 const LOOK: u32 = 8;
 /// How many procs are remembered that differ, so that procs like them need not be evaluated again.
 const REMEMBERED: usize = 8;
 
-/// What became of procs in one turn: for each verdict, how many procs, and the first of them.
+/// The actions on procs in one turn: for each verdict, how many procs, and the first of them.
 type Told = BTreeMap<(&'static str, Arc<str>), (u64, u32)>;
 
 impl Pool {
-    /// What the SubmitPolicy in force asks of every job.
+    /// The periodic expressions that the SubmitPolicy in force has for every job.
     pub fn system_policy(&self) -> Arc<SystemPolicy> {
         self.submit_config().map_or_else(Arc::default, |config| Arc::clone(&config.system))
     }
@@ -188,7 +188,7 @@ impl Pool {
         self.note_completion(uid, now);
     }
 
-    /// What becomes of a proc whose program has ended with this exit code, which is counted already.
+    /// The fate of a proc whose program has ended with this exit code, which is counted already.
     pub(super) fn fate(&self, job: &Job, proc: u32, now: Time) -> Fate {
         let Some(spec) = &job.spec else { return Fate::Done };
         let history = job.history_of(proc);

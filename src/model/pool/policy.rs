@@ -270,7 +270,7 @@ pub struct NodePolicy {
     pub config: Option<Arc<StartdConfig>>,
     /// The last valid spec as text. The object's status records it, so that a new leader knows it.
     pub accepted: Option<Arc<str>>,
-    /// What is wrong with the present spec.
+    /// The problems with the present spec.
     pub problems: Vec<Problem>,
     /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
     /// text.
@@ -297,7 +297,7 @@ pub struct SubmitConfig {
     pub rules: Arc<SubmitRules>,
     /// Whose a job is.
     pub owner: OwnerRule,
-    /// What is asked of every job from time to time: `SYSTEM_PERIODIC_HOLD` and related knobs.
+    /// The expressions that are evaluated for every job from time to time: `SYSTEM_PERIODIC_HOLD` and related knobs.
     pub system: Arc<SystemPolicy>,
 }
 

@@ -17,7 +17,7 @@ impl Pool {
         &self.machines
     }
 
-    /// How many procs of a job are suspended. Where no agent reports, no proc is, and a job of very many procs costs no look at
+    /// How many procs of a job are suspended. Without agents no proc is suspended, and a job of very many procs costs no look at
     /// their slots.
     pub fn suspended_procs(&self, job: &Job) -> usize {
         let still = |name: &&SlotName| {
@@ -66,7 +66,7 @@ impl Pool {
         &self.limits
     }
 
-    /// What claims hold of concurrency limits, quotas and ceilings.
+    /// The parts of concurrency limits, quotas and ceilings that claims hold.
     pub fn holdings(&self) -> &Holdings {
         &self.holdings
     }
@@ -126,7 +126,7 @@ impl Pool {
         &self.agents
     }
 
-    /// What the agents promise.
+    /// The promises of the agents.
     pub fn fences(&self) -> &Fences {
         &self.fences
     }

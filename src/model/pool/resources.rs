@@ -39,7 +39,7 @@ pub fn classad_name(resource: &str) -> String {
 /// The id of a device, such as `GPU-6a96bd13`.
 pub type DeviceId = Arc<str>;
 
-/// What a slot holds: whole CPUs, memory in MiB, disk in KiB, and extended resources by their Kubernetes name.
+/// The resources of a slot: whole CPUs, memory in MiB, disk in KiB, and extended resources by their Kubernetes name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Whole CPUs.
@@ -250,8 +250,8 @@ impl Capacity {
         }
     }
 
-    /// What the slot of a pod with these requests holds, each amount rounded up; with a pod, if the machine counts pods. `None` if
-    /// the pod requests something besides CPUs, memory and disk.
+    /// The resources of the slot of a pod with these requests, each amount rounded up; with a pod, if the machine counts pods.
+    /// `None` if the pod requests something besides CPUs, memory and disk.
     pub fn in_slot(&self, counts_pods: bool) -> Option<Resources> {
         let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
         let others = self.extended.iter().any(|(name, amount)| **name != *PODS && *amount > 0);

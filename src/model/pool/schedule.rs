@@ -77,7 +77,7 @@ pub struct Turn {
     pub cycles: u64,
     /// The figures of the last cycle.
     pub last: Option<CycleFigures>,
-    /// What the last cycle gave to groups.
+    /// The allocations of the last cycle to groups.
     pub given: Given,
     /// The matches of the last cycle that became no claim although the job still waits.
     pub refused: BTreeSet<(JobUid, SlotName)>,

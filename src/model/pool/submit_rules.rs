@@ -1,4 +1,4 @@
-//! What policy makes of a job at its submission: job transforms and submit requirements.
+//! The policy's changes to a job at its submission: job transforms and submit requirements.
 //!
 //! A job's spec stays as its user wrote the spec. The transforms change the job's ad, and what an attribute stands for follows:
 //! requests, accounting group, requirements, priorities, image. [`Transformed`] is what the transforms changed. The job's status
@@ -50,7 +50,7 @@ impl PartialEq for SubmitRules {
     }
 }
 
-/// What the transforms of a policy changed in a job's ad.
+/// The changes that the transforms of a policy made in a job's ad.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transformed {
     /// The transforms that were for the job, in the order in which they were applied.
@@ -141,7 +141,8 @@ impl SubmitRules {
                 ),
             }]
         })?;
-        // What the author set in vain is among the attributes that policy took away: the job's status records it.
+        // Attributes that the author set in vain are among the attributes that the policy took away: the job's status
+        // records them.
         let (transformed, mut warnings) = Transformed::between(&before, &applied);
         warnings.extend(ignored);
         transformed.put_into(spec, submitted)?;
@@ -161,7 +162,7 @@ pub(super) fn is_identity(name: &str) -> bool {
     IDENTITY.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// What a requirement says of a job that does not meet it.
+/// The problem of a job that does not meet a requirement.
 fn said(reason: &'static str, unmet: Unmet) -> Problem {
     Problem { reason, field: String::new(), message: format!("{} ({})", unmet.reason, unmet.name) }
 }

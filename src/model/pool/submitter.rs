@@ -11,7 +11,7 @@ use super::negotiators::NegotiatorId;
 use super::policy::NegotiatorConfig;
 use super::time::Time;
 
-/// What a submitter has used: an account with each negotiator.
+/// The usage of a submitter: an account with each negotiator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accounts(BTreeMap<NegotiatorId, Account>);
 
@@ -101,7 +101,7 @@ pub struct Submitter {
     pub problems: Vec<Problem>,
     /// When this operator first heard of the submitter. Accounts that do not exist yet begin at this time.
     pub since: Time,
-    /// What the submitter has used.
+    /// The usage of the submitter.
     pub accounts: Accounts,
     /// The submitter's jobs, in the order in which they are to run.
     pub queue: BTreeSet<QueueKey>,

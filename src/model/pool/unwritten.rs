@@ -4,8 +4,8 @@
 //! claim serves. So a claim that ends soon costs no Slot. The claim is written once its proc has lasted (`lasting`), or
 //! once the slot has anything to show that a new leader could not learn from the pod.
 //!
-//! A leader that finds such a pod at its start makes the claim again from the pod and the job. What the pod says is not
-//! trusted further than that: anybody may write labels, so that namespace, name, machine and the proc's state have to fit.
+//! A leader that finds such a pod at its start makes the claim again from the pod and the job. The pod is not trusted further
+//! than that: anybody may write labels, so that namespace, name, machine and the proc's state have to fit.
 
 use super::Pool;
 use super::event::PodFacts;
@@ -21,9 +21,9 @@ impl Pool {
         self.claims_late = true;
     }
 
-    /// Whether a new claim may be written later than its pod. That is so if a new leader can learn all about the claim from
-    /// its pod and its job: a dynamic slot without devices, a match that the pool's only negotiator made in the group's
-    /// turn, and no concurrency limits.
+    /// Whether a new claim may be written later than its pod: if a new leader can learn all about the claim from its pod and its
+    /// job. Such a claim is for a dynamic slot without devices, a match that the pool's only negotiator made in the group's turn,
+    /// and no concurrency limits.
     pub fn may_be_unwritten(&self, slot: &Slot) -> bool {
         let claim = slot.claim();
         self.claims_late

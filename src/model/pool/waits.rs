@@ -72,7 +72,7 @@ impl Amount {
     }
 }
 
-/// What keeps waiting procs from slots of machines that could run them, with the details that a person needs.
+/// A bar that keeps waiting procs from slots of machines that could run them, with the details that a person needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bar {
     /// The group, or one around it, is at its quota.
@@ -143,10 +143,10 @@ impl Bar {
     }
 }
 
-/// What procs of a job wait for, if some machine could run the job.
+/// The bar that keeps procs of a job waiting although some machine could run the job, and since when.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waits {
-    /// What keeps the procs waiting.
+    /// The bar that keeps the procs waiting.
     pub bar: Bar,
     /// Since when that has been so.
     pub since: Time,
@@ -193,7 +193,7 @@ pub struct Explaining {
 pub struct Rejected {
     /// The reason in one word, as in the condition `Matchable` of the jobs.
     pub reason: &'static str,
-    /// What the reason is about: a concurrency limit, a group, a submitter, a clause or a field.
+    /// The subject of the reason: a concurrency limit, a group, a submitter, a clause or a field.
     pub of: Option<Arc<str>>,
     /// How many jobs have this reason.
     pub jobs: u64,

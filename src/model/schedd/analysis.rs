@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 1000;
 /// The most things that a message names.
 const NAMED: usize = 3;
 
-/// What making a slot's ad costs, in steps of evaluation.
+/// The steps of evaluation that making a slot's ad counts for.
 const AD: u64 = 1000;
 
 /// The result of explaining a job.

@@ -10,7 +10,7 @@ use super::terms::Refusal;
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::{Claim, Given, GroupName, NegotiatorId, Pool, Submitter, SubmitterName};
 
-/// What a group may hold.
+/// The caps of a group, in slot weight.
 #[derive(Clone, Copy, Debug)]
 struct Cap {
     /// The quota in force of the group and the groups inside it.
@@ -33,7 +33,7 @@ pub struct Quotas {
     pub negotiator: NegotiatorId,
     /// The caps of each group, by its name in lower case.
     by_name: BTreeMap<String, Cap>,
-    /// What jobs of no group may hold; `None` if no quota binds them, since there are no groups or a group has
+    /// The most that jobs of no group may hold; `None` if no quota binds them, since there are no groups or a group has
     /// `GROUP_AUTOREGROUP`.
     ungrouped: Option<f64>,
 }
@@ -45,7 +45,7 @@ impl Quotas {
     }
 
     /// Computes the quotas from the declared groups and the weight of the negotiator's slots. For groups that accept
-    /// surplus, what the last cycle gave beyond their quotas counts, too.
+    /// surplus, slot weight that the last cycle gave beyond their quotas counts, too.
     pub fn new(
         negotiator: NegotiatorId,
         tree: &Tree,
@@ -61,8 +61,8 @@ impl Quotas {
             let cap = Cap {
                 quota: allotment.subtree_quota,
                 own_quota: allotment.quota,
-                // What the groups inside a group leave belongs to the group's own submitters, whether or not the group
-                // accepts surplus.
+                // The part of the quota that the groups inside a group leave belongs to the group's own submitters,
+                // whether or not the group accepts surplus.
                 own: given.limit.max(allotment.quota),
                 subtree: surplus.max(allotment.subtree_quota),
                 autoregroup: group.autoregroup,

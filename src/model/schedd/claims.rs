@@ -28,7 +28,8 @@ const STEPS: u32 = 300_000;
 /// was made.
 pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> Result<(), Refusal> {
     let made = claim_one(pool, slot, matched, now);
-    // What is left of a partitionable slot has another ad: the ad is made once for all jobs that are tried on the rest.
+    // A partitionable slot has another ad after the claim: the ad is made once for all jobs that are tried on the rest
+    // of the slot.
     if made.is_ok()
         && let Some(host) = pool.machines().get(&slot.machine)
     {
@@ -150,9 +151,8 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits:
 
 /// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used
 /// again without the negotiator. As at any activation, the slot's expressions are evaluated again, and so are
-/// concurrency limits: what the claim took for the last job is returned if the next job does not take it. A job that
-/// requests more than a dynamic slot holds does not get the slot, even if the job's Requirements do not mention the
-/// amount.
+/// concurrency limits: units that the claim took for the last job are returned if the next job does not take them. A job that
+/// requests more than a dynamic slot holds does not get the slot, even if the job's Requirements do not mention the amount.
 pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
     let slot =
         pool.slots().get(name).filter(|slot| !slot.is_spent() && !pool.has_stray_pod(&slot.claim().id))?;

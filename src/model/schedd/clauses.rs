@@ -18,7 +18,7 @@ const LENGTH: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<FailedClause>);
 
-/// What looking at a slot came to.
+/// The result of looking at a slot.
 pub(super) enum Look {
     /// The slot and the job match.
     Match,
@@ -26,7 +26,7 @@ pub(super) enum Look {
     Counted {
         /// How far the slot is from a match: the more clauses fail, the farther.
         failed: usize,
-        /// What the look cost, in steps.
+        /// The steps that the look took.
         steps: u64,
     },
 }
@@ -37,7 +37,7 @@ impl Tally {
         Self(clauses)
     }
 
-    /// What was counted, to go on with.
+    /// The clauses that were counted, to go on with.
     pub(super) fn into_counted(self) -> Vec<FailedClause> {
         self.0
     }

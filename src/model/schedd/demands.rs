@@ -1,4 +1,4 @@
-//! What a job demands of its devices: `RequireGPUs`, and the clauses of Requirements that compare it to a slot's devices.
+//! The demands of a job on its devices: `RequireGPUs`, and the clauses of Requirements that compare it to a slot's devices.
 //!
 //! Source: `condor_submit` 25.14.1, whose answers `tests/oracle/devices.json` keeps; the manual, condor_submit,
 //! `require_gpus` and `gpus_minimum_capability`.

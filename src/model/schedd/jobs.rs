@@ -51,7 +51,7 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
     }
 }
 
-/// What is wrong with a job's accounting group: nobody declared the group, or the job's owner may not charge it.
+/// The problem with a job's accounting group: nobody declared the group, or the job's owner may not charge it.
 pub fn group_problem(pool: &Pool, job: &Job) -> Option<Problem> {
     unknown_group(pool, job).or_else(|| group_not_allowed(pool, job))
 }

@@ -18,7 +18,7 @@ pub struct Lack {
     pub side: Side,
     /// The field of the job that makes the demand; empty if the machine refuses the job.
     pub field: String,
-    /// What is lacking, as a sentence after the slot's name: `has Arch "X86_64", and TARGET.Arch == "PPC64" is asked for`.
+    /// The lack, as a sentence after the slot's name: `has Arch "X86_64", and TARGET.Arch == "PPC64" is asked for`.
     pub text: String,
 }
 

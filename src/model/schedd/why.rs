@@ -41,7 +41,7 @@ pub fn matchable(job: &Job) -> Said {
         return held_back(paced, known);
     }
     match (&job.matchable, &job.waits) {
-        // Nothing searches for a node any more, and what an earlier operator found is not known.
+        // No proc waits any more, and the findings of an earlier operator are not known.
         _ if job.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
         (Matchable::No(problem), _) => said(Some(false), problem.reason, &problem.to_string()),
         // As long as no cycle has found out whether any slot could match, busy slots say nothing about the job.
@@ -81,7 +81,7 @@ fn utc(at: Time) -> String {
     said.unwrap_or_else(|| format!("{} seconds after 1970", at.secs()))
 }
 
-/// What the conditions say while procs wait because the API server refused a pod.
+/// The reason and text of the conditions while procs wait because the API server refused a pod.
 pub fn refused(job: &Job) -> Option<Said> {
     let why = job.refused.as_deref().filter(|_| !job.idle.is_empty())?;
     let text = format!(
@@ -91,7 +91,7 @@ pub fn refused(job: &Job) -> Option<Said> {
     Some(Said { status: Some(true), reason: "RefusedByServer", text })
 }
 
-/// What the conditions say while procs are held.
+/// The reason and text of the conditions while procs are held.
 pub fn held(job: &Job) -> Option<Said> {
     let (first, hold) = job.on_hold.first_key_value()?;
     let alike = job.on_hold.values().filter(|other| *other == hold).count();

@@ -26,9 +26,9 @@ pub enum Carving {
 
 /// Carves for a job from what is left of a machine. Both sides' `Requirements` are evaluated again, since the match may
 /// be older than what is left. The size of the dynamic slot is what the slot's `MODIFY_REQUEST_EXPR_*` make of the
-/// request. If that does not fit, the size is what the job requested, unless `MUST_MODIFY_REQUEST_EXPRS` is true. Of
-/// devices, the slot gets the first free ones that the job's `Require<R>` admits. Under a consumption policy, the
-/// policy decides the size.
+/// request. If that does not fit, the size is what the job requested, unless `MUST_MODIFY_REQUEST_EXPRS` is true. If
+/// the job requests devices, the slot gets the first free ones that the job's `Require<R>` admits. Under a consumption
+/// policy, the policy decides the size.
 ///
 /// The carved slot must itself let the job in. A static slot is taken as it is.
 pub fn carve(
@@ -68,8 +68,8 @@ fn lets_in(machine: &Machine, slot: &MachineSlot, ad: &Ad, carved: &Resources, j
     start.as_bool_equiv() == Some(true)
 }
 
-/// What a dynamic slot takes of a partitionable slot: the amounts of the slot's consumption policy, or else what the
-/// slot's expressions make of the request. `None` if one of the two Requirements is not true, or the job does not fit.
+/// The resources that a dynamic slot takes of a partitionable slot: the amounts of the slot's consumption policy, or else the
+/// request as the slot's expressions modify it. `None` if one of the two Requirements is not true, or the job does not fit.
 fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Carved> {
     match seen_by(ad, job, env) {
         Some(seen) => {
@@ -153,7 +153,7 @@ fn has_all_kinds(machine: &Machine, request: &Request) -> bool {
         && asked.map(|(name, _)| machine.total.named(name)).all(|named| named.is_some())
 }
 
-/// What is left of a machine, in the form with which requests are compared.
+/// The resources that are left of a machine, in the form with which requests are compared.
 fn room(machine: &Machine, left: &Resources) -> Left {
     let counted = |resource: &ResourceName| machine.total.called(&classad_name(resource)) == Some(resource);
     let free = left.devices.iter().filter(|(resource, _)| counted(resource)).map(|(resource, ids)| {
@@ -179,7 +179,7 @@ fn is_disk_managed(machine: &Machine) -> bool {
     machine.total.disk_kib > 0
 }
 
-/// What a dynamic slot takes, under the machine's names of the resources.
+/// The resources that a dynamic slot takes, under the machine's names of the resources.
 fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
     let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
     for (name, amount) in taken.amounts.custom {
@@ -197,8 +197,8 @@ fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
     Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
 }
 
-/// What a claim on a slot of this size costs its submitter with a negotiator: the slot's `SLOT_WEIGHT`, or 1 without
-/// `NEGOTIATOR_USE_SLOT_WEIGHTS`.
+/// The cost of a claim on a slot of this size for its submitter with a negotiator: the slot's `SLOT_WEIGHT`, or 1
+/// without `NEGOTIATOR_USE_SLOT_WEIGHTS`.
 pub fn claim_weight(
     pool: &Pool,
     negotiator: &NegotiatorId,

@@ -93,8 +93,8 @@ const GRACEFUL_COMPLETION: &str = "ExpectedMachineGracefulDrainingCompletion";
 const QUICK_BADPUT: &str = "ExpectedMachineQuickDrainingBadput";
 const QUICK_COMPLETION: &str = "ExpectedMachineQuickDrainingCompletion";
 
-/// What jobs have run and will still vacate, as a constant expression over numeric attributes. Jobs begin and end
-/// often, and it costs less to change numbers than to parse expressions.
+/// The CPU seconds that jobs have run and will still run while they vacate, as a constant expression over numeric
+/// attributes. Jobs begin and end often, and it costs less to change numbers than to parse expressions.
 static BADPUT: LazyLock<Expr> =
     LazyLock::new(|| constant("MachineDrainingCpus * time() + MachineDrainingCpuSeconds"));
 /// When the last job has vacated.

@@ -1,7 +1,7 @@
 //! Asks the agents of machines to run the cron jobs of their policies.
 //!
-//! What an agent is to run stands in the spec of its machine's report, so that an agent that starts anew knows it. The pool
-//! compares the spec that it sees with what the policy says now.
+//! The cron jobs that an agent is to run stand in the spec of its machine's report, so that an agent that starts anew knows them.
+//! The pool compares the spec that it sees with what the policy says now.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! "State/Activity Transition Expression Summary". Retirement counts from the start of the job, not from when it was
 //! told to leave. Time in suspension does not count.
 
-/// What the machine and the job say about the job's retirement.
+/// The terms of the machine and of the job for the job's retirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// The present value of `MAXJOBRETIREMENTTIME`; `None` if it is no integer.

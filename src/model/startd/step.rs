@@ -138,7 +138,7 @@ fn start(slot: &Slot, view: &View) -> Step {
     // Backfill work that an earlier leader began, before the claim was known, ends first.
     let backfill = view.backfill != BackfillStage::None;
     let earlier_pod = view.earlier_pod && view.now < earlier_pod_goes_by(slot);
-    // What people asked for must be recorded before anything new starts.
+    // Acts must be recorded before anything new starts.
     let waits = backfill || earlier_pod || !view.acts_recorded || waits_for_time(view);
     if waits { Step::Rest } else { Step::Do(Chore::CreatePod) }
 }
@@ -271,7 +271,7 @@ fn busy(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// The job has ended. Its end is recorded, and what is left of its pod goes. No policy is asked: HTCondor's startd does not ask its
+/// The job has ended. Its end is recorded, and the remains of its pod go. No policy is asked: HTCondor's startd does not ask its
 /// policy while it waits for the starter, either.
 fn cleaning(slot: &Slot, view: &View) -> Step {
     if let Some(chore) = upkeep(slot, view, false) {

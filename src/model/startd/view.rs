@@ -84,7 +84,7 @@ pub struct View<'a> {
     pub now: Time,
 }
 
-/// What a slot does next.
+/// The next step of a slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Nothing, until something happens.
@@ -219,8 +219,8 @@ impl View<'_> {
     /// How much retirement the job has left, and how long it may take to vacate.
     ///
     /// The slots of a machine that is drained are to be free together: "the eviction of jobs with shorter retirement
-    /// time is delayed until the job with the longest retirement time needs to be evicted". That holds for jobs which
-    /// had retirement left when the drain began, and which the present `START` lets in.
+    /// time is delayed until the job with the longest retirement time needs to be evicted". The delay holds for jobs
+    /// that had retirement left when the drain began, and that the present `START` lets in.
     pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
         let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
         let ran = seconds(slot.running().map_or(Duration::ZERO, |running| running.run_time(self.now)));

@@ -30,7 +30,7 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     let polls = is_polled(view.policy, slot.state(), view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
     let gone = slot.running().and_then(|pod| pod.granted?.gone_by()).filter(|_| view.off == Off::NodeGone);
-    // Whatever is due now was done now, or waits for something else.
+    // Only later times count: work that is due now was done now, or waits for something else.
     let waits = view.earlier_pod && slot.is_assigned();
     let earlier_pod = waits.then(|| earlier_pod_goes_by(slot));
     let start = view.not_before.filter(|_| slot.is_assigned());

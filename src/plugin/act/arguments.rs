@@ -6,7 +6,7 @@ use classad::Expr;
 
 use super::{Request, Selection, Verb, tool_of};
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, PartialEq)]
 pub enum Asked {
     /// Acts. The texts are warnings of words that are skipped, and whether one of these makes the whole fail.
@@ -69,7 +69,7 @@ fn is_option(word: &str, name: &str, least: usize) -> bool {
 /// Reads the words behind the name of a tool.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The mistake in the words.
 pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
     let tool = tool_of(verb);
     let mut request = Request {

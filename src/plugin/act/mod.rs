@@ -46,7 +46,7 @@ pub const fn tool_of(verb: Verb) -> &'static str {
 }
 
 impl Request {
-    /// What is done, and what was done, in the words of HTCondor's tools.
+    /// The verb and its participle, in the words of HTCondor's tools.
     const fn words(&self) -> (&'static str, &'static str) {
         match self.verb {
             Verb::Hold => ("hold", "held"),
@@ -59,7 +59,7 @@ impl Request {
     }
 }
 
-/// What is acted on.
+/// The procs to act on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// Procs: ClusterId and ProcId.
@@ -70,7 +70,7 @@ pub struct Selection {
     pub names: Vec<String>,
     /// All jobs of these owners.
     pub users: Vec<String>,
-    /// What must be true of procs that are selected by anything but their numbers.
+    /// A condition on procs that are selected by anything but their numbers.
     pub constraint: Option<Expr>,
     /// All jobs.
     pub all: bool,
@@ -81,7 +81,7 @@ pub struct Selection {
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// What is asked.
+    /// The action.
     pub verb: Verb,
     /// The procs that are meant.
     pub selection: Selection,
@@ -109,7 +109,7 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-/// What became of a proc: HTCondor's `action_result_t`.
+/// The outcome for a proc: HTCondor's `action_result_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Success,
@@ -206,7 +206,7 @@ impl Selection {
             || self.names.contains(&found.name)
     }
 
-    /// What is meant, in the words of HTCondor's tools.
+    /// The selection in the words of HTCondor's tools.
     fn told(&self) -> String {
         match (self.clusters.as_slice(), self.users.as_slice(), self.names.as_slice(), &self.constraint) {
             ([], [], [], None) => String::new(),
@@ -297,7 +297,7 @@ async fn by_number(
     Ok(done == 0)
 }
 
-/// What HTCondor's tools say of one proc.
+/// The line about one proc that HTCondor's tools print.
 fn said(request: &Request, result: Outcome, cluster: i64, proc: u32) -> String {
     let (verb, (word, past)) = (request.verb, request.words());
     match result {

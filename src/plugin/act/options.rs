@@ -5,7 +5,7 @@ use classad::Expr;
 
 use super::{Request, Selection, Verb};
 
-/// What is acted on, and why.
+/// The procs to act on, and the reason.
 #[derive(Args, Debug, Default)]
 pub struct ActArgs {
     /// The namespace [default: the context's]

@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// What is carried out goes, what waits stays, and nobody else's act is lost.
+    /// The acts that are carried out go, those that wait stay, and nobody else's act is lost.
     #[test]
     fn an_act_is_added_to_those_that_wait() {
         let text =

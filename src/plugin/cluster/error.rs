@@ -25,7 +25,7 @@ pub enum Error {
     Forbidden {
         /// The resource with its group.
         resource: String,
-        /// What the API server said.
+        /// The message of the API server.
         message: String,
         /// The role that would allow it.
         role: &'static str,
@@ -35,17 +35,17 @@ pub enum Error {
     NotCreated {
         /// The namespace.
         namespace: String,
-        /// What the API server said.
+        /// The message of the API server.
         message: String,
     },
     /// The API server did not change an object.
     #[error("cannot {verb} {object}: {message}")]
     NotWritten {
-        /// What was to be done.
+        /// The action that failed.
         verb: &'static str,
         /// The object.
         object: String,
-        /// What the API server said.
+        /// The message of the API server.
         message: String,
     },
     /// A pod's log cannot be read.
@@ -53,7 +53,7 @@ pub enum Error {
     NoLog {
         /// The pod with its namespace.
         pod: String,
-        /// What the API server said.
+        /// The message of the API server.
         message: String,
     },
     /// The history cannot be read.
@@ -61,17 +61,17 @@ pub enum Error {
     NoHistory {
         /// The API server's address.
         server: String,
-        /// What went wrong.
+        /// The cause.
         message: String,
     },
     /// The user may not change an object.
     #[error("not allowed to {verb} {object}: {message}; ask an admin for the role")]
     Denied {
-        /// What was to be done.
+        /// The action that is not allowed.
         verb: &'static str,
         /// The object.
         object: String,
-        /// What the API server said.
+        /// The message of the API server.
         message: String,
     },
     /// Somebody else wrote an object between its reading and its change.
@@ -79,7 +79,7 @@ pub enum Error {
         "cannot {verb} {object}: others write the object all the time, or too many requests wait for the operator; try again"
     )]
     Contended {
-        /// What was to be done.
+        /// The action that failed.
         verb: &'static str,
         /// The object.
         object: String,
@@ -89,7 +89,7 @@ pub enum Error {
     Refused {
         /// The resource with its group.
         resource: String,
-        /// What the API server said.
+        /// The message of the API server.
         message: String,
     },
     /// The API server did not answer, or its answer is not understood.
@@ -99,7 +99,7 @@ pub enum Error {
         resource: String,
         /// The API server's address.
         server: String,
-        /// What went wrong; the cause comes last.
+        /// The failure; its cause comes last.
         message: String,
     },
 }

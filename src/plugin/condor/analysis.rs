@@ -52,7 +52,7 @@ pub(super) fn print(chosen: &[&Ad], jobs: &[HTCJob], label: &str, screen: &Scree
     out
 }
 
-/// What the operator says of the job.
+/// The operator's conditions of the job.
 fn conditions(job: &HTCJob, cluster: i64, out: &mut String) {
     let status = job.status.clone().unwrap_or_default();
     let telling = status.conditions.iter().filter(|condition| TELLING.contains(&condition.type_.as_str()));

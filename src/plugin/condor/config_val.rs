@@ -30,7 +30,7 @@ struct Written {
     config: String,
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Default)]
 struct Asked {
     daemon: Option<&'static str>,

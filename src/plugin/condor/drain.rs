@@ -60,7 +60,7 @@ const OPTIONS: &[Known<Does>] = &[
     known("start", 5, Does::Text("start")),
 ];
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Default)]
 struct Asked {
     machine: String,

@@ -131,7 +131,7 @@ pub(crate) fn ads(jobs: &[HTCJob], runs: Option<&Runs>, last_runs: Option<&LastR
     ads
 }
 
-/// As many procs as the job's status counts as running. Which ones they are is not known: the lowest numbers are taken.
+/// As many procs as the job's status counts as running. The status does not say which procs run: the lowest numbers are taken.
 fn counted(job: &HTCJob, known: &Job) -> BTreeMap<i64, Run> {
     let status = job.status.clone().unwrap_or_default();
     let running = usize::try_from(status.running).unwrap_or(0);
@@ -247,7 +247,7 @@ fn success(ad: &Ad, env: &Env) -> i64 {
     ad.eval_attr("JobSuccessExitCode", None, env).as_int().unwrap_or(0)
 }
 
-/// What the ads of all procs of a job have in common.
+/// The attributes that the ads of all procs of a job have in common.
 fn shared(job: &HTCJob, known: &Job, now: Time) -> Ad {
     let mut ad = match &known.spec {
         Some(spec) => spec.ad.clone(),
@@ -264,7 +264,7 @@ fn shared(job: &HTCJob, known: &Job, now: Time) -> Ad {
     ad
 }
 
-/// What is known of a job whose spec the operator has not accepted.
+/// The ad of a job whose spec the operator has not accepted.
 fn unaccepted(job: &HTCJob, known: &Job) -> Ad {
     let owner = known.owner.as_deref().map_or_else(|| kinds::job::owner(job), str::to_owned);
     Ad::new()

@@ -102,7 +102,7 @@ fn each_proc_in_the_queue_has_an_ad() {
     );
 }
 
-/// What the job's status keeps of procs that have run or were held before, and of those that were removed.
+/// The record in the job's status of procs that have run or were held before, and of removed procs, goes into the ads.
 #[test]
 fn the_record_of_runs_and_holds_is_in_the_ad() {
     let mut status = status();

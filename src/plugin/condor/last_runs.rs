@@ -1,6 +1,6 @@
 //! The last run of each proc that has a pod: when the program started and ended, and how.
 //!
-//! Of a proc whose pod is gone, no last run is known.
+//! If the pod of a proc is gone, the proc's last run is not known.
 
 use std::collections::{BTreeMap, HashMap};
 

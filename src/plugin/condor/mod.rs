@@ -38,7 +38,7 @@ use std::io::{self, Write};
 
 use crate::cluster::{self, Connection};
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Debug, Default)]
 struct Answer {
     /// For standard output.

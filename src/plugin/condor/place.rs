@@ -1,4 +1,4 @@
-//! What the tools know of this computer: the screen, the time zone, the namespace.
+//! The facts about this computer that the tools need: the screen, the time zone, the namespace.
 
 use std::{env, fs};
 

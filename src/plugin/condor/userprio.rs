@@ -96,7 +96,7 @@ fn patch(edit: &Edit, now: Timestamp) -> Value {
     let time = |secs: i64| Timestamp::from_second(secs).unwrap_or_default().to_string();
     let corrections = |fields: &[(&str, Value)]| {
         let id = format!("condor-userprio-{}", now.as_millisecond());
-        // What an earlier correction said is taken back.
+        // The fields that an earlier correction set are taken back.
         let none = [
             "realPriority",
             "accumulatedUsage",

@@ -49,7 +49,7 @@ const REFUSED: &[(&str, usize, &str)] = &[
     ("force-mpi-universe", 7, "HTCondor dropped the universe"),
 ];
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub enum Asked {
     /// A submission.

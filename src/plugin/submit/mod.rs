@@ -73,7 +73,7 @@ pub struct SubmitArgs {
     words: Vec<String>,
 }
 
-/// What a dry run prints.
+/// The output of a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DryRun {
     /// The HTCJobs as JSON, which kubectl apply takes
@@ -102,7 +102,7 @@ pub struct Request {
     pub(crate) waits: bool,
 }
 
-/// What is printed of a submission.
+/// The output of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Printed {
     /// How many procs each HTCJob has.
@@ -114,7 +114,7 @@ pub(crate) enum Printed {
     Ads,
 }
 
-/// What is printed instead of a submission.
+/// The output instead of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dry {
     /// HTCJobs, to standard output.
@@ -217,7 +217,7 @@ impl Request {
     }
 }
 
-/// Carries a request out. What was submitted, and what a dry run prints, go to `out`; errors and warnings to `err`.
+/// Carries a request out. The lines about submitted jobs, and the output of a dry run, go to `out`; errors and warnings to `err`.
 ///
 /// # Errors
 /// When the submit file has errors, or the cluster refuses.
@@ -338,7 +338,7 @@ async fn create(
         let created = match files::create(&cluster, namespace, job, files.as_ref(), err).await {
             Ok(created) => created,
             Err(error) => {
-                // What was created stays, and is named.
+                // Jobs that were created before stay, and are named.
                 writeln!(out, "\n{}", lines.join("\n"))?;
                 return Err(error.into());
             }

@@ -1,4 +1,4 @@
-//! What a submit file may know of this computer: its files, the environment, the user and the time.
+//! The facts about this computer that a submit file may know: its files, the environment, the user and the time.
 
 use std::collections::BTreeMap;
 use std::io::Read;

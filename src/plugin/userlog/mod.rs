@@ -57,7 +57,7 @@ pub enum Error {
     File {
         /// The log.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         error: io::Error,
     },
     /// The cluster cannot be reached, or refuses.

@@ -65,8 +65,8 @@ fn element(item: &Value, kind: &ListKind<'_>, place: Place<'_>) -> Option<String
     }
 }
 
-/// What is wrong with the first associative list that has an item without keys or two items with the same keys; `None`
-/// if there is no such list.
+/// The fault of the first associative list that has an item without keys or two items with the same keys; `None` if
+/// there is no such list.
 pub(super) fn bad_list(value: &Value, place: Place<'_>, path: &str) -> Option<String> {
     match value {
         Value::Object(map) if !place.is_atomic_map() => {

@@ -80,7 +80,7 @@ pub(super) fn time(axis: &Axis, (from, to): (f64, f64), most: usize) -> Scale {
     }
 }
 
-/// What the numbers of an axis count.
+/// The unit of an axis's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Ones,

@@ -26,9 +26,9 @@ pub use pairs::{Pair, Pairs};
 /// A chart of values over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What the chart shows, in a sentence: `The pool is half empty at night`.
+    /// The chart's statement, in a sentence: `The pool is half empty at night`.
     pub title: String,
-    /// What the values are: quantity, scenario, policy, and what dashes mean.
+    /// The meaning of the values: quantity, scenario, policy, and the meaning of dashes.
     pub subtitle: String,
     /// The horizontal axis: time.
     pub x: Axis,
@@ -40,18 +40,18 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
-/// What an axis measures, and what it must show.
+/// The quantity of an axis, and a range that the axis must show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The quantity, such as `cores` or `wait`. For spans the unit is added when the axis is drawn.
     pub label: String,
-    /// What the numbers are.
+    /// The form of the numbers.
     pub unit: Unit,
     /// A range that the axis always includes.
     pub least: Option<(f64, f64)>,
 }
 
-/// What the numbers on an axis are.
+/// The form of the numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Plain numbers: cores, jobs, a priority.

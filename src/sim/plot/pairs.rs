@@ -11,9 +11,9 @@ use plotters::style::text_anchor::{HPos, VPos};
 /// Two values of each of many subjects, drawn as two points on a line for each subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pairs {
-    /// What the plot shows, in a sentence.
+    /// The plot's statement, in a sentence.
     pub title: String,
-    /// What the values are.
+    /// The meaning of the values.
     pub subtitle: String,
     /// The axis of both values.
     pub axis: Axis,

@@ -1,6 +1,6 @@
 //! The errors of texts that are no trace.
 
-/// Why a text is no trace. What is wrong with single jobs is in [`Trace::skipped`](super::Trace::skipped).
+/// Why a text is no trace. The faults of single jobs are in [`Trace::skipped`](super::Trace::skipped).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// The first line is neither of the Standard Workload Format nor of a job history.
@@ -15,7 +15,7 @@ pub enum TraceError {
         column: usize,
         /// How the line begins.
         found: String,
-        /// What to do, if the text's real form can be guessed.
+        /// The remedy, if the text's real form can be guessed.
         advice: &'static str,
     },
     /// The text has nothing but blank lines.

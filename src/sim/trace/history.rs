@@ -57,7 +57,7 @@ pub(super) struct Reader {
     met: HashMap<Identity, usize>,
 }
 
-/// What tells jobs apart, even jobs of several schedds.
+/// The values that tell jobs apart, even jobs of several schedds.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Identity {
     owner: Arc<str>,

@@ -165,7 +165,7 @@ fn form_of(line: &str, number: usize) -> Result<Form, TraceError> {
     }
 }
 
-/// What the readers of both formats have read so far.
+/// The jobs that the readers of both formats have read so far.
 #[derive(Debug, Default)]
 struct Collected {
     /// The time of submission in the trace's own seconds, and the job, whose `submitted` is not yet set.

@@ -23,7 +23,7 @@ pub struct Selection {
     pub jobs: usize,
 }
 
-/// Who submits the jobs of an owner of the trace. What is unset stays as it is in the trace.
+/// Who submits the jobs of an owner of the trace. A name that is unset stays as it is in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Person {
     /// The new owner.
@@ -97,7 +97,7 @@ struct StandIn {
     group: Grouping,
 }
 
-/// What becomes of a job's accounting group.
+/// The rule for a job's accounting group.
 #[derive(Clone, Default)]
 enum Grouping {
     #[default]

@@ -11,7 +11,7 @@ use classad::ParseError;
 pub struct Skipped {
     /// The line, from 1.
     pub line: usize,
-    /// Why it was not used.
+    /// Why the line or the ad was not used.
     pub why: Why,
 }
 
@@ -50,7 +50,7 @@ pub enum Why {
     NoCpus,
     /// A number is too large for any job.
     OutOfRange {
-        /// What the number measures.
+        /// The quantity that the number measures.
         what: &'static str,
     },
     /// The job is of a universe whose jobs are not matched with one slot each.
@@ -60,7 +60,7 @@ pub enum Why {
     },
     /// The ad is not about a whole job, but about a run (the epoch history) or a transfer.
     NotAJob {
-        /// What the ad's banner calls it.
+        /// The kind of the ad, as its banner calls it.
         banner: String,
     },
     /// The ad has a needed attribute that cannot be parsed.

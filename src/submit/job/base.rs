@@ -1,4 +1,4 @@
-//! What each ad starts with, and what is set last.
+//! The attributes with which each ad starts, and those that are set last.
 
 use classad::{Expr, Value};
 use condor_config::Variable;

@@ -31,7 +31,7 @@ use crate::world::World;
 /// An error has a place and a message.
 pub(crate) type Outcome<T = ()> = Result<T, Diagnostic>;
 
-/// What a proc's pod runs, as the submit file says it: not as the ad has it.
+/// The program that a proc's pod runs, as the submit file says it: not as the ad has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// The executable. `None`: the image's own.
@@ -61,7 +61,7 @@ pub(crate) enum Universe {
     Container,
 }
 
-/// What is known of a cluster besides the ad of its first proc.
+/// The facts about a cluster that its first proc's ad does not have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) universe: Universe,
@@ -102,7 +102,7 @@ pub(crate) struct Job<'j, 'c> {
     pub(crate) memory: &'j mut Memory,
     /// The cluster's ad, which the ad of a later proc only adds to.
     pub(crate) cluster: Option<&'j Ad>,
-    /// What the first proc runs.
+    /// The program that the first proc runs.
     pub(crate) first: Option<&'j Program>,
     pub(crate) own: Ad,
     pub(crate) proc: i64,

@@ -1,4 +1,4 @@
-//! What a job requests: request_cpus and the others, and what each GPU must be.
+//! The requests of a job: request_cpus and the others, and the demands on each GPU.
 
 use classad::Expr;
 use condor_config::Variable;

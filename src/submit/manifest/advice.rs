@@ -1,4 +1,4 @@
-//! What a user is told of the commands of a submit file.
+//! Warnings and errors about the commands of a submit file.
 
 use classad::{Expr, Value};
 use condor_config::{Diagnostic, Severity};

@@ -31,7 +31,7 @@ pub const FETCH_IMAGE: &str = "docker.io/curlimages/curl:8.11.1";
 pub enum Found {
     /// A file.
     File {
-        /// What the file has in it.
+        /// The content of the file.
         bytes: Vec<u8>,
         /// Whether its owner may execute the file.
         is_executable: bool,
@@ -61,7 +61,7 @@ pub(super) struct Hold<'c> {
     bytes: u64,
 }
 
-/// What travels with a proc.
+/// The files and URLs that travel with a proc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cargo {
     files: Vec<File>,
@@ -97,7 +97,7 @@ impl<'c> Hold<'c> {
     }
 }
 
-/// What travels with a proc. Reads the files.
+/// Takes the files and URLs that travel with a proc. Reads the files.
 pub(super) fn cargo(cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Result<Cargo, Wrong> {
     let mut cargo = Cargo::default();
     if stays(cluster, proc) {
@@ -136,7 +136,7 @@ fn asks(cluster: &Cluster) -> bool {
     written.any(|written| names.iter().any(|name| written.name.eq_ignore_ascii_case(name)))
 }
 
-/// What is to be said of files that do not travel: the command, and the message.
+/// Warnings about files that do not travel: the command, and the message.
 pub(super) fn left(cluster: &Cluster, proc: &Proc, cargo: &Cargo) -> Vec<Wrong> {
     let mut left = Vec::new();
     if let (Some(executable), true, false) =
@@ -247,7 +247,7 @@ impl Cargo {
         self.files.is_empty() && self.urls.is_empty()
     }
 
-    /// What procs of one HTCJob have in common.
+    /// The parts that procs of one HTCJob must have in common.
     pub(super) fn shape(&self) -> Value {
         let modes: Vec<bool> = self.files.iter().map(|file| file.is_executable).collect();
         json!({"files": modes, "program": self.has_program, "urls": self.urls.len()})

@@ -226,7 +226,7 @@ fn object(settings: &Settings, name: &str, object: &Value) -> Map<String, Value>
     object
 }
 
-/// What is to be said of a command.
+/// A finding about a command.
 fn said(cluster: &Cluster, severity: Severity, command: &str, message: &str) -> Diagnostic {
     Diagnostic { severity, position: position(cluster, command), message: format!("{command}: {message}") }
 }

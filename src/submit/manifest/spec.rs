@@ -1,4 +1,4 @@
-//! What all procs of an HTCJob share.
+//! The parts of the spec that all procs of an HTCJob share.
 
 use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
@@ -294,7 +294,7 @@ impl Shared<'_> {
                 names.push(command.attribute);
             }
         }
-        // These commands make an expression of which the file says nothing.
+        // These commands make expressions that the file does not contain.
         let retries = [
             ("max_retries", "JobMaxRetries"),
             ("success_exit_code", "JobSuccessExitCode"),

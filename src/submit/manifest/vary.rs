@@ -21,7 +21,7 @@ pub(super) struct Texts {
 #[derive(Default)]
 struct Columns(Vec<(String, Vec<String>)>);
 
-/// What the texts of procs may refer to.
+/// The values to which the texts of procs may refer.
 struct References<'r> {
     programs: &'r [&'r Program],
     /// How many procs follow each other that have the same items.
@@ -205,7 +205,7 @@ fn literal(text: &str) -> String {
     if text.contains("$(") || text.contains("$$") { text.replace('$', "$$") } else { text.to_owned() }
 }
 
-/// What stands before and behind each value in its text, if it is the same everywhere.
+/// The text before and the text behind each value, if they are the same for all procs.
 fn around(texts: &[String], values: &[String]) -> Option<(String, String)> {
     let (first, value) = (texts.first()?, values.first()?);
     let places = (0..=first.len().checked_sub(value.len())?).filter(|at| first.is_char_boundary(*at));

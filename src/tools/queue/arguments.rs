@@ -32,7 +32,7 @@ Usage: condor_q [OPTIONS] [CLUSTER | CLUSTER.PROC | OWNER ...]
   -version, -help
 The environment variable SLOTWRIGHT_NAMESPACE names the namespace; else it is the kubeconfig's.";
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub enum Asked {
     /// Jobs.
@@ -43,7 +43,7 @@ pub enum Asked {
     Version,
 }
 
-/// What an option does.
+/// The effect of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Wide,
@@ -162,7 +162,7 @@ const OPTIONS: &[Known<Does>] = &[
     known("stream-results", 2, Does::Nothing),
 ];
 
-/// What the options say before they are put together.
+/// The effects of the options before they are put together.
 #[derive(Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent options")]
 struct Said {

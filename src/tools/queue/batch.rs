@@ -174,7 +174,8 @@ fn table(rows: &[Vec<Cell>], held: bool, width: Width) -> Table {
     Table::new(columns, longest)
 }
 
-/// The widths of owners and batch names on a screen. The other columns take 50 characters; what the names lack is taken from both.
+/// The widths of owners and batch names on a screen. The other columns take 50 characters; if the rest of the screen is too
+/// narrow for the names, both get less.
 fn shrunk(screen: usize, owner: usize, batch: usize, ids: usize) -> (usize, usize) {
     const LEAST: (i64, i64, i64) = (8, 10, 9);
     let of = |width: usize| i64::try_from(width).unwrap_or(i64::MAX);

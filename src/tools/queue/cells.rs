@@ -1,4 +1,4 @@
-//! What the columns of condor_q show of a job.
+//! The cells of the columns of condor_q.
 
 use classad::{Ad, Env, Value};
 

@@ -29,7 +29,7 @@ pub use arguments::{Asked, USAGE, parse};
 pub(crate) use forms::valued;
 pub use totals::Totals;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Jobs and owners that are shown; empty: all that the caller hands over.
@@ -97,7 +97,7 @@ enum Times {
 /// Where the jobs come from.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// What stands behind `--` in the header, such as `Schedd: default : https://10.0.0.1:6443`.
+    /// The text behind `--` in the header, such as `Schedd: default : https://10.0.0.1:6443`.
     pub label: String,
     /// The name of the user's own jobs, and their totals.
     pub own: Option<(String, Totals)>,

@@ -30,7 +30,7 @@ Usage: condor_status [OPTIONS] [NAME ...]
   -wide[:COLUMNS]       as wide as needed, or so many characters
   -version, -help";
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub enum Asked {
     /// Ads.
@@ -41,7 +41,7 @@ pub enum Asked {
     Version,
 }
 
-/// What an option does.
+/// The effect of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Avail,

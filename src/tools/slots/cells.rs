@@ -1,4 +1,4 @@
-//! What the columns of condor_status show of a slot.
+//! The cells of the columns of condor_status.
 
 use classad::{Ad, Env, Value};
 

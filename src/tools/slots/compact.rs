@@ -11,7 +11,7 @@ use crate::queue::valued;
 use crate::screen::Screen;
 use crate::table::{Row, Table};
 
-/// What a machine's slots of one type have together.
+/// A machine's slots of one type, as one line shows them.
 struct Machine<'a> {
     first: &'a Ad,
     /// The name of the first slot, if the machine has a line already.
@@ -52,7 +52,8 @@ fn letter(name: &str, table: &[(&str, char)]) -> char {
     found.map_or(' ', |(_, letter)| *letter)
 }
 
-/// What the dynamic slots of a slot agree on; one that preempts or vacates wins.
+/// The letter on which the dynamic slots of a slot agree; the letter `wins`, of a slot that preempts or vacates, goes
+/// before all others.
 fn agreed(ad: &Ad, attribute: &str, table: &[(&str, char)], wins: char, env: &Env) -> Option<char> {
     let Value::List(children) = ad.eval_attr(attribute, None, env) else { return None };
     let letters: BTreeSet<char> =

@@ -28,7 +28,7 @@ pub use arguments::{Asked, USAGE, parse};
 use order::Order;
 use totals::Totals;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     kind: Kind,
@@ -49,7 +49,7 @@ pub struct Request {
     pub ads_file: Option<String>,
 }
 
-/// What the ads describe.
+/// The kind of the ads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Slots.
@@ -91,7 +91,7 @@ enum Shown {
 const TOTALS_WIDTH: usize = 14;
 
 impl Request {
-    /// What the ads must describe.
+    /// The kind of ads that the request is about.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -99,7 +99,7 @@ fn put_back<'a, K>(ads: &mut [&'a Ad], keyed: Vec<(K, &'a Ad)>) {
     }
 }
 
-/// Numbers by value, texts naturally; what is neither comes first.
+/// The order of two values: other values come first, then numbers by value, then texts naturally.
 fn compared(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Str(a), Value::Str(b)) => natural(a, b),

@@ -7,7 +7,7 @@ use classad::{Ad, Env, Value};
 
 use super::{Shown, cells};
 
-/// What is counted of a kind of ads.
+/// The kind of totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Slots by state, for each platform.
@@ -38,7 +38,7 @@ const UNCLAIMED: usize = 2;
 const CLAIMED: usize = 1;
 const BACKFILL: usize = 6;
 
-/// What one row counts.
+/// The counts of one row.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     slots: usize,

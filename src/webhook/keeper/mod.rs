@@ -57,7 +57,8 @@ enum Failed {
     NoRandomness,
 }
 
-/// Keeps a certificate and a key in use, without end. Whatever fails is logged and tried again; what is in use stays in use.
+/// Keeps a certificate and a key in use, without end. A step that fails is logged and tried again; the certificate and the key in
+/// use stay in use.
 pub(crate) async fn keep(
     client: Client,
     clock: Clock,
@@ -94,7 +95,7 @@ pub(crate) async fn keep(
     }
 }
 
-/// Keeps the key of seals in use, without end, where others make the certificate. Whatever fails is logged and tried again.
+/// Keeps the key of seals in use, without end, where others make the certificate. A step that fails is logged and tried again.
 pub(crate) async fn keep_key(client: Client, options: Options, key: watch::Sender<Option<Key>>) {
     let secret = Kept::new(client, &options.namespace, &options.secret);
     loop {

@@ -1,7 +1,8 @@
 //! Takes the certificate from files that others write: the Secret of cert-manager's Certificate, mounted into the pod.
 //!
 //! The kubelet replaces all files of a mounted Secret at once, but they are read one after the other: a key that is not the
-//! certificate's is of another Secret, and the files are read again later. What is served stays until all of it can be served.
+//! certificate's is of another Secret, and the files are read again later. The server goes on with the certificate that it has
+//! until all files of the new one can be served.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::certificate::{Certificate, Unusable};
 /// How long until the files are looked at again. The kubelet itself takes up to two minutes to write a Secret that has changed.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// What is wrong with the files.
+/// The fault of the files.
 #[derive(Debug, Error)]
 enum Wrong {
     #[error("{0}: {1}; the Secret of the Certificate may not be there yet")]
@@ -32,7 +33,7 @@ enum Wrong {
     Unbelieved(PathBuf, #[source] Unusable),
 }
 
-/// Serves the certificate of a directory, and each that replaces it there, without end. API servers ask for this name. What is wrong is
+/// Serves the certificate of a directory, and each that replaces it there, without end. API servers ask for this name. A fault is
 /// logged once.
 pub(crate) async fn keep(
     directory: PathBuf,

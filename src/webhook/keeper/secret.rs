@@ -25,7 +25,7 @@ pub(super) struct Kept {
     name: String,
 }
 
-/// What was in the Secret when it was read.
+/// The content of the Secret when it was read.
 pub(super) struct Found {
     object: Option<Secret>,
     /// The certificate, if all of it was there.
@@ -63,7 +63,7 @@ impl Kept {
         let data = Some(data(made, key));
         let params = PostParams::default();
         if let Some(mut secret) = found.object {
-            // With the resourceVersion that was read.
+            // The Secret has the resourceVersion that was read, so that a write of somebody else in between is not undone.
             secret.data = data;
             call(self.what(), self.api.replace(&self.name, &params, &secret)).await?;
         } else {

@@ -23,7 +23,7 @@ fn asked(operation: &str, kind: &str, new: Value, old: Value) -> Value {
         "object": new, "oldObject": old, "dryRun": false}})
 }
 
-/// What a person sees: nothing, a refusal, and warnings.
+/// The answer that a person sees: nothing, a refusal, and warnings.
 fn said(asked: &Value, known: &Known) -> (Option<String>, Vec<String>) {
     let read = read(&serde_json::to_vec(asked).unwrap()).unwrap();
     let answer = review(&read, known);
@@ -238,7 +238,7 @@ fn the_tree_of_groups_is_judged_as_it_would_be() {
         )
     };
     assert_eq!(named("new", "physics.atlas"), (None, Vec::new()));
-    // What was refused before is not this object's doing.
+    // A problem for which an earlier object was refused is not this object's doing.
     assert_eq!(named("lost", "lost"), (None, Vec::new()));
     assert!(named("zz", "Physics").0.unwrap().contains("there is already a group"));
     // The object that is the first by name wins the name: the other would not count.

@@ -123,7 +123,7 @@ impl World {
 
     pub(super) fn admit(&mut self, node: &str, key: &Key, pod: &Value) {
         let cpus = cpus_of(pod);
-        // What a pod takes counts until the kubelet has seen the end of all its containers.
+        // The CPUs that a pod takes count until the kubelet has seen the end of all its containers.
         let there = self.kubelets.processes.values().filter(|p| p.node == node && (p.alive || !p.settled));
         let (used, disowned) = there.fold((0, false), |(used, disowned), process| {
             (used + process.cpus, disowned || process.disowned)

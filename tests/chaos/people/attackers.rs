@@ -1,4 +1,4 @@
-//! What people may try who can edit the objects of one namespace, or set up webhooks for it.
+//! The attacks of people who can edit the objects of one namespace, or set up webhooks for it.
 
 use serde_json::{Value, json};
 

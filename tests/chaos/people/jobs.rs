@@ -1,4 +1,4 @@
-//! What users do with jobs.
+//! The actions of users on jobs.
 
 use api::labels::ACTS;
 use model::pool::Ranges;

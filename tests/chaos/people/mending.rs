@@ -1,4 +1,4 @@
-//! What people repair when faults have stopped.
+//! The repairs that people make when faults have stopped.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub fn mend(world: &mut World) {
         if let Some(machine) = world.kubelets.machines.get_mut(name) {
             (machine.cut_until, machine.refuses) = (0, 0);
             machine.agent.owner_until = 0;
-            // Whatever manages the agents starts them again.
+            // The manager of the agents, such as a DaemonSet, starts them again.
             if machine.agent.presence.is_some_and(|presence| presence != Presence::TakenOff) {
                 world.install(name, Presence::Works);
             }

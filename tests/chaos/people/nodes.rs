@@ -1,4 +1,4 @@
-//! What happens to nodes and to their agents.
+//! The happenings of nodes and of their agents.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What happens to operators and to their connections.
+//! The happenings of operators and of their connections.
 
 use super::super::plan::What;
 use super::super::store::KINDS;

@@ -1,4 +1,4 @@
-//! What happens to pods: who ends them, and who asks them to go.
+//! The happenings of pods: who ends them, and who asks them to go.
 
 use serde_json::{Value, json};
 

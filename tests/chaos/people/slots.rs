@@ -1,4 +1,4 @@
-//! What people do with the objects of slots.
+//! The actions of people on the objects of slots.
 
 use serde_json::{Value, json};
 

@@ -21,7 +21,7 @@ fn specs(config: &Config) -> Vec<GroupSpec> {
     names.map(|name| GroupSpec { quota: quota(&name), name, ..GroupSpec::default() }).collect()
 }
 
-/// What each group, with the groups below it, may use in a pool of this size.
+/// The slot weight that each group, with the groups below it, may use in a pool of this size.
 fn quotas<const N: usize>(config: &Config, pool: f64, oversubscription: bool, groups: [&str; N]) -> [f64; N] {
     let tree = Tree::new(&specs(config));
     let allotments = tree.assign(pool, oversubscription);

@@ -167,7 +167,7 @@ NUM_SLOTS_TYPE_3 = 2
     assert_eq!(whole, [Some(true), Some(false), Some(false)]);
 }
 
-/// What a slot publishes: the names that all slots publish, then its own.
+/// The attributes that a slot publishes: the names that all slots publish, then its own.
 fn published(config: &Config, slot: u32) -> Vec<String> {
     let mut names = config.list("STARTD_ATTRS").unwrap();
     names.extend(config.list(&format!("SLOT{slot}_STARTD_ATTRS")).unwrap());

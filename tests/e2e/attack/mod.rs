@@ -1,6 +1,6 @@
-//! What a tenant who may edit one namespace tries against the pool, and what it costs others. Each test adds a row to the
-//! table of hack/attack.sh. On a real server with the chart installed the tenant has the rights of the role `edit` in the
-//! namespace `tenant`, and no others.
+//! The attacks on the pool by a tenant who may edit one namespace, and their cost for others. Each test adds a row to the table
+//! of hack/attack.sh. On a real server with the chart installed the tenant has the rights of the role `edit` in the namespace
+//! `tenant`, and no others.
 //!
 //! | file | rows |
 //! | --- | --- |

@@ -50,7 +50,8 @@ impl Hanging {
         .unwrap();
         let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
         hooks.create(&PostParams::default(), &hook).await.unwrap();
-        // The server asks the webhook a moment later. What hangs longer than any other answer takes, hangs.
+        // The server asks the webhook a moment later. A pod whose creation takes longer than any other answer waits for
+        // the webhook.
         let probe: Pod = serde_json::from_value(json!({
             "metadata": {"name": "probe"}, "spec": {"containers": [{"name": "probe", "image": "busybox"}]},
         }))

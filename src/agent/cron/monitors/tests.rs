@@ -24,7 +24,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What a monitor writes of one GPU.
+/// A monitor's ad about one GPU.
 fn of_gpu(id: &str, seconds: f64, memory: u32) -> BTreeMap<String, String> {
     [
         ("SlotMergeConstraint", format!("StringListMember(\"{id}\", AssignedGPUs)")),
@@ -96,7 +96,7 @@ fn each_pod_is_told_what_its_devices_did_while_it_ran() {
         ]),
         "the use of two GPUs is added up, and the greater peak counts"
     );
-    // The next pod on the GPU begins anew, and what the first used is forgotten with the first.
+    // The next pod on the GPU begins anew, and the usage of the first pod is forgotten with that pod.
     let three = pod("three", "slot1_1@n");
     monitors.follow([&three].into_iter(), &[gpu("three", &["GPU-a"])]);
     told(&mut monitors, "GPU-a", 1.0, 50, 50);

@@ -23,7 +23,7 @@ pub struct Fault {
     pub at: usize,
     /// The class of fault.
     pub kind: FaultKind,
-    /// What is wrong.
+    /// The text for people: what is wrong.
     pub message: String,
 }
 

@@ -24,11 +24,11 @@ pub struct Node {
     pub start: usize,
     /// The byte offset after the node's last character; for a collection, the offset at which its end begins.
     pub end: usize,
-    /// What the node is.
+    /// The content of the node.
     pub kind: Kind,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// A scalar.

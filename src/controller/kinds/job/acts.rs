@@ -38,7 +38,7 @@ struct WrittenAct {
 /// The acts that people wrote on a job; none if there is no such annotation.
 ///
 /// # Errors
-/// What is wrong with the annotation. Then none of its acts is carried out.
+/// The problem with the annotation. Then none of its acts is carried out.
 pub(super) fn acts(job: &HTCJob) -> Result<Vec<Act>, Problem> {
     let Some(text) = job.annotations().get(ACTS) else { return Ok(Vec::new()) };
     let problem = |message: String| Problem {

@@ -1,4 +1,4 @@
-//! What a job's object says of the life of its procs: acts, removed procs, and how often procs ran and were held.
+//! The life of a job's procs, as the job's object tells it: acts, removed procs, and how often procs ran and were held.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const MOST: usize = 128;
 /// How many bytes of ranges `status.runs` may have before entries that differ in less than completions are joined.
 const LONGEST: usize = 128 << 10;
 
-/// What the object says.
+/// The life of the procs, as the object tells it.
 pub(super) fn facts(job: &HTCJob, status: &HTCJobStatus) -> LifeFacts {
     let (acts, bad_acts) = match super::acts::acts(job) {
         Ok(acts) => (acts, None),

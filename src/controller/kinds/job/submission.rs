@@ -24,7 +24,7 @@ pub fn owner(job: &HTCJob) -> String {
     job.namespace().unwrap_or_default()
 }
 
-/// What the pool knows of an HTCJob.
+/// The pool's facts of an HTCJob.
 pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     let key =
         JobKey { uid: job.uid()?.into(), namespace: job.namespace()?.into(), name: job.name_any().into() };
@@ -83,7 +83,7 @@ fn is_ours(job: &HTCJob) -> bool {
     job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER)
 }
 
-/// What policy made of the spec, as the status records it. None if the spec was edited since.
+/// The changes that the policy's transforms made to the spec, as the status records them. None if the spec was edited since.
 fn transformed(status: &HTCJobStatus, generation: Option<i64>) -> Option<Transformed> {
     let policy = status.policy.as_ref().filter(|_| status.observed_generation == generation)?;
     Transformed::recall(policy.transforms.clone(), &policy.attributes, policy.removed.clone())

@@ -85,7 +85,8 @@ fn of_template(job: &HTCJob, template: &PodTemplateSpec) -> Vec<Problem> {
     found
 }
 
-/// What a template says to the scheduler of Kubernetes, which never sees a proc's pod: the negotiator chooses the node.
+/// Warnings about fields of a template that only the scheduler of Kubernetes reads, which never sees a proc's pod: the
+/// negotiator chooses the node.
 fn to_scheduler(template: &PodTemplateSpec) -> Vec<Problem> {
     let Some(spec) = &template.spec else { return Vec::new() };
     let affinity = spec.affinity.as_ref();

@@ -67,7 +67,7 @@ impl Shown for NodePolicy {
     }
 }
 
-/// What the status of a `NodePolicy` says.
+/// The status of a `NodePolicy`.
 fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now: Time) -> NodePolicyStatus {
     let nodes = pool.machines().values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
     let problems = (policy.problems.as_slice(), policy.meanwhile());
@@ -94,8 +94,8 @@ fn overlaps(pool: &Pool, name: &PolicyName) -> Says<'static> {
     Says { type_: types::OVERLAPS, status, reason, message }
 }
 
-/// What the pool knows of a `NodePolicy`. If the spec cannot be used, the facts include the spec that the status records
-/// as accepted.
+/// The pool's facts of a `NodePolicy`. If the spec cannot be used, the facts include the spec that the status records as
+/// accepted.
 pub fn facts(object: &NodePolicy) -> PolicyFacts {
     let mut facts = policy_facts(object, &object.spec);
     if facts.config.is_err() {

@@ -1,5 +1,5 @@
-//! By what a pod is known as the pool's. Whoever may edit a pod may take its marks off, or change them: a pod stays what it
-//! was known as, by its uid.
+//! The marks by which a pod is known as the pool's. Whoever may edit a pod may take its marks off, or change them: a pod whose
+//! uid is known stays the pod that it was.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) enum Marks {
     Backfill { slot: Option<SlotName>, mark: Arc<str> },
 }
 
-/// What the operator wrote on a proc's pod besides whose it is.
+/// The marks that the operator wrote on a proc's pod besides those that say whose pod it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     /// The lease of the pod's claim.
@@ -62,8 +62,8 @@ impl Marks {
 
     /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod. The owner is
     /// the job, and the proc's number follows from the pod's name. The proc's next pod has the same name, and cannot be
-    /// created while this pod is there. A pod with nothing but the tracking finalizer is not disturbed until it ends.
-    /// Then the operator takes the finalizer off, which nobody else puts on pods.
+    /// created while this pod is there. A pod with nothing but the tracking finalizer, which only the operator puts on
+    /// pods, is not disturbed until it ends. Then the operator takes the finalizer off.
     fn left(pod: &SlimPod) -> Option<Self> {
         let owner = pod.owner_references().iter().find(|owner| {
             let group = owner.api_version.split_once('/').map(|(group, _)| group);

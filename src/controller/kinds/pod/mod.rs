@@ -30,10 +30,10 @@ use model::pool::{
 pub struct SlimPod {
     /// Standard metadata.
     pub metadata: ObjectMeta,
-    /// What runs.
+    /// The part of the spec that the operator reads.
     #[serde(default)]
     pub spec: SlimPodSpec,
-    /// How it goes.
+    /// The part of the status that the operator reads.
     #[serde(default)]
     pub status: SlimPodStatus,
 }

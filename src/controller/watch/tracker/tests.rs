@@ -53,7 +53,7 @@ fn told(seen: Vec<Seen>) -> Vec<String> {
         .collect()
 }
 
-/// What a list of these objects tells.
+/// The messages that follow from a list of these objects.
 fn list(tracker: &mut Tracker<SlimPod>, objects: &[Value]) -> Vec<String> {
     let mut seen = tracker.observe(Event::Init);
     for object in objects {

@@ -30,7 +30,7 @@ impl NodeState {
         }
     }
 
-    /// The pod's object no longer exists. What runs is told to end, and ends in its time.
+    /// The pod's object no longer exists. Containers that run are told to end, and end in their time.
     pub(super) fn vanish(&mut self, uid: &str, now: Timestamp) {
         let Some(hosted) = self.pods.get_mut(uid) else { return };
         hosted.gone = true;

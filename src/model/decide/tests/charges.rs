@@ -1,4 +1,4 @@
-//! What claims cost: NEGOTIATOR_USE_SLOT_WEIGHTS and NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES, each a short story.
+//! The cost of claims: NEGOTIATOR_USE_SLOT_WEIGHTS and NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES, each a short story.
 
 use super::governed::negotiate_by;
 use super::world::World;
@@ -7,7 +7,7 @@ use crate::negotiator::Config;
 use crate::pool::{Benchmarks, Event, LastInput, ReportFacts, Sensed, StartdConfig, Time};
 use classad::{Env, Expr};
 
-/// What a submitter is charged: slots and weight.
+/// The slots and the weight that a submitter is charged for.
 fn charged(world: &World, submitter: &str) -> (u64, f64) {
     let (_, submitter) = world.pool.submitters().iter().find(|(name, _)| name.as_str() == submitter).unwrap();
     (submitter.accounts.resources_used(), submitter.accounts.weighted_resources_used())

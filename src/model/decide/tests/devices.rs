@@ -412,7 +412,7 @@ const LAYOUTS: [&str; 3] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The world checks after each decision that what claims hold is what was carved, and that no device is held twice.
+    /// The world checks after each decision that claims hold the resources that were carved, and that no device is held twice.
     #[test]
     fn no_device_is_ever_given_twice(
         layout in 0..LAYOUTS.len(),

@@ -239,7 +239,7 @@ fn a_cordon_takes_nothing_new_and_evicts_nobody() {
     assert_eq!(world.pool.slots().len(), 2);
 }
 
-/// The schedule is changed to a fast one: what vacates with a long grace period is killed.
+/// The schedule is changed to a fast one: a job that vacates with a long grace period is killed.
 #[test]
 fn a_fast_drain_kills_what_a_graceful_one_vacates() {
     let mut world = World::new();

@@ -189,7 +189,8 @@ fn an_end_without_a_last_phase_is_none_once_its_kubelet_is_lost() {
     assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 1), 0));
 }
 
-/// A pod without the finalizer is deleted for good. What its status then says is not another end.
+/// A pod without the finalizer is deleted for good. If the status of such a pod says something afterwards, nothing is
+/// counted as another end.
 #[test]
 fn what_was_let_go_is_not_booked_again() {
     let mut world = world("");

@@ -200,7 +200,8 @@ fn an_operator_that_starts_ends_the_pod_of_a_proc_that_is_held_or_removed() {
     }
 }
 
-/// The manual: "max_retries ... the job is run again, up to this many times". What condor_submit makes of it.
+/// The manual: "max_retries ... the job is run again, up to this many times". The attributes are those into which
+/// condor_submit translates `max_retries`.
 #[test]
 fn a_program_that_fails_is_retried_so_many_times() {
     let retries = [

@@ -73,10 +73,10 @@ fn job<'a>(world: &'a World, name: &str) -> &'a Job {
 /// A pool in which a job named `job` waits.
 type Story = fn() -> World;
 
-/// What is said of a job: whether any machine could run it, the reason, and the name of the limit, group and so on.
+/// The answer about a job: whether any machine could run it, the reason, and the name of the limit, group and so on.
 type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
 
-/// What the job says, with the name as text.
+/// The answer about the job, with the name as text.
 fn said(job: &Job) -> (Option<bool>, &'static str, Option<String>) {
     let of = job.waits.as_ref().and_then(|waits| waits.bar.of());
     let said = why::matchable(job);

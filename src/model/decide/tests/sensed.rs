@@ -1,4 +1,4 @@
-//! What agents and clocks say about a machine, each a short story.
+//! The facts that agents and clocks tell of a machine, each a short story.
 
 use super::world::World;
 use crate::pool::{

@@ -425,8 +425,8 @@ fn concurrency_limits_are_of_the_whole_pool() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the constraints say, each slot belongs to the first negotiator whose constraint takes it, or to none;
-    /// and no proc is in two slots.
+    /// With any constraints, each slot belongs to the first negotiator whose constraint takes it, or to none; and no
+    /// proc is in two slots.
     #[test]
     fn a_slot_belongs_to_one_at_most(
         takes in prop::collection::vec(prop::collection::vec(any::<bool>(), 4), 2..5),

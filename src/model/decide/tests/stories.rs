@@ -74,8 +74,7 @@ fn the_operator_may_die_at_any_second() {
     }
 }
 
-/// The same with one death, between any two calls. Of the calls that are left then, some, all or none reach the API
-/// server.
+/// The same with one death, between any two calls. Then some, all or none of the remaining calls reach the API server.
 #[test]
 fn the_operator_may_die_at_any_call() {
     let outlive: [fn(usize) -> bool; 4] =
@@ -106,7 +105,7 @@ fn dies_after(calls: u32, outlives: fn(usize) -> bool) -> bool {
     world.calls_left.is_none()
 }
 
-/// What a submitter has used, as the Submitter object says.
+/// The accumulated usage of a submitter, as the Submitter object says.
 fn usage(world: &World, name: &str) -> f64 {
     world.submitters[&name.into()].accounts.of(&NegotiatorId::Unnamed).unwrap().weighted_accumulated_usage
 }
@@ -144,8 +143,8 @@ fn a_group_never_exceeds_its_quota_nor_its_parents() {
     assert!(group_usage(&world.pool, &"physics".into()) > 4.0, "both groups get something");
 }
 
-/// What a group leaves goes to a group that accepts surplus, also when claims are made. The first group gets it back as
-/// jobs end.
+/// The part of its quota that a group does not use goes to a group that accepts surplus, also when claims are made. The
+/// first group gets that part back as jobs end.
 #[test]
 fn surplus_is_claimed_and_comes_back() {
     let mut world = World::new();

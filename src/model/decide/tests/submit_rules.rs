@@ -103,7 +103,7 @@ fn the_manuals_sl6_to_docker_gives_a_job_an_image_and_keeps_its_needs() {
     assert_eq!((plain.image.as_deref(), plain.ad.contains("WantDocker")), (None, false));
 }
 
-/// What an attribute stands for follows from what a transform makes of the attribute.
+/// Request, priorities, image and so on follow from the ad's attributes as a transform leaves them.
 #[test]
 fn a_transform_reaches_what_acts() {
     let mut world = world();

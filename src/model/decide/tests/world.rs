@@ -78,7 +78,7 @@ pub(super) struct World {
     pub(super) reports: BTreeMap<String, ReportFacts>,
     /// The nodes whose agents name no pods in their reports.
     pub(super) forgetful: BTreeSet<String>,
-    /// What the statuses of Slots record about the jobs in them.
+    /// The records of running jobs in the statuses of Slots.
     pub(super) recorded: BTreeMap<SlotName, Recorded>,
     /// Backfill pods by name.
     pub(super) backfill: BTreeMap<String, backfill::Facts>,

@@ -1,4 +1,4 @@
-//! What must hold in the world in memory after each step.
+//! The rules that must hold in the world in memory after each step.
 
 use std::collections::BTreeSet;
 

@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// What the agent of a node names: each pod there that has not ended.
+    /// The pods that the agent of a node names: each pod there that has not ended.
     fn used_on(&self, node: &str) -> BTreeMap<PodUid, Usage> {
         let on_it = |facts: &PodFacts| facts.machine.as_ref().is_some_and(|machine| machine.as_str() == node);
         let there =

@@ -215,7 +215,7 @@ fn where_nobody_goes_before_where_somebody_does() {
     assert_eq!(matches(&cycle).len(), 4);
 }
 
-/// A machine makes room for several jobs in one cycle. What is left on the machine can be matched with other jobs.
+/// A machine makes room for several jobs in one cycle. The rest of the machine can be matched with other jobs.
 #[test]
 fn room_for_several() {
     use PreemptState::Priority;

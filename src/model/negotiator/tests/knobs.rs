@@ -98,7 +98,7 @@ fn wide_and_narrow(config: Config) -> Cycle {
     cycle
 }
 
-/// What a group requests is the weight of its jobs, or their number.
+/// The request of a group is the weight of its jobs, or their number.
 #[test]
 fn demand_is_weighed_or_counted() {
     let requested = |use_weighted_demand| {

@@ -197,7 +197,7 @@ fn reasons() {
     assert_eq!(slots(&negotiate(&cycle)), [] as [usize; 0]);
 }
 
-/// What a slot's ad says about its user, including the floor, whether or not the cycle serves the user.
+/// The facts about its user in a slot's ad, including the floor, whether or not the cycle serves the user.
 #[test]
 fn what_is_known_of_the_user_of_a_slot() {
     let known = |requirements: &str, floor: Option<f64>, served: bool| {

@@ -1,6 +1,6 @@
-//! What holds in every pool, cycle after cycle: quotas, ceilings and limits are never exceeded. No submitter stays
-//! below its floor if one of its jobs fits a free slot. With a fixed set of jobs the pool settles. Then no slot is free
-//! for which a job waits that is entitled to it.
+//! Promises that hold in every pool, cycle after cycle: quotas, ceilings and limits are never exceeded. No submitter
+//! stays below its floor if one of its jobs fits a free slot. With a fixed set of jobs the pool settles. Then no slot
+//! is free for which a job waits that is entitled to it.
 //!
 //! Pools are generated: static and partitionable slots, groups, floors, ceilings, a concurrency limit, ranks, preemption.
 
@@ -101,7 +101,7 @@ struct Running {
     weight: f64,
 }
 
-/// What a candidate stands for: a machine, and the job there if it is in use.
+/// The place of a candidate: a machine, and the job there if it is in use.
 type Place = (usize, Option<usize>);
 
 /// A pool as time passes.
@@ -165,7 +165,7 @@ impl Pool {
         jobs_with(self.waiting(user, kind), &said)
     }
 
-    /// What is left of a machine. A static slot is free as a whole or not at all.
+    /// The CPUs that are free on a machine. A static slot is free as a whole or not at all.
     fn left(&self, machine: usize) -> i64 {
         let jobs: i64 = self.running.iter().filter(|job| job.machine == machine).map(|job| job.cpus).sum();
         self.scene.machines[machine].cpus - jobs
@@ -262,7 +262,7 @@ impl Pool {
         (outcome.matches.len(), thrown_out)
     }
 
-    /// What a group's own users hold; without a group, what the users of no group hold.
+    /// The slot weight that a group's own users hold; without a group, the users of no group.
     fn own_use(&self, group: Option<usize>) -> f64 {
         let of_group = |user: &usize| self.tree.group_of(&self.name(*user)) == group;
         (0..self.scene.users.len()).filter(of_group).map(|user| self.used(user)).sum()
@@ -273,7 +273,7 @@ impl Pool {
         std::iter::successors(Some(group), |group| self.tree.groups()[*group].parent)
     }
 
-    /// What the users of a group and of all groups inside it hold.
+    /// The slot weight that the users of a group and of all groups inside it hold.
     fn subtree_use(&self, group: usize) -> f64 {
         let inside =
             (0..self.tree.groups().len()).filter(|inner| self.around(*inner).any(|outer| outer == group));

@@ -56,7 +56,7 @@ fn a_group_divides_its_quota_by_priority() {
 
 #[test]
 fn usage_counts_against_quotas() {
-    // What the group uses, and what it gets.
+    // Each pair is the weight that the group uses, and the weight that it gets.
     for (used, expected) in [(0.0, 10.0), (4.0, 6.0), (9.5, 0.0), (10.0, 0.0), (15.0, 0.0)] {
         let mut cycle = grouped(20, &[("g", 10.0, used)], &[("g.a", 1.0, 100)]);
         for consider_preemption in [true, false] {

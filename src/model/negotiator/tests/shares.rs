@@ -135,7 +135,7 @@ fn rounding_lets_everybody_overshoot_once() {
     }
 }
 
-/// What each submitter got in the first spin.
+/// The weight that each submitter got in the first spin.
 fn first_spin(cycle: &Cycle, outcome: &crate::negotiator::Outcome) -> Vec<f64> {
     let mut got = vec![0.0; cycle.submitters.len()];
     let mut last = 0;

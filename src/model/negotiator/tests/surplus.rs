@@ -60,7 +60,8 @@ fn surplus_of_the_manual() {
     assert!((19.0..=20.0).contains(&divided[0]) && (6.0..=7.0).contains(&divided[1]), "{divided:?}");
 }
 
-/// What nobody in a group wants goes to other groups, and to jobs of no group, in proportion to their quotas.
+/// The part of a group's quota that nobody in the group wants goes to other groups, and to jobs of no group, in
+/// proportion to their quotas.
 #[test]
 fn surplus_is_divided_by_quota() {
     let groups = [("a", 30.0, true), ("b", 20.0, true), ("c", 50.0, true)];
@@ -83,7 +84,7 @@ fn groups_without_a_quota_come_after_the_others() {
     assert_eq!(got(&pool(35, &groups, &users)), [15.0, 10.0, 10.0]);
 }
 
-/// If no slot accepts a group's jobs, what the group was given goes to others in the next round.
+/// If no slot accepts a group's jobs, the group's allocation goes to others in the next round.
 #[test]
 fn a_second_round_deals_out_what_the_first_gave_in_vain() {
     let groups = [("a", 10.0, true), ("b", 10.0, true)];

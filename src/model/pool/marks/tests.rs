@@ -204,7 +204,7 @@ fn each_change_marks_what_follows() {
     insta::assert_snapshot!(table);
 }
 
-/// What deciders change through the editing methods marks the same without their saying so.
+/// A decider that changes the pool through the editing methods sets the same marks without saying so.
 #[test]
 fn edits_mark_what_they_change_and_nothing_else() {
     let name = SlotName::parse("slot1_1@n1").unwrap();

@@ -106,7 +106,7 @@ pub struct Running {
     pub asked_by_force: bool,
     /// Whether the pod's condition says already why the pod is disrupted.
     pub disrupted: bool,
-    /// What keeps the pod from starting, if anything does.
+    /// The obstacle that keeps the pod from starting, if there is one.
     pub stuck: Option<Stuck>,
     /// The generation of the job's spec from which the pod was created; `None` if an earlier leader created the pod.
     pub generation: Option<i64>,
@@ -203,8 +203,7 @@ impl Running {
     }
 }
 
-/// What the status of a Slot records about the job that runs there. The status is written when the slot's activity
-/// changes.
+/// The facts about the running job that the status of a Slot records. The status is written when the slot's activity changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The job's pod.

@@ -18,9 +18,9 @@ pub struct Claim {
     pub negotiator: NegotiatorId,
     /// Whether the match was made in the root's turn although the submitter is in a group: `RemoteAutoregroup`.
     pub regrouped: bool,
-    /// What the claim costs its submitter: the slot's `SLOT_WEIGHT`, or 1 without `NEGOTIATOR_USE_SLOT_WEIGHTS`.
+    /// The cost of the claim for its submitter: the slot's `SLOT_WEIGHT`, or 1 without `NEGOTIATOR_USE_SLOT_WEIGHTS`.
     pub weight: f64,
-    /// What the claim holds of concurrency limits: `MatchedConcurrencyLimits`.
+    /// The units of concurrency limits that the claim holds: `MatchedConcurrencyLimits`.
     pub limits: Wants,
     /// When the claim was made. `CLAIM_WORKLIFE` counts from this time.
     pub since: Time,

@@ -1,4 +1,4 @@
-//! What happens to a claimed slot. Each method is one happening, and keeps the slot's facts consistent.
+//! The happenings of a claimed slot. Each method is one happening, and keeps the slot's facts consistent.
 
 use super::activation::{Activation, Recorded, Running};
 use super::claim::{Assignment, Claim};
@@ -13,7 +13,7 @@ use crate::pool::limits::Wants;
 use crate::pool::machine::Load;
 use crate::pool::time::Time;
 
-/// What is new when the operator has seen a pod.
+/// The news when the operator has seen a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// Nothing on which the slot's next step depends.
@@ -24,7 +24,7 @@ pub enum Seen {
     Started,
 }
 
-/// What happens to the claim's object.
+/// Happenings of the claim's object.
 impl Slot {
     /// The slot as taken over from an earlier leader, whose object has the claim. `assigned` says whether the claim has
     /// a proc to run. `recorded` counts once the job's pod is seen.
@@ -107,13 +107,13 @@ impl Slot {
     }
 }
 
-/// What happens to the claim's proc and its pod.
+/// Happenings of the claim's proc and its pod.
 impl Slot {
     /// A proc is assigned to the claim, which takes these units of concurrency limits for the proc.
     ///
     /// The claim must then be written, unless neither proc takes concurrency limits, and the pod itself tells a new
-    /// leader which proc the claim serves. That is so if the object has the claim for an earlier proc of the same job
-    /// ([`Slot::serve`]), and if no object has the claim yet ([`Record::Unwritten`]).
+    /// leader which proc the claim serves. The pod tells it if the object has the claim for an earlier proc of the same
+    /// job ([`Slot::serve`]), and if no object has the claim yet ([`Record::Unwritten`]).
     pub fn assign(&mut self, proc: Assignment, limits: &Wants) {
         let is_told_by_pod =
             match self.record {
@@ -281,7 +281,7 @@ impl Slot {
     }
 }
 
-/// What happens to the state and activity, and to the job with them.
+/// Happenings of the state and activity, and of the job with them.
 impl Slot {
     /// Enters a state and activity by a transition.
     pub fn enter(&mut self, to: State, taken: LastTransition) {
@@ -385,7 +385,7 @@ impl Slot {
     }
 }
 
-/// What happens around the slot: claims that wait, values that are evaluated, charges.
+/// Happenings around the slot: claims that wait, values that are evaluated, charges.
 impl Slot {
     /// A claim waits for the slot from now on, instead of any that waited before.
     pub(in crate::pool) fn is_awaited_by(&mut self, next: Preemptor) {

@@ -40,7 +40,7 @@ impl Slot {
         }
     }
 
-    /// What is left of a pod whose proc has ended.
+    /// The remains of a pod whose proc has ended.
     pub fn remains(&self) -> Option<Remains> {
         match self.activation {
             Activation::Ended(_, remains) => Some(remains),

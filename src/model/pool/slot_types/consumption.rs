@@ -183,7 +183,8 @@ pub fn cost(slot: &Ad, taken: &Consumption, env: &Env) -> Option<f64> {
     Some(weight(slot)? - weight(&rest)?)
 }
 
-/// The slot's ad without what a match with a job takes. Of the devices that the job's constraint admits, the first are taken.
+/// The slot's ad without what a match with a job takes. If the job's constraint admits more devices than the match takes, the
+/// first are taken.
 #[must_use]
 pub fn after(slot: &Ad, taken: &Consumption, job: &Ad, env: &Env) -> Ad {
     let mut rest = slot.clone();

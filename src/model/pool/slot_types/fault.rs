@@ -1,4 +1,4 @@
-//! What can be wrong with slot types.
+//! The faults that slot types can have.
 
 use condor_config::{Position, Severity, ValueError};
 
@@ -12,7 +12,7 @@ pub struct Fault {
     pub knob: String,
     /// The place in the text.
     pub position: Position,
-    /// What is wrong, and what to do. The message names the knob.
+    /// The text for people: what is wrong, and what to do. The message names the knob.
     pub message: String,
 }
 

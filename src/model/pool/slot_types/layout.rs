@@ -44,14 +44,14 @@ enum Of {
     Custom(usize),
 }
 
-/// What a slot of a type gets of one resource.
+/// The part of one resource that a slot of a type gets.
 #[derive(Clone, Copy)]
 enum Part {
     Auto,
     Of(f64),
 }
 
-/// What a slot of a type gets of each pot, in the order of the pots.
+/// The part of each pot that a slot of a type gets, in the order of the pots.
 struct Shares<'a> {
     parts: Vec<Part>,
     constraints: Vec<Option<&'a Constraint>>,
@@ -65,8 +65,9 @@ struct Draft<'a> {
 }
 
 impl SlotTypes {
-    /// Divides a machine. What the configuration reserves is subtracted first. Resources that the configuration declares
-    /// ([`SlotTypes::declared`]) are not added: the caller, who knows what the machine has of them, puts them into `machine`.
+    /// Divides a machine. The resources that the configuration reserves are subtracted first. Resources that the configuration
+    /// declares ([`SlotTypes::declared`]) are not added: the caller, who knows what the machine has of them, puts them into
+    /// `machine`.
     ///
     /// The slots together never have more of any resource than the machine has; of CPUs, the whole numbers count.
     ///

@@ -175,8 +175,8 @@ impl Reader<'_> {
     }
 
     /// Reads how much there is of a custom resource: a count, or an expression that evaluates to a count; anything else is a list
-    /// of ids. What OFFLINE_MACHINE_RESOURCE_<name> lists is subtracted. Such a resource cannot be split, so that the fraction of
-    /// a count is dropped.
+    /// of ids. The ids or the number in OFFLINE_MACHINE_RESOURCE_<name> are subtracted. Such a resource cannot be split, so that
+    /// the fraction of a count is dropped.
     fn quantity(&mut self, knob: &str) -> Option<Quantity> {
         self.text(knob)?;
         let offline = format!("OFFLINE_{knob}");

@@ -44,7 +44,7 @@ pub struct Amounts {
     pub custom: BTreeMap<String, i64>,
 }
 
-/// What a partitionable slot has left.
+/// The resources that a partitionable slot has left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Left {
     /// The amounts.
@@ -53,7 +53,7 @@ pub struct Left {
     pub devices: BTreeMap<String, Vec<Device>>,
 }
 
-/// What is carved for a job.
+/// The resources that are carved for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carved {
     /// The amounts.
@@ -158,8 +158,8 @@ impl RequestPolicy {
         modified
     }
 
-    /// What is carved for a job: the request as the slot's expressions modify it, if the slot's Requirements are true for the
-    /// modified job. Otherwise, unless MUST_MODIFY_REQUEST_EXPRS is true, the job's own request.
+    /// Carves the resources of a job's request as the slot's expressions modify it, if the slot's Requirements are true for the
+    /// modified job. Otherwise, unless MUST_MODIFY_REQUEST_EXPRS is true, the resources of the job's own request.
     ///
     /// A job without `RequestCpus` requests 1 CPU, and a job requests nothing of a custom resource that it does not mention.
     ///
@@ -182,15 +182,15 @@ impl RequestPolicy {
         self.fitting(job, slot, left, env).is_some()
     }
 
-    /// What [`RequestPolicy::carve`] would carve for a job, whatever the slot's Requirements say about the job. None if too
-    /// little is left.
+    /// The resources that [`RequestPolicy::carve`] would carve for a job, whatever the slot's Requirements say about the job.
+    /// None if too little is left.
     pub fn fitting(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Option<Carved> {
         let modified = carved(&self.modified(job, slot, env), slot, left, env, true).ok();
         modified.or_else(|| (!self.must_modify).then(|| carved(job, slot, left, env, false).ok())?)
     }
 }
 
-/// What is carved for a job whose requests must not be modified any more.
+/// Carves the resources of a job whose requests must not be modified any more.
 ///
 /// # Errors
 /// Why the job gets no dynamic slot.

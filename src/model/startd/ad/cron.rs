@@ -1,4 +1,4 @@
-//! What cron jobs say in the slots' ads; and slots that a cron job has found broken.
+//! The output of cron jobs in the slots' ads; and slots that a cron job has found broken.
 //!
 //! Source: the manual, "Startd Cron and Schedd Cron". HTCondor lets a cron job replace any attribute but those of [`ADDRESS`]. Here
 //! a job cannot replace what the machine itself has: matching relies on that.
@@ -137,7 +137,7 @@ pub(super) fn add(ad: &mut Ad, attributes: &[(Arc<str>, Expr)]) {
 pub(super) fn finish(ad: &mut Ad, machine: &Machine, config: &StartdConfig, id: u32) {
     let Some(report) = &machine.report else { return };
     let policy = machine.slot_config(config, id);
-    // The names that cron jobs or STARTD_ATTRS have put into the ad; what else is there is the machine's.
+    // The names that cron jobs or STARTD_ATTRS have put into the ad; all other names are the machine's.
     let mut added: Vec<&str> = Vec::new();
     for output in &report.slot_ads {
         if !goes_into(output, ad, id) {
@@ -159,9 +159,9 @@ pub(super) fn finish(ad: &mut Ad, machine: &Machine, config: &StartdConfig, id: 
     }
 }
 
-/// Whether output goes into the ad of the slot with this number. Of the attributes of [`ADDRESS`] that the output has, the first in
-/// the manual's order decides: `SlotMergeConstraint`, `SlotName` or `Name`, `SlotTypeId`, `SlotId`. Without one, the output goes
-/// into all ads.
+/// Whether output goes into the ad of the slot with this number. If the output has several of the attributes of [`ADDRESS`], the
+/// first in the manual's order decides: `SlotMergeConstraint`, `SlotName` or `Name`, `SlotTypeId`, `SlotId`. If the output has
+/// none of them, it goes into all ads.
 pub fn goes_into(output: &SlotOutput, slot: &Ad, id: u32) -> bool {
     if !output.slots.is_empty() && !output.slots.contains(&id) {
         return false;
@@ -198,7 +198,7 @@ pub struct Broken {
     pub reason: String,
 }
 
-/// Why a machine slot is broken, as a cron job says; none if it is not. A broken slot takes no jobs. What runs there goes on.
+/// Why a machine slot is broken, as a cron job says; none if it is not. A broken slot takes no jobs. Procs that run there go on.
 pub fn broken(machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Option<Broken> {
     let report = machine.report.as_ref()?;
     let said = report.attributes.iter().chain(report.slot_ads.iter().flat_map(|output| &output.attributes));

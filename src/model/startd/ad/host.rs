@@ -1,4 +1,4 @@
-//! What the ad says about a node's operating system, under HTCondor's names.
+//! The attributes of a node's operating system in the ad, under HTCondor's names.
 //!
 //! Source: the manual's machine ClassAd attributes; where the manual is silent, ads of HTCondor 25.14's condor_startd.
 

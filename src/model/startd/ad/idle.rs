@@ -1,4 +1,4 @@
-//! What a slot's ad says about the machine's owner: idle times of keyboard and console, and the slot's part of the load.
+//! The attributes of the machine's owner in a slot's ad: idle times of keyboard and console, and the slot's part of the load.
 //!
 //! Source: the manual, "Multi-core Machine policy configuration": slots that are not connected to keyboard or console report the
 //! time since the startd was started, plus a boost.

@@ -185,8 +185,8 @@ fn set_dynamic(ad: &mut Ad, parent: u32) {
     ad.set("ParentSlotId", i64::from(parent));
 }
 
-/// The ad of a claimed slot. While a job is there, the ad contains the job's attributes that `STARTD_JOB_ATTRS` names. What
-/// retirement the policy grants the job is evaluated in `env`.
+/// The ad of a claimed slot. While a job is there, the ad contains the job's attributes that `STARTD_JOB_ATTRS` names. The
+/// retirement that the policy grants the job is evaluated in `env`.
 pub fn claimed_slot_ad(
     machine: &Machine,
     config: &StartdConfig,

@@ -1,4 +1,5 @@
-//! What a partitionable slot's ad says about the dynamic slots that were carved from it: lists, in the order of their ids.
+//! The attributes of a partitionable slot's ad about the dynamic slots that were carved from it: lists, in the order of their
+//! ids.
 //!
 //! Source: HTCondor 25.14's ads, which have `Child<Attr>` for the attributes below, for each custom resource, and for the
 //! attributes that `STARTD_PARTITIONABLE_SLOT_ATTRS` names.

@@ -1,4 +1,4 @@
-//! What stands in a slot's ad.
+//! The content of a slot's ad.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ const MAX_PERIOD: Duration = Duration::from_hours(24 * 366);
 /// A job of mode `WaitForExit` may have the period 0, as HTCondor's own template has. The job then runs again after this pause.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Reads all cron jobs. What is wrong is added to `faults`.
+/// Reads all cron jobs. Mistakes are added to `faults`.
 pub(super) fn read(config: &Config, faults: &mut Vec<Remark>) -> CronPolicy {
     let mut policy = CronPolicy { tab: general(config, faults), conditions: BTreeMap::new() };
     for name in names(config, faults) {
@@ -68,7 +68,7 @@ fn unlisted(config: &Config) -> Vec<Remark> {
     config.definitions().filter_map(of).collect()
 }
 
-/// What is said of all jobs.
+/// The settings for all jobs.
 fn general(config: &Config, faults: &mut Vec<Remark>) -> Crontab {
     const LOAD: &str = "STARTD_CRON_MAX_JOB_LOAD";
     let unset = Crontab::default();

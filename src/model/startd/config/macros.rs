@@ -6,7 +6,7 @@ use condor_config::Config;
 
 use super::remarks::Remark;
 
-/// What a text can read about a machine: the values of the predefined macros.
+/// The facts of a machine that a text can read: the values of the predefined macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Macros {
     cpus: i64,

@@ -4,8 +4,8 @@
 //! for which the text is read. Therefore [`understand`] reads a text once, for a sample machine, to check it; if the text depends
 //! on the machine, [`for_machine`] reads it again for each machine. Macros that have no value here are errors.
 //!
-//! What the text says about a slot depends on the slot's type and number: `SLOT_TYPE_1_START` overrides `START`, and `SLOT1_Attr`
-//! overrides `Attr`.
+//! The value of a knob or attribute for a slot depends on the slot's type and number: `SLOT_TYPE_1_START` overrides `START`, and
+//! `SLOT1_Attr` overrides `Attr`.
 
 mod cron;
 mod macros;
@@ -72,7 +72,7 @@ struct Of {
     slot: Option<u32>,
 }
 
-/// What reading a text gives.
+/// The result of reading a text.
 #[derive(Clone, Debug)]
 pub struct Understood {
     /// The configuration; none if one of the remarks is an error.

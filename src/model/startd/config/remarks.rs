@@ -26,7 +26,7 @@ pub struct Remark {
     pub line: u32,
     /// The column in characters, from 1; 0 if the remark is not about a line.
     pub column: u32,
-    /// What is wrong, and what to do.
+    /// The text for people: what is wrong, and what to do.
     pub message: String,
     /// The knob that the remark is about, if any.
     pub knob: Option<String>,

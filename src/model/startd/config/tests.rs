@@ -201,7 +201,7 @@ fn types_of_high_numbers() {
     assert_eq!(starts("MAX_SLOT_TYPES = 1\nNUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_2 = 1\n"), [(1, false)]);
 }
 
-/// What condor_startd answers, recorded by `hack/oracle/owners.py`.
+/// The expected slots are the answers of condor_startd, recorded by `hack/oracle/owners.py`.
 #[test]
 fn owners_have_the_slots_that_condor_startd_leaves_to_them() {
     let recorded = include_str!("../../../../tests/oracle/owners.json");

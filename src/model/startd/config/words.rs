@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Reads arguments.
 ///
 /// # Errors
-/// What is wrong with the quotes.
+/// The mistake in the quotes.
 pub(super) fn arguments(text: &str) -> Result<Vec<String>, &'static str> {
     match unquoted(text)? {
         Some(inner) => words(&inner),
@@ -19,10 +19,10 @@ pub(super) fn arguments(text: &str) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// Reads environment variables. Of two with the same name, the last counts.
+/// Reads environment variables. If two have the same name, the last counts.
 ///
 /// # Errors
-/// What is wrong with the quotes, or that a word is no `NAME=VALUE`.
+/// The mistake in the quotes, or that a word is no `NAME=VALUE`.
 pub(super) fn environment(text: &str) -> Result<BTreeMap<String, String>, &'static str> {
     let plain = || text.split(';').map(str::trim_ascii).filter(|variable| !variable.is_empty());
     let all = match unquoted(text)? {

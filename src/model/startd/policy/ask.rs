@@ -20,7 +20,7 @@ static FALSE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(false));
 /// The ad that is `TARGET` of an expression.
 #[derive(Clone, Copy)]
 enum About {
-    /// None.
+    /// No ad: the expression is about the slot alone.
     Slot,
     /// The ad of the claim's job.
     Job,

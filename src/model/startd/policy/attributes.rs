@@ -1,5 +1,5 @@
-//! What a slot publishes about the job that runs in it. Values that grow with time are expressions over `time()`, so that nothing
-//! need be written when time passes.
+//! The attributes that a slot publishes about the job that runs in it. Values that grow with time are expressions over `time()`,
+//! so that nothing need be written when time passes.
 
 use super::ask::integer;
 use crate::pool::{Policy, Running, Slot};

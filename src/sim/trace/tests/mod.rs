@@ -11,7 +11,7 @@ fn trace(text: &str) -> Trace {
     read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What the reader skipped, as messages.
+/// The jobs that the reader skipped, as messages.
 fn skipped(text: &str) -> Vec<String> {
     trace(text).skipped.iter().map(ToString::to_string).collect()
 }

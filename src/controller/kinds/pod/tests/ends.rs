@@ -202,7 +202,7 @@ fn a_program_that_was_told_to_end_is_evicted() {
     }
 }
 
-/// What a kubelet says of a container that was created and never started.
+/// A kubelet's status of a container that was created and never started.
 fn created(phase: &str, at: Option<&str>) -> Value {
     let terminated =
         json!({"exitCode": 0, "startedAt": at, "finishedAt": at, "containerID": "containerd://1"});
@@ -374,8 +374,8 @@ fn how_long_a_deletion_lets_a_pod_run() {
 }
 
 proptest! {
-    /// Whatever a handler of TERM does, and by whatever clock its node goes within [`SKEW`], a pod that was asked to go in
-    /// this second or before it is not done.
+    /// With any handler of TERM, and any clock of the node within [`SKEW`], a pod that was asked to go in this second or before
+    /// is not done.
     #[test]
     fn nothing_that_was_told_to_end_counts_as_done(
         handler in prop::sample::select(vec![0_i64, 1, 3, 25]),
