@@ -39,6 +39,12 @@ fn is_missing(error: &watcher::Error) -> bool {
     }
 }
 
+/// Whether the API server forgot the version of a list before the list's last page. Each list in pages of so many objects may end
+/// so, since the server then needs as long again.
+fn outlasted(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
 /// Whether the watch lost an event. Such a watch continues, and would never tell what the event was about. kube takes
 /// JSON that it cannot decode for an error that the API server reports.
 fn lost_an_event(error: &watcher::Error) -> bool {
@@ -58,10 +64,13 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
     let api: Api<Item<W::Object>> = W::api(guarded::watching(client, resumed));
     let mut tracker = Tracker::<W>::default();
     let mut served = true;
+    // As in client-go: a list in one answer is of one version, however long it takes.
+    let mut in_pages = true;
     let (mut missing, mut anew) = (pauses.clone(), pauses.clone());
     progress.behind(kind, None, clock.now());
     loop {
-        let config = watcher::Config::default().page_size(W::PAGE);
+        let page_size = in_pages.then_some(W::PAGE);
+        let config = watcher::Config { page_size, ..watcher::Config::default() };
         let mut stream = pin!(watch(api.clone(), config).backoff(pauses.clone()));
         // The stream ends only by this loop: another stream begins with a list. For a kind that is missing, that list tells
         // that the kind is back, which the beginning of a watch would not; and it tells what a lost event was about.
@@ -72,7 +81,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                 anew.reset();
             }
             let back = !served && done;
-            let (changes, gone, lost) = match event {
+            let (changes, gone, again) = match event {
                 Ok(event) => {
                     let changes = tracker.observe(event);
                     progress.undecodable(kind, tracker.undecodable());
@@ -82,11 +91,13 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                     let said = &error as &dyn std::error::Error;
                     tracing::warn!(kind = kind.plural, error = said, "a watch failed and is resumed");
                     progress.behind(kind, Some(said), clock.now());
-                    (Vec::new(), is_missing(&error), lost_an_event(&error))
+                    in_pages &= !outlasted(&error);
+                    (Vec::new(), is_missing(&error), lost_an_event(&error) || outlasted(&error))
                 }
             };
             if done {
                 progress.caught_up(kind);
+                in_pages = true;
             }
             let turn = (back || (served && gone)).then_some(Seen::Served(kind, back));
             for change in changes.into_iter().chain(turn) {
@@ -107,7 +118,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
             if gone {
                 break missing.while_missing();
             }
-            if lost {
+            if again {
                 break anew.next().unwrap_or_default();
             }
         };

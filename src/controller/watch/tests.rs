@@ -131,6 +131,35 @@ fn list_of(items: &[String]) -> String {
     format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{}]}}"#, items.join(","))
 }
 
+/// A server that forgets a list before the list's second page.
+fn forgetful() -> Client {
+    let service = tower::service_fn(move |request: Request<Body>| async move {
+        let query = request.uri().query().unwrap_or_default();
+        let expired = json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired",
+            "message": "The provided continue parameter is too old"});
+        let (code, body) = match (is_watch(&request), query.contains("limit="), query.contains("continue=")) {
+            (true, ..) => std::future::pending().await,
+            (_, _, true) => (410, expired.to_string()),
+            (_, true, _) => {
+                let metadata = r#"{"resourceVersion":"7","continue":"next"}"#;
+                (200, format!(r#"{{"metadata":{metadata},"items":[{}]}}"#, pod("first", "", "")))
+            }
+            (_, false, _) => (200, list_of(&[pod("first", "", ""), pod("second", "", "")])),
+        };
+        Ok::<_, std::convert::Infallible>(answer(code, body))
+    });
+    Client::new(service, "ns")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_expires_between_its_pages_is_read_in_one_answer() {
+    let (out, mut seen) = mpsc::channel(10);
+    let watching = tokio::spawn(run::<SlimPod>(served(forgetful(), &Arc::default()), Pauses::new(7), out));
+    let all = async { while !matches!(seen.recv().await.unwrap(), Seen::All(_)) {} };
+    tokio::time::timeout(std::time::Duration::from_secs(10), all).await.expect("the list has an end");
+    watching.abort();
+}
+
 #[tokio::test(start_paused = true)]
 async fn hostile_objects_stop_nothing_and_nothing_of_them_is_logged() {
     let logged = Logged::default();
