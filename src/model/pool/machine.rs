@@ -282,8 +282,8 @@ pub struct Machine {
     pub total: Resources,
     /// The resources that the claims on all slots of the machine hold.
     pub carved: Resources,
-    /// The machine slots, by `SlotID`.
-    pub machine_slots: BTreeMap<u32, MachineSlot>,
+    /// The machine slots, by `SlotID`. A map has room for eleven values at once, and most machines have one slot.
+    pub machine_slots: BTreeMap<u32, Box<MachineSlot>>,
     /// The part of the ad that all slots of the machine share.
     pub(super) ad: Option<MadeMachineAd>,
 }
@@ -399,7 +399,7 @@ impl Machine {
         // As long as only claims of some slots are known (after a change of leader), the machine's other slots are
         // missing here.
         let adopted = self.machine_slots.values().any(|slot| slot.slot_type.is_none());
-        let of = |(slot, share): (&MachineSlot, &Share)| slot.is_of(share);
+        let of = |(slot, share): (&Box<MachineSlot>, &Share)| slot.is_of(share);
         let same = if adopted {
             let share = |id: u32| usize::try_from(id).ok().and_then(|id| shares.get(id.checked_sub(1)?));
             self.machine_slots
@@ -428,7 +428,7 @@ impl Machine {
             if let Some(slot) = self.machine_slots.get_mut(&id) {
                 relaid.changed.extend(slot.resize(&share).then_some(name));
             } else {
-                self.machine_slots.insert(id, MachineSlot::new(id, share, now));
+                self.machine_slots.insert(id, Box::new(MachineSlot::new(id, share, now)));
                 relaid.changed.push(name);
             }
         }
@@ -443,7 +443,8 @@ impl Machine {
             Some(slot) if slot.kind == kind => slot.slot_type = None,
             Some(slot) if slot.is_held() => {}
             _ => {
-                self.machine_slots.insert(claimed.slot, MachineSlot::adopted(claimed.slot, kind, now));
+                let adopted = MachineSlot::adopted(claimed.slot, kind, now);
+                self.machine_slots.insert(claimed.slot, Box::new(adopted));
             }
         }
     }
@@ -455,12 +456,12 @@ impl Machine {
 
     /// The machine slots, in the order of their ids.
     pub fn slots(&self) -> impl Iterator<Item = &MachineSlot> {
-        self.machine_slots.values()
+        self.machine_slots.values().map(Box::as_ref)
     }
 
     /// Whether the machine has claims.
     pub fn is_held(&self) -> bool {
-        self.machine_slots.values().any(MachineSlot::is_held)
+        self.machine_slots.values().any(|slot| slot.is_held())
     }
 
     /// The claimed slots on the machine.

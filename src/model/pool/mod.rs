@@ -77,7 +77,7 @@ mod waits;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use archive::Archive;
 use marks::{Change, Marks};
@@ -157,7 +157,6 @@ pub use zone::Zone;
 
 /// The configuration of machines that no policy selects: one object for all, since ads are kept by the address of their
 /// configuration.
-static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default);
 
 /// Everything that the operator knows.
 #[derive(Clone, Debug, Default)]
@@ -287,7 +286,7 @@ impl Pool {
 
     /// The startd's configuration in force on a machine, or HTCondor's defaults.
     pub fn startd(&self, machine: &Machine) -> Arc<StartdConfig> {
-        machine.in_force.clone().unwrap_or_else(|| Arc::clone(&DEFAULT_STARTD))
+        machine.in_force.clone().unwrap_or_else(StartdConfig::unset)
     }
 
     /// The group of this name, in upper or lower case, as in HTCondor.
@@ -306,7 +305,8 @@ impl Pool {
                 .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
         let shown = self.unclaimed_objects.get(name);
-        let as_it_stands = |slot: &MachineSlot| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
+        let as_it_stands =
+            |slot: &Box<MachineSlot>| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
         self.slots.contains_key(name) || machine_slot().is_some_and(as_it_stands)
     }
 

@@ -2,7 +2,7 @@
 //! the negotiator.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::backfill::Template;
@@ -211,7 +211,15 @@ impl From<SlotConfig> for StartdConfig {
     }
 }
 
+/// The configuration of machines that no policy selects.
+static UNSET: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default);
+
 impl StartdConfig {
+    /// The configuration of a machine that no policy selects: HTCondor's defaults. All such machines share it.
+    pub fn unset() -> Arc<Self> {
+        Arc::clone(&UNSET)
+    }
+
     /// The configuration of a slot.
     pub fn slot(&self, id: u32, slot_type: Option<u32>) -> &Arc<SlotConfig> {
         let of_type = || self.types.get(&slot_type?);

@@ -50,9 +50,9 @@ impl<'a> Offers<'a> {
         };
         let withheld = machines(false);
         let slots = |machines: &[&'a Machine]| -> Vec<_> {
-            let all = machines.iter().flat_map(|machine| {
-                machine.machine_slots.values().map(|slot| (*machine, slot, OnceCell::new()))
-            });
+            let all = machines
+                .iter()
+                .flat_map(|machine| machine.slots().map(|slot| (*machine, slot, OnceCell::new())));
             all.take(LOOKED_AT).collect()
         };
         let mut all = slots(&machines(true));

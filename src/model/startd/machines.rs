@@ -4,7 +4,9 @@
 use super::governing::foremost;
 use super::view::Off;
 use super::{backfill, config, cron, draining, layout, neighbours, unclaimed};
-use crate::pool::{Effect, Machine, MachineName, OUT_OF_SERVICE, Offer, Pool, Time, Toleration};
+use crate::pool::{
+    Effect, Machine, MachineName, OUT_OF_SERVICE, Offer, Pool, StartdConfig, Time, Toleration,
+};
 
 /// Reviews a machine that changed. A machine whose node is gone stays in the pool until its claims have ended.
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &mut Vec<Effect>) {
@@ -50,8 +52,8 @@ fn govern(pool: &mut Pool, name: &MachineName) {
     if foremost.len() < 2 {
         foremost.clear();
     }
-    let config =
-        policy.as_ref().and_then(|name| pool.policies().get(name)?.config.clone()).unwrap_or_default();
+    let config = policy.as_ref().and_then(|name| pool.policies().get(name)?.config.clone());
+    let config = config.unwrap_or_else(StartdConfig::unset);
     pool.edit_machine(name, |machine| {
         config::review(&config, machine);
         machine.policy = policy;

@@ -4,6 +4,7 @@
 //! silent, HTCondor's startd.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::devices::{Constraint, Free};
 use super::fault::Fault;
@@ -104,9 +105,11 @@ pub enum NotCarved {
 
 impl Default for RequestPolicy {
     fn default() -> Self {
-        let parse = |text: &str| Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error));
-        let modify = DEFAULTS.iter().map(|(resource, text)| ((*resource).to_owned(), parse(text))).collect();
-        Self { modify, must_modify: false }
+        static MODIFY: LazyLock<Vec<(String, Expr)>> = LazyLock::new(|| {
+            let parse = |text: &str| Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error));
+            DEFAULTS.iter().map(|(resource, text)| ((*resource).to_owned(), parse(text))).collect()
+        });
+        Self { modify: MODIFY.clone(), must_modify: false }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: HTCondor 25.14.1's startd, in `tests/oracle/devices.json`.
 
-use super::constant;
+use super::shared;
 use crate::pool::Machine;
 use crate::pool::slot_types::ConsumptionPolicy;
 use classad::{Ad, Expr};
@@ -28,6 +28,6 @@ pub(super) fn set_limits(ad: &mut Ad, machine: &Machine, policy: &ConsumptionPol
         )
     };
     let clauses: Vec<String> = names.map(clause).collect();
-    ad.insert("WithinResourceLimits", constant(&clauses.join(" && ")));
+    ad.insert("WithinResourceLimits", shared(&clauses.join(" && ")));
     ad.set("NumClaims", policy.num_claims(cpus));
 }

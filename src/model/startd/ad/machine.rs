@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::pool::{DrainedFor, Draining, Machine, NODE_RESOURCES, ReportFacts, Resources, UnclaimedTime};
 use classad::{Ad, Expr, Value};
 
-use super::{FALSE, REQUIREMENTS, constant, cron, host, set_resources};
+use super::{FALSE, REQUIREMENTS, constant, cron, host, set_resources, shared};
 
 static NOW: LazyLock<Expr> = LazyLock::new(|| constant("time()"));
 /// The default of `MachineMaxVacateTime`, as HTCondor shows it.
@@ -81,9 +81,9 @@ fn set_foreign(ad: &mut Ad, whole: &Resources, total: &Resources) {
 /// Sets `ClockMin` and `ClockDay` to expressions over `time()`.
 fn set_clock(ad: &mut Ad, utc_offset: i32) {
     let local = format!("(time() + {utc_offset})");
-    ad.insert("ClockMin", constant(&format!("{local} % 86400 / 60")));
+    ad.insert("ClockMin", shared(&format!("{local} % 86400 / 60")));
     // The first day of the epoch was a Thursday.
-    ad.insert("ClockDay", constant(&format!("({local} / 86400 + 4) % 7")));
+    ad.insert("ClockDay", shared(&format!("({local} / 86400 + 4) % 7")));
 }
 
 fn set_report(ad: &mut Ad, report: &ReportFacts) {
@@ -192,5 +192,5 @@ fn within_resource_limits(total: &Resources) -> Expr {
     for name in total.by_classad_name().into_keys() {
         clauses.push(format!("(TARGET.Request{name} is UNDEFINED || MY.{name} >= TARGET.Request{name})"));
     }
-    constant(&clauses.join(" && "))
+    shared(&clauses.join(" && "))
 }

@@ -11,7 +11,8 @@ mod latch;
 mod machine;
 mod rollup;
 
-use std::sync::{Arc, LazyLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::pool::{
     Claim, Latched, Load, Machine, MachineSlot, Phase, Pool, Resources, Slot, SlotKind, SlotName,
@@ -29,6 +30,23 @@ pub(super) use machine::htcondor_arch;
 /// Parses an expression of the operator's own. Tests check that these expressions parse.
 pub(super) fn constant(text: &str) -> Expr {
     Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
+}
+
+/// As [`constant`], for a text of which the machines of a pool have few variants. The ads of all machines share the expression,
+/// which takes many times the memory of a number.
+pub(super) fn shared(text: &str) -> Expr {
+    /// The most texts that are remembered. The ads' expressions depend on the time zones and on the names of resources.
+    const MOST: usize = 1_000;
+    static KNOWN: Mutex<BTreeMap<Box<str>, Expr>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(expr) = known.get(text) {
+        return expr.clone();
+    }
+    let expr = constant(text);
+    if known.len() < MOST {
+        known.insert(text.into(), expr.clone());
+    }
+    expr
 }
 
 static REQUIREMENTS: LazyLock<Expr> = LazyLock::new(|| constant("START && WithinResourceLimits"));
