@@ -92,8 +92,8 @@ impl Field {
 
     /// The set of all values.
     pub(crate) fn all(self) -> u64 {
-        let (least, most) = self.bounds();
-        self.steps(least, most, 1)
+        let (low, high) = self.bounds();
+        self.steps(low, high, 1)
     }
 
     /// The set of the values from `first` to `last` that `step` divides.
@@ -121,8 +121,8 @@ impl Field {
             offset += item.len() + 1;
         }
         if set == 0 {
-            let (least, most) = self.bounds();
-            return Err(Fault::new(self, 0, format!("expected numbers between {least} and {most}, or *")));
+            let (low, high) = self.bounds();
+            return Err(Fault::new(self, 0, format!("expected numbers between {low} and {high}, or *")));
         }
         Ok(set)
     }
@@ -139,10 +139,10 @@ struct Item<'t> {
 impl Item<'_> {
     /// `*`, `N` or `N-N`; with `/N` after it, unless it is `N`.
     fn values(mut self) -> Result<u64, Fault> {
-        let (least, most) = self.field.bounds();
+        let (low, high) = self.field.bounds();
         let is_star = self.take('*');
         let begins = self.offset;
-        let (first, last) = if is_star { (least, most) } else { self.range(least, most)? };
+        let (first, last) = if is_star { (low, high) } else { self.range(low, high)? };
         let is_range = self.text.get(begins..self.offset).is_some_and(|read| read.contains('-'));
         let slash = self.here();
         if !self.take('/') {
@@ -163,13 +163,13 @@ impl Item<'_> {
     }
 
     /// A number, or two with a dash between them.
-    fn range(&mut self, least: u32, most: u32) -> Result<(u32, u32), Fault> {
-        let first = self.bounded(least, most)?;
+    fn range(&mut self, low: u32, high: u32) -> Result<(u32, u32), Fault> {
+        let first = self.bounded(low, high)?;
         if !self.take('-') {
             return Ok((first, first));
         }
         let at = self.here();
-        let last = self.bounded(least, most)?;
+        let last = self.bounded(low, high)?;
         if last < first {
             return Err(self.fault(
                 at,
@@ -179,11 +179,11 @@ impl Item<'_> {
         Ok((first, last))
     }
 
-    fn bounded(&mut self, least: u32, most: u32) -> Result<u32, Fault> {
+    fn bounded(&mut self, low: u32, high: u32) -> Result<u32, Fault> {
         let at = self.here();
         match self.number() {
-            Some(number) if (least..=most).contains(&number) => Ok(number),
-            _ => Err(self.fault(at, format!("expected a number between {least} and {most}, or *"))),
+            Some(number) if (low..=high).contains(&number) => Ok(number),
+            _ => Err(self.fault(at, format!("expected a number between {low} and {high}, or *"))),
         }
     }
 

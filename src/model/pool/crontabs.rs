@@ -38,13 +38,10 @@ pub(super) fn crontab(ad: &Ad, submitted: Time) -> Result<Option<Crontab>, Probl
         *text = match ad.eval_attr(field.attribute(), None, &env) {
             Value::Undefined => None,
             Value::Int(number) => Some(number.to_string()),
-            value => match value.as_str() {
-                Some(text) => Some(text.to_owned()),
-                None => {
-                    let fault = format!("expected a string such as \"0,30\" or \"*/5\", found {value}");
-                    return Err(problem(field, fault));
-                }
-            },
+            value => {
+                let fault = || format!("expected a string such as \"0,30\" or \"*/5\", found {value}");
+                Some(value.as_str().map(str::to_owned).ok_or_else(|| problem(field, fault()))?)
+            }
         };
     }
     let said = |fault: &crontab::Fault| {
@@ -256,6 +253,6 @@ mod tests {
             assert!(pacing(text).has_crontab() && pacing(text).crontab().is_none(), "{text}");
         }
         assert_eq!(check_crontab(&Ad::new(), Time::default()), Ok(()));
-        assert!(Duration::from_secs(300) == pacing("[CronMinute = 0]").deferral.unwrap().prep);
+        assert_eq!(pacing("[CronMinute = 0]").deferral.unwrap().prep, Duration::from_mins(5));
     }
 }
