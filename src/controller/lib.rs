@@ -226,7 +226,7 @@ async fn lead(
     (health, highest): (Arc<Health>, HighestClusterId),
     stop: CancellationToken,
 ) {
-    let Surroundings { client, clock, cycles, chance, seals, stamps } = surroundings;
+    let Surroundings { client, clock, cycles, chance, seals, stamps, shelf } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
@@ -239,7 +239,10 @@ async fn lead(
     let client = guarded::guarded(client);
     drop(out);
     let mut creators = Creators::new(seals, stamps, client.clone(), &pauses);
-    let archive = begin_history(options, clock, &health, &pauses, &mut watches);
+    let archive = match shelf {
+        Some(shelf) if options.history.is_none() => Archive::on(shelf),
+        _ => begin_history(options, clock, &health, &pauses, &mut watches),
+    };
     let writer = Writer::new(Context::new(client, clock, &options.identity));
     // The pool is told jobs with their creators: how to know these has to be there before the first of the jobs.
     tokio::select! {

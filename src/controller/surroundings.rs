@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::time::Instant;
 
+use super::archive::Shelf;
 use super::creators::Stamps;
 use super::seal::Seals;
 
@@ -33,6 +34,8 @@ pub struct Surroundings {
     pub seals: Seals,
     /// The admission policies by which the API server stamps into a job who created the job.
     pub stamps: Stamps,
+    /// Where final ads go if the options name no directory for them; nowhere if unset.
+    pub shelf: Option<Shelf>,
 }
 
 impl Surroundings {
@@ -47,6 +50,7 @@ impl Surroundings {
             chance,
             seals: Seals::default(),
             stamps: Stamps::default(),
+            shelf: None,
         }
     }
 }

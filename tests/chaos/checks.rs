@@ -12,6 +12,7 @@ use api::labels;
 use model::pool::Ranges;
 use serde_json::Value;
 
+use super::archive::{all_archived, archived};
 use super::caps::{Caps, capped, limited};
 use super::ends::{Ends, terminated};
 use super::kubelets::{has_ended, is_backfill, is_ours, is_over, node_key};
@@ -25,6 +26,15 @@ use machines::{carved, pods_fit};
 
 /// If operators make more calls than this in ten seconds, they are in a loop.
 const MOST_CALLS: usize = 3000;
+
+/// Why a program runs once more after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Again {
+    /// A program that failed is retried, or is held and released.
+    Failed(u8),
+    /// Whatever its exit code, a program runs once more, or is held and released.
+    Ended(u8),
+}
 
 #[derive(Debug, Default)]
 pub struct Checks {
@@ -49,8 +59,8 @@ pub struct Checks {
     /// The operators that have written, in the order of their first writes.
     writers: Vec<usize>,
     pub loops: bool,
-    /// The jobs whose programs may run a second time if they fail, by uid.
-    pub retried: BTreeSet<String>,
+    /// Why the programs of each job run once more, by the uid of the job.
+    pub again: BTreeMap<String, BTreeSet<Again>>,
 }
 
 impl Checks {
@@ -162,7 +172,10 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             certain_first(world, call);
             give_up(world, call);
         }
-        Class::AddJobFinalizer => pods_first(world, call),
+        Class::AddJobFinalizer => {
+            pods_first(world, call);
+            all_archived(world, call);
+        }
         Class::Tell if call.body["reason"] == "MatchRefused" => {
             world.violated(format!("a match is refused twice in a row: {}", call.body["note"]));
         }
@@ -206,7 +219,10 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
                 capped(world, &call.key);
             }
         }
-        Class::JobStatus => only_more(world, &call.key, before),
+        Class::JobStatus => {
+            only_more(world, &call.key, before);
+            archived(world, &call.key);
+        }
         Class::SlotStatus => pledged(world, &call.key, before),
         _ => {}
     }
@@ -319,7 +335,7 @@ fn ended_by_itself(world: &World, pod: &Value) -> bool {
 fn unrecorded_is_fine(world: &World, pod: &Value) -> bool {
     let (job, proc) = proc_of(pod);
     is_recorded(world, &job, proc)
-        || (world.checks.retried.contains(&job) && is_counted(world, pod))
+        || (world.checks.again.contains_key(&job) && is_counted(world, pod))
         || world.checks.lost.contains(&(job, proc))
 }
 
@@ -454,9 +470,12 @@ pub fn started(world: &mut World, process: &Process) {
     }
     let lost = world.checks.lost.contains(&(job.clone(), proc));
     let ends = world.checks.ends.get(&(job.clone(), proc));
-    // A program that failed once runs a second time, if its job asks for that.
-    let may_again =
-        |ends: &[i64]| world.checks.retried.contains(job) && ends.len() <= 1 && !ends.contains(&0);
+    // A program runs once more for each reason that its job gives.
+    let reasons = world.checks.again.get(job).cloned().unwrap_or_default();
+    let may_again = |ends: &[i64]| {
+        ends.len() <= reasons.len()
+            && (reasons.iter().any(|reason| matches!(reason, Again::Ended(_))) || !ends.contains(&0))
+    };
     let again = ends.is_some_and(|ends| !may_again(ends));
     if !lost && again {
         world.violated(format!("{name} ended by itself and is run again"));
@@ -473,7 +492,12 @@ pub fn started(world: &mut World, process: &Process) {
 fn is_held(job: &Value, proc: u32) -> bool {
     let same = job["status"]["observedGeneration"] == job["metadata"]["generation"];
     let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
-    let counts = |held: &&Value| same || (held["code"] == 1 && held["reason"] == "chaos");
+    // An expression of the job's may have released the proc since, of which the status tells later.
+    let counts = |held: &&Value| match held["code"].as_i64() {
+        Some(1) => same || held["reason"] == "chaos",
+        Some(3) => false,
+        _ => same,
+    };
     let procs = held.filter(counts).filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
     procs.into_iter().any(|procs| procs.contains(proc))
 }

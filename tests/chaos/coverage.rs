@@ -41,7 +41,7 @@ const CLAIMS: [&str; 5] = [
 const TRANSITIONS: [&str; 9] = ["1", "2", "11", "14", "15", "18", "21", "22", "37"];
 
 /// The kinds of faults. Each must happen in some run.
-const FAULTS: [&str; 87] = [
+const FAULTS: [&str; 92] = [
     "error",
     "error after effect",
     "throttled",
@@ -84,6 +84,11 @@ const FAULTS: [&str; 87] = [
     "procs vacated",
     "job held by its spec",
     "program that is retried",
+    "pace of a job",
+    "program that runs twice",
+    "time to start",
+    "expressions that act",
+    "end written a second time",
     "pod deleted",
     "pod deleted by force",
     "pod's finalizer taken",

@@ -17,6 +17,7 @@
 extern crate slotwright_controller as controller;
 
 mod agents;
+mod archive;
 mod caps;
 mod checks;
 mod containers;
@@ -54,7 +55,7 @@ fn calm() -> Plan {
         Item { when: When::At(0), what: What::NodeBack(0, 2) },
         Item { when: When::At(1000), what: What::Submit(order) },
     ];
-    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
+    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, layout: 0, history: false, items }
 }
 
 #[test]

@@ -150,6 +150,9 @@ pub enum What {
     Hold(u8, bool),
     /// Somebody edits a job so that a program that fails runs a second time.
     Retry(u8),
+    /// Somebody gives a job attributes that act: that hold, release, remove and vacate procs, run them again, or say when procs
+    /// start and how many.
+    Attributes(u8, u8),
     DeletePod(u8, bool),
     /// If a pod is being deleted, somebody deletes it again with a grace period of so many seconds.
     DeleteSooner(u8, u8),
@@ -211,6 +214,9 @@ pub struct Item {
     pub what: What,
 }
 
+/// How many kinds of attributes that act there are.
+pub const ATTRIBUTES: u8 = 9;
+
 /// Policies with this number and higher ask for backfill work.
 pub const BACKFILL: u8 = 11;
 
@@ -228,5 +234,7 @@ pub struct Plan {
     pub skew: i64,
     /// The division of nodes once everything is repaired.
     pub layout: u8,
+    /// Whether operators keep a history of final ads.
+    pub history: bool,
     pub items: Vec<Item>,
 }

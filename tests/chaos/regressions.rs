@@ -10,7 +10,7 @@ use super::run::run;
 pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
-    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
+    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, history: false, items }
 }
 
 /// A job of so many procs of one CPU each. Its pods are deleted when they have ended.
@@ -365,7 +365,7 @@ fn filled(how: u8, layout: u8, items: Vec<(When, What)>) -> Plan {
         (When::At(15_000), What::Submit(job(4))),
     ];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
-    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
+    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, history: false, items }
 }
 
 #[test]
@@ -568,6 +568,36 @@ fn a_webhook_that_hangs_only_delays() {
                     (When::At(at), What::Webhook(1, 50, fails)),
                 ],
             ));
+        }
+    }
+}
+
+/// The operator dies before or after each status of a job, of which some record ends; in between, the history has ends that no
+/// status records.
+#[test]
+fn each_end_is_in_the_history_once_whatever_becomes_of_the_operator() {
+    let seconds = [What::Attributes(1, 3), What::Attributes(1, 6), What::Act(1, 2, 2)];
+    for nth in 0..8 {
+        for when in [When::Before(Class::JobStatus, nth), When::After(Class::JobStatus, nth)] {
+            for more in &seconds {
+                let items = vec![(When::At(2000), more.clone()), (when, What::Kill(0))];
+                goes_well(Plan { history: true, ..story(2, job(4), items) });
+            }
+        }
+    }
+}
+
+/// A job is deleted while its procs wait, run and have ended.
+#[test]
+fn a_deleted_job_goes_when_the_history_has_its_procs() {
+    for after in [2000, 6000, 12_000, 30_000] {
+        for nth in 0..4 {
+            let items = vec![
+                (When::At(after), What::Remove(1)),
+                (When::After(Class::JobStatus, nth), What::Kill(0)),
+                (When::Before(Class::AddJobFinalizer, 1), What::Kill(0)),
+            ];
+            goes_well(Plan { history: true, ..story(2, job(4), items) });
         }
     }
 }

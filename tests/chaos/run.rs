@@ -17,6 +17,7 @@ use model::negotiator;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::archive::shelf;
 use super::checks;
 use super::coverage::Coverage;
 use super::people;
@@ -232,6 +233,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         chance: draw(&format!("chance {who}"), seed),
         seals: Seals::default(),
         stamps: Stamps::default(),
+        shelf: plan.history.then(|| shelf(world, who)),
     };
     let options = Options {
         history: None,

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::archive::Archive;
 use super::checks::Checks;
 use super::coverage::Coverage;
 use super::kubelets::Kubelets;
@@ -71,6 +72,8 @@ pub struct World {
     pub garbled: Vec<Garbled>,
     pub kubelets: Kubelets,
     pub checks: Checks,
+    /// The history, if operators keep one.
+    pub archive: Option<Archive>,
     pub coverage: Coverage,
     pub trace: u64,
     pub log: Option<Vec<String>>,
@@ -110,6 +113,7 @@ impl World {
             garbled: Vec::new(),
             kubelets: Kubelets::default(),
             checks: Checks::new(plan.items.iter().any(late)),
+            archive: plan.history.then(Archive::default),
             coverage: Coverage::default(),
             trace: 0,
             log: tell.then(Vec::new),

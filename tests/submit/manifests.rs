@@ -207,3 +207,44 @@ fn items_that_are_too_large_are_refused_before_they_are_submitted() {
     assert!(jobs.is_empty());
     assert!(findings[0].message.contains("and the operator takes 262144"), "{}", findings[0]);
 }
+
+/// condor_submit takes any text, and the schedd holds the job.
+#[test]
+fn a_wrong_crontab_is_refused_with_its_place() {
+    for (lines, line, column, says) in [
+        ("cron_minute = 0,60\n", 2, 17, "cron_minute: expected a number between 0 and 59"),
+        ("cron_minute = 0\ncron_hour = 9 - 5\n", 3, 17, "cron_hour: 5 is less than 9"),
+        ("CronDayOfWeek = mon\n", 2, 17, "CronDayOfWeek: expected a number between 0 and 7"),
+        (
+            "cron_month = 2\ncron_day_of_month = 30\n",
+            3,
+            21,
+            "cron_day_of_month: none of the months has such a day",
+        ),
+    ] {
+        let text = format!("executable = sim.sh\n{lines}queue\n");
+        let (submission, jobs) = submitted("wrong.sub", &text);
+        let found: Vec<_> = submission.errors().collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        let place = (found[0].position.line, found[0].position.column);
+        assert_eq!(place, (line, column), "{}", found[0]);
+        assert!(found[0].to_string().contains(says), "{}", found[0]);
+        assert!(jobs.jobs.is_empty(), "{text}");
+    }
+}
+
+/// cron_window and cron_prep_time set the attributes of deferral.
+#[test]
+fn a_crontab_is_in_the_attributes_of_the_htcjob() {
+    let files = place::files();
+    let attributes = |name: &str| {
+        let (_, _, text) = files.iter().find(|(file, ..)| file == name).unwrap();
+        let (_, manifests) = submitted(name, text);
+        manifests.jobs[0]["spec"]["attributes"].clone()
+    };
+    assert_eq!(
+        attributes("crontab"),
+        serde_json::json!({"CronMinute": "\"0,15,30,45\"", "DeferralPrepTime": "60", "OnExitRemove": "false"})
+    );
+    assert_eq!(attributes("crontab-window")["DeferralWindow"], "360");
+}

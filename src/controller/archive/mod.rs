@@ -15,10 +15,12 @@ mod last;
 mod serve;
 mod ship;
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
 use std::time::Duration;
@@ -79,15 +81,42 @@ struct Work {
     ends: Vec<(Arc<Ended>, Option<Arc<PodTemplateSpec>>)>,
 }
 
-/// The engine's end of the thread that writes. Without a history there is no thread, and nothing is ever written.
-pub struct Archive {
-    thread: Option<(blocking::Sender<Work>, mpsc::UnboundedReceiver<u64>)>,
+/// Final ads on their way into a [`Shelf`].
+type Writing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A place for final ads that is no directory: tests hand in their own.
+#[derive(Clone)]
+pub struct Shelf(Arc<dyn Fn(Vec<Ad>) -> Writing + Send + Sync>);
+
+impl Shelf {
+    /// A shelf whose ads the caller keeps: `keep` returns a future that is done when the ads are kept.
+    pub fn kept_by(keep: impl Fn(Vec<Ad>) -> Writing + Send + Sync + 'static) -> Self {
+        Self(Arc::new(keep))
+    }
 }
+
+/// Where final ads go.
+enum Place {
+    /// Nowhere: there is no history.
+    Nowhere,
+    /// To a thread, which writes them in files and answers with the number of the batch.
+    Thread(blocking::Sender<Work>, mpsc::UnboundedReceiver<u64>),
+    /// To a shelf; the batches that are under way, in their order.
+    Shelf(Shelf, VecDeque<(u64, Writing)>),
+}
+
+/// The engine's end of what writes the history.
+pub struct Archive(Place);
 
 impl Archive {
     /// An archive without a history.
     pub fn off() -> Self {
-        Self { thread: None }
+        Self(Place::Nowhere)
+    }
+
+    /// An archive on a shelf.
+    pub fn on(shelf: Shelf) -> Self {
+        Self(Place::Shelf(shelf, VecDeque::new()))
     }
 
     /// Begins the thread, which ends when this value is dropped.
@@ -111,26 +140,46 @@ impl Archive {
             );
             return Self::off();
         }
-        Self { thread: Some((work, written)) }
+        Self(Place::Thread(work, written))
     }
 
     /// Whether there is a history.
     pub fn is_on(&self) -> bool {
-        self.thread.is_some()
+        !matches!(self.0, Place::Nowhere)
     }
 
     /// Asks for a batch to be written. `template` finds the template of an end's job.
-    pub fn write(&self, batch: &Batch, template: impl Fn(&Ended) -> Option<Arc<PodTemplateSpec>>) {
-        let Some((work, _)) = &self.thread else { return };
-        let ends = batch.ends.iter().map(|ended| (Arc::clone(ended), template(ended))).collect();
-        // A thread that has panicked takes nothing; the pool does not wait for ever.
-        let _ = work.send(Work { number: batch.number, ends });
+    pub fn write(&mut self, batch: &Batch, template: impl Fn(&Ended) -> Option<Arc<PodTemplateSpec>>) {
+        let ends = batch.ends.iter().map(|ended| (Arc::clone(ended), template(ended)));
+        match &mut self.0 {
+            Place::Nowhere => {}
+            Place::Thread(work, _) => {
+                // A thread that has panicked takes nothing; the pool does not wait for ever.
+                let _ = work.send(Work { number: batch.number, ends: ends.collect() });
+            }
+            Place::Shelf(Shelf(keep), under_way) => {
+                let ads = ends.map(|(ended, template)| last::ad(&ended, template.as_deref())).collect();
+                under_way.push_back((batch.number, keep(ads)));
+            }
+        }
     }
 
     /// Waits until a batch is written or given up, and returns its number. Never returns without a history. Cancel safe.
     pub async fn written(&mut self) -> u64 {
-        let Some((_, written)) = &mut self.thread else { return std::future::pending().await };
-        match written.recv().await {
+        let written = match &mut self.0 {
+            Place::Nowhere => None,
+            Place::Thread(_, written) => written.recv().await,
+            Place::Shelf(_, under_way) => match under_way.front_mut() {
+                Some((number, writing)) => {
+                    writing.await;
+                    let number = *number;
+                    under_way.pop_front();
+                    Some(number)
+                }
+                None => None,
+            },
+        };
+        match written {
             Some(number) => number,
             None => std::future::pending().await,
         }

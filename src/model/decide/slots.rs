@@ -82,7 +82,7 @@ fn with_view<T>(
             && (!slot.is_assigned() || !pool.has_stray_pod(&slot.claim().id)),
         settled: job.is_none_or(|job| job.is_settled(proc)),
         acts_recorded: job.is_none_or(Job::acts_are_recorded),
-        not_before: job.and_then(|job| job.pacing.starts_at()),
+        not_before: job.and_then(|job| job.starts_at(proc, slot.claim().since)),
         agent: machine.agent,
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),

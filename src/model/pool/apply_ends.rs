@@ -217,6 +217,10 @@ impl Pool {
             Fate::Again | Fate::Hold(_) if is_held => self.keep_earlier_pod(facts),
             Fate::Again => {
                 self.keep_earlier_pod(facts);
+                if let Some(job) = self.jobs.get_mut(uid).filter(|job| job.pacing.has_crontab()) {
+                    // The run was one of many, and no failure.
+                    job.cooling.remove(&proc);
+                }
                 self.send_back(uid, proc, now);
                 if let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) {
                     self.warn(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
+use super::crontabs::{Course, check_crontab};
 use super::event::{JobFacts, LifeFacts};
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
@@ -83,6 +84,8 @@ impl Pool {
             recorded_act: facts.life.last_act,
             acting: Arc::default(),
             pacing: Pacing::default(),
+            course: Course::default(),
+            times: BTreeMap::new(),
             next_start: None,
             evaluated_to: 0,
             found_acts: Vec::new(),
@@ -245,6 +248,8 @@ impl Pool {
                 (None, None) => Arc::default(),
             };
             own.yield_if_nice(&nice);
+            // A transform may have made or changed the crontab.
+            check_crontab(&own.ad, job.submitted).map_err(|problem| vec![problem])?;
             Ok(spec)
         });
         (spec, warnings)
@@ -289,6 +294,7 @@ impl Pool {
                 if let Some(opens) = job.pacing.opens_at().filter(|opens| *opens > now) {
                     self.wake_at(opens);
                 }
+                self.follow_crontab(uid, now);
                 self.hold_as_spec_says(uid, now);
                 self.look_at_active(uid);
                 self.changed(Change::SpecInForce);
@@ -339,6 +345,7 @@ impl Pool {
         }
         self.unqueue(uid);
         self.evaluations.set(uid, None);
+        self.crontabs.set(uid, None);
         let Some(job) = self.jobs.get_mut(uid) else { return };
         remove(job);
         self.remove_active(uid);
@@ -381,6 +388,7 @@ fn remove(job: &mut Job) {
     job.on_hold.clear();
     job.cooling.clear();
     job.history.clear();
+    job.times.clear();
 }
 
 /// Puts a spec in force. Procs that were held because of another spec are released, new procs become idle, and procs that
@@ -389,7 +397,10 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", job.cluster_id);
     job.acting = Arc::new(Acting::of(&spec.ad));
-    job.pacing = Pacing::of(&spec.ad, job.submitted);
+    let before = std::mem::replace(&mut job.pacing, Pacing::of(&spec.ad, job.submitted));
+    if job.pacing != before {
+        job.times.clear();
+    }
     job.history.retain(|proc, _| *proc < spec.count || job.active.contains_key(proc));
     job.on_hold.retain(|proc, hold| {
         (*proc < spec.count || job.active.contains_key(proc)) && (new || hold.outlasts_edits())

@@ -120,6 +120,7 @@ impl Job {
         self.cooling.remove(&proc);
         self.on_hold.remove(&proc);
         self.history.remove(&proc);
+        self.times.remove(&proc);
     }
 }
 

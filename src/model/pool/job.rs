@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::acts::Act;
 use super::agent::Usage;
+use super::crontabs::Course;
 use super::event::PodFacts;
 use super::history::History;
 use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
@@ -407,6 +408,10 @@ pub struct Job {
     /// When the next proc may get a slot, since `NextJobStartDelay` asks for a pause after the last. Another leader does not know
     /// this time.
     pub(super) next_start: Option<Time>,
+    /// Where the job is in the times of its crontab.
+    pub(super) course: Course,
+    /// The times of the crontab for which procs got their slots. Another leader does not know them.
+    pub(super) times: BTreeMap<u32, Time>,
     /// Where the evaluation of periodic expressions goes on, if it was interrupted.
     pub evaluated_to: u32,
     /// Idle procs that wait before they are tried again.
@@ -531,7 +536,8 @@ impl Job {
         if self.is_resting(now) || self.is_paced() && self.startable(now) == 0 {
             return None;
         }
-        self.idle.iter().find(|proc| self.cooling.get(proc).is_none_or(|cooling| cooling.until <= now))
+        let cooled = |proc: &u32| self.cooling.get(proc).is_none_or(|cooling| cooling.until <= now);
+        self.idle.iter().find(|proc| cooled(proc) && self.is_due(*proc))
     }
 
     /// How many idle procs may start now.
@@ -539,9 +545,7 @@ impl Job {
         if self.is_resting(now) {
             return 0;
         }
-        let waiting =
-            self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
-        self.paced(self.idle.len().saturating_sub(waiting as u64), now)
+        self.paced(self.idle.len().saturating_sub(self.waiting(now)), now)
     }
 
     /// The slots for which claims for procs of the job wait.

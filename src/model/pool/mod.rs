@@ -25,6 +25,7 @@ pub mod backfill;
 mod carve;
 mod charges;
 mod cron;
+mod crontabs;
 mod devices;
 mod drain;
 mod edit;
@@ -87,6 +88,7 @@ pub use agent::{Benchmarks, Device, ReportFacts, Usage};
 pub use archive::{Batch, Ended, LastRun, Left};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
 pub use cron::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, Metric, MetricKind, SlotOutput};
+pub use crontabs::check_crontab;
 pub use devices::Inventory;
 pub use drain::{
     Cost as DrainCost, Drain, DrainFacts, DrainSpec, DrainedFor, Draining, History as DrainHistory,
@@ -242,7 +244,9 @@ pub struct Pool {
     machine_alarms: Timers<MachineName>,
     /// When the expressions of jobs are evaluated that act from time to time.
     evaluations: Timers<JobUid>,
-    /// The steps that these evaluations have taken, and in which second.
+    /// When the crontabs of jobs are looked at again.
+    crontabs: Timers<JobUid>,
+    /// The steps that the evaluations of jobs' expressions have taken, and in which second.
     evaluated: (Time, u32),
     retries: BTreeSet<(Time, Retry)>,
     last_cluster_id: i64,
@@ -276,7 +280,7 @@ impl Pool {
         if let Some(config) = self.submit_config() {
             config.rules.submit(spec, submitted)?;
         }
-        Ok(())
+        check_crontab(&spec.ad, submitted).map_err(|problem| vec![problem])
     }
 
     /// The configuration of the SubmitPolicy in force: the first by name.
@@ -344,8 +348,13 @@ impl Pool {
     pub fn next_look(&self) -> Option<Time> {
         let alarm = self.alarms.first().map(|(at, _)| *at);
         let machine = self.machine_alarms.next();
-        let silence =
-            [self.heartbeats.next(), self.agents.next(), self.unseen.next(), self.next_evaluation()];
+        let silence = [
+            self.heartbeats.next(),
+            self.agents.next(),
+            self.unseen.next(),
+            self.next_evaluation(),
+            self.crontabs.next(),
+        ];
         let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, self.lasting.next()];
         silence.into_iter().chain(own).flatten().min()
     }
@@ -361,6 +370,7 @@ impl Pool {
             self.changed(Change::Slot(&name));
         }
         self.show_what_lasted(now);
+        self.follow_crontabs(now);
         self.evaluate_due(now);
         while let Some(name) = self.machine_alarms.pop_due(now) {
             self.changed(Change::Machine(&name));

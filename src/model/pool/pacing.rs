@@ -1,21 +1,24 @@
-//! How many procs of a job are in the queue at a time, and when they start: late materialization, `NextJobStartDelay`, deferral.
+//! How many procs of a job are in the queue at a time, and when they start: late materialization, `NextJobStartDelay`, deferral,
+//! crontabs.
 //!
 //! Source: the manual, `condor_submit`: `max_materialize`, `max_idle`, `next_job_start_delay`, `deferral_time`, `deferral_window`,
-//! `deferral_prep_time`.
+//! `deferral_prep_time`; "CronTab Scheduling".
 //!
 //! A job's procs cost nothing before they start, so that all procs exist from the beginning, and none is materialized late. The
 //! limits of late materialization hold all the same: no more procs count as idle, or have slots or are held, than the job says.
 
 use std::time::Duration;
 
+use super::crontabs;
 use super::holds::MISSED_DEFERRED_TIME;
 use super::job::Job;
 use super::leaving::HoldReason;
 use super::time::Time;
 use classad::{Ad, Env};
+use crontab::Crontab;
 
 /// The most steps that the evaluation of an attribute may take.
-const STEPS: u32 = 20_000;
+pub(super) const STEPS: u32 = 20_000;
 /// `MAX_NEXT_JOB_START_DELAY`: the longest delay, in seconds.
 const LONGEST_DELAY: i64 = 600;
 /// `DeferralPrepTime` of a job that says none, in seconds.
@@ -23,13 +26,24 @@ const PREP_TIME: i64 = 300;
 
 /// When a job's procs start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Deferral {
-    /// `DeferralTime`.
-    at: Time,
+pub(super) struct Deferral {
+    /// The times.
+    pub(super) at: Times,
     /// `DeferralWindow`: how late a proc may start.
-    window: Duration,
+    pub(super) window: Duration,
     /// `DeferralPrepTime`: how much earlier a proc may have its slot.
-    prep: Duration,
+    pub(super) prep: Duration,
+}
+
+/// The times at which a job's procs start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Times {
+    /// `DeferralTime`.
+    Once(Time),
+    /// `CronMinute` and the other fields of a crontab.
+    Each(Crontab),
+    /// The crontab is wrong. Such a job is refused; a job that is in the queue all the same must never run.
+    Never,
 }
 
 /// The pace of a job's procs, as the job's ad says.
@@ -41,7 +55,7 @@ pub struct Pacing {
     most_idle: Option<u64>,
     /// `NextJobStartDelay`: how long after a proc got its slot the next may get one, and start.
     delay: Option<Duration>,
-    deferral: Option<Deferral>,
+    pub(super) deferral: Option<Deferral>,
 }
 
 /// The attribute of a job that keeps its idle procs from slots.
@@ -51,6 +65,8 @@ pub enum Paced {
     Limit(u64),
     /// `DeferralTime` has not come.
     Until(Time),
+    /// The next time of the job's crontab has not come.
+    Next(Time),
 }
 
 impl Pacing {
@@ -67,8 +83,14 @@ impl Pacing {
         };
         let count = |name: &str| number(name).and_then(|number| u64::try_from(number).ok());
         let seconds = |number: i64| Duration::from_secs(u64::try_from(number).unwrap_or(0));
-        let deferral = number("DeferralTime").map(|at| Deferral {
-            at: Time::from_secs(at),
+        let at = match crontabs::crontab(ad, submitted) {
+            Ok(None) => number("DeferralTime").map(|at| Times::Once(Time::from_secs(at))),
+            // As in the schedd, the crontab's times replace DeferralTime.
+            Ok(Some(crontab)) => Some(Times::Each(crontab)),
+            Err(_) => Some(Times::Never),
+        };
+        let deferral = at.map(|at| Deferral {
+            at,
             window: seconds(number("DeferralWindow").unwrap_or(0)),
             prep: seconds(number("DeferralPrepTime").unwrap_or(PREP_TIME)),
         });
@@ -81,9 +103,15 @@ impl Pacing {
         }
     }
 
-    /// `DeferralTime`.
+    /// `DeferralTime`, unless the job has a crontab.
     pub fn starts_at(&self) -> Option<Time> {
-        self.deferral.map(|deferral| deferral.at)
+        self.once().map(|(at, _)| at)
+    }
+
+    fn once(&self) -> Option<(Time, Deferral)> {
+        let deferral = self.deferral?;
+        let Times::Once(at) = deferral.at else { return None };
+        Some((at, deferral))
     }
 
     /// The most idle procs that are in the queue while `in_queue` procs have slots or are held: further idle procs count as not
@@ -95,15 +123,14 @@ impl Pacing {
 
     /// From when procs may be matched: `DeferralTime`, less `DeferralPrepTime`.
     pub(super) fn opens_at(&self) -> Option<Time> {
-        let deferral = self.deferral?;
-        let prep = i64::try_from(deferral.prep.as_secs()).unwrap_or(i64::MAX);
-        Some(Time::from_secs(deferral.at.secs().saturating_sub(prep)))
+        let (at, deferral) = self.once()?;
+        Some(at - deferral.prep)
     }
 
     /// The hold of a proc that is idle now, if its time is over.
     pub(super) fn missed(&self, now: Time) -> Option<HoldReason> {
-        let deferral = self.deferral.filter(|deferral| now > deferral.at + deferral.window)?;
-        let late = now.since(deferral.at).as_secs();
+        let (at, _) = self.once().filter(|(at, deferral)| now > *at + deferral.window)?;
+        let late = now.since(at).as_secs();
         let text = format!(
             "the job missed its execution time: DeferralTime was {late} seconds before it had a slot"
         );
@@ -145,7 +172,9 @@ impl Job {
     pub fn paced_by(&self) -> Option<Paced> {
         let full = self.pacing.most.filter(|most| self.in_queue() >= *most).map(Paced::Limit);
         let deferred = || self.pacing.starts_at().filter(|_| self.waits.is_none()).map(Paced::Until);
-        full.or_else(deferred).filter(|_| !self.idle.is_empty())
+        full.or_else(deferred)
+            .or_else(|| self.awaited_time().map(Paced::Next))
+            .filter(|_| !self.idle.is_empty())
     }
 
     /// Takes note that a proc of the job gets a slot now. Returns when the next may, if `NextJobStartDelay` asks for a pause.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::demands::{GpuDemands, clauses};
 use super::limits;
 use crate::pool::{
-    GPUS, GroupName, JobSpec, Needs, Problem, Request, ResourceName, Retention, Time, classad_name,
+    GPUS, GroupName, JobSpec, Needs, Problem, Request, ResourceName, Retention, Time, check_crontab,
+    classad_name,
 };
 use classad::{Ad, Env, Expr, ParseError};
 
@@ -108,6 +109,7 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     let rank = expression("spec.rank", submission.rank.as_deref(), &mut problems);
     ad.insert("Rank", rank.unwrap_or_else(|| Expr::literal(0.0)));
     add_attributes(&mut ad, &submission.attributes, &mut problems);
+    problems.extend(check_crontab(&ad, submission.submitted).err());
     submission.gpus.put_into(&mut ad, &mut problems);
     limits::put_into(&mut ad, submission, &mut problems);
     let needs =

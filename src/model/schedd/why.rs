@@ -70,6 +70,10 @@ fn held_back(paced: Paced, status: Option<bool>) -> Said {
             let text = format!("DeferralTime is {}: no proc starts before", utc(at));
             Said { status, reason: "Deferred", text }
         }
+        Paced::Next(at) => {
+            let text = format!("the next time of the job's crontab is {}: no proc starts before", utc(at));
+            Said { status, reason: "Deferred", text }
+        }
     }
 }
 

@@ -201,6 +201,9 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
                 if let Some(why) = why {
                     ad.set("LastRejMatchReason", why);
                 }
+                if let Some(time) = known.time_of(proc, Time::from_secs(now.secs())) {
+                    ad.set("DeferralTime", time.secs());
+                }
                 state::IDLE
             }
         };

@@ -210,6 +210,19 @@ fn procs_that_are_not_materialized_have_no_ad() {
     assert_eq!(shown(json!({"JobMaterializeLimit": "1"})), [(3, 2)]);
 }
 
+/// The schedd computes DeferralTime of idle procs, and leaves that of others alone.
+#[test]
+fn an_idle_proc_has_the_next_time_of_its_crontab() {
+    let runs = Runs::of(&[slot(3, "Busy")], &[]);
+    let status = json!({"observedGeneration": 3, "clusterId": 12, "completedProcs": "0"});
+    let job = job(json!({"attributes": {"CronMinute": "\"30\""}}), status);
+    let ads = ads(&[job], Some(&runs), None, NOW);
+    let next = NOW.secs() / 3600 * 3600 + 1800;
+    let times: Vec<_> =
+        ads.iter().map(|ad| ad.eval_attr("DeferralTime", None, &Env::at(0)).as_int()).collect();
+    assert_eq!(times, [Some(next), Some(next), None, Some(next)]);
+}
+
 #[test]
 fn what_earlier_runs_took_is_in_the_ad() {
     let status = json!({"observedGeneration": 3, "clusterId": 12, "runs": [{"procs": "2", "starts": 3, "wallSeconds": 90,

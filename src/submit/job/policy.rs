@@ -1,6 +1,7 @@
 //! Expressions that act on a job: rank, periodic ones, retries, signals, deferral.
 
 use classad::Value;
+use crontab::{Crontab, Field};
 
 use super::{Given, Job, Outcome};
 
@@ -185,15 +186,14 @@ impl Job<'_, '_> {
 
     /// The attribute because of which the job waits for a time, if there is one.
     pub(super) fn deferred(&self) -> bool {
-        ["CronMinute", "CronHour", "CronDayOfMonth", "CronMonth", "CronDayOfWeek", "DeferralTime"]
-            .iter()
-            .any(|name| self.has(name))
+        Field::ALL.iter().any(|field| self.has(field.attribute())) || self.has("DeferralTime")
     }
 
     pub(super) fn set_deferral(&mut self) -> Outcome {
         if let Some(given) = self.given("deferral_time", Some("DeferralTime"))? {
             self.assign_time("DeferralTime", &given)?;
         }
+        self.check_crontab()?;
         if !self.deferred() {
             return Ok(());
         }
@@ -212,6 +212,22 @@ impl Job<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks the crontab that the file gives. condor_submit leaves that to the schedd, which holds the job.
+    fn check_crontab(&mut self) -> Outcome {
+        let mut all: [Option<Given>; 5] = Default::default();
+        for (field, given) in Field::ALL.into_iter().zip(&mut all) {
+            *given = self.given(field.command(), Some(field.attribute()))?;
+        }
+        let [minute, hour, day, month, weekday] = &all;
+        let texts = [minute, hour, day, month, weekday].map(|given| given.as_ref().map(Given::as_str));
+        let Err(fault) = Crontab::new(texts) else { return Ok(()) };
+        let blamed = Field::ALL.iter().zip(&all).find(|(field, _)| **field == fault.field());
+        match blamed.and_then(|(_, given)| given.as_ref()) {
+            Some(given) => Err(self.fault_at(given, fault.offset(), fault.to_string())),
+            None => Err(self.missing(format!("{}: {fault}", fault.field().command()))),
+        }
     }
 
     fn assign_time(&mut self, attribute: &str, given: &Given) -> Outcome {

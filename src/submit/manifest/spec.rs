@@ -303,6 +303,15 @@ impl Shared<'_> {
         if retries.iter().any(|(command, attribute)| self.gives(command, attribute)) {
             names.extend(["JobMaxRetries", "OnExitRemove"]);
         }
+        // These commands go before others, whose attributes they set.
+        for (command, attribute, other) in [
+            ("cron_window", "CronWindow", "DeferralWindow"),
+            ("cron_prep_time", "CronPrepTime", "DeferralPrepTime"),
+        ] {
+            if self.gives(command, attribute) {
+                names.push(other);
+            }
+        }
         let own = self.cluster.written.iter().filter_map(|written| {
             let (start, name) = written.name.split_at_checked(3)?;
             start.eq_ignore_ascii_case("MY.").then_some(name)

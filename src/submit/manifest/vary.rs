@@ -116,7 +116,7 @@ impl References<'_> {
         }
         self.used = true;
         let (start, name, end) = self.known(&texts).unwrap_or_else(|| {
-            let (before, behind) = common(&texts);
+            let (before, behind) = common_around(&texts);
             let middle = |text: &String| text.get(before..text.len() - behind).unwrap_or_default().to_owned();
             let ends = (first.get(..before), first.get(first.len() - behind..));
             let name = self.column(column, texts.iter().map(middle).collect());
@@ -142,7 +142,8 @@ impl References<'_> {
         for (index, name) in names.into_iter().enumerate() {
             let item = |program: &&Program| program.items.get(index).map(|(_, value)| value.clone());
             let values: Option<Vec<String>> = self.programs.iter().map(item).collect();
-            if let Some(values) = values.filter(|values| values.iter().any(|value| !value.is_empty()))
+            // Kubernetes 1.20 refuses empty texts in rows.
+            if let Some(values) = values.filter(|values| values.iter().all(|value| !value.is_empty()))
                 && let Some((start, end)) = around(texts, &values)
             {
                 return Some((start, self.column(&name, values), end));
@@ -224,6 +225,25 @@ fn around(texts: &[String], values: &[String]) -> Option<(String, String)> {
     None
 }
 
+/// How many bytes all texts have in common at the start and at the end, less a character where nothing would be left of one of the
+/// texts between the two: Kubernetes 1.20 refuses empty texts in rows.
+fn common_around(texts: &[String]) -> (usize, usize) {
+    let (before, behind) = common(texts);
+    let Some(first) = texts.first() else { return (before, behind) };
+    if texts.iter().all(|text| text.len() > before + behind) {
+        return (before, behind);
+    }
+    let (start, end) = (first.get(..before), first.get(first.len() - behind..));
+    let last = start.and_then(|start| start.chars().next_back()).map_or(0, char::len_utf8);
+    let next = end.and_then(|end| end.chars().next()).map_or(0, char::len_utf8);
+    if last == 0 {
+        return (before, behind - next);
+    }
+    // A dollar before a reference would make it a literal.
+    let start = first.get(..before - last).unwrap_or_default();
+    (start.trim_end_matches('$').len(), behind)
+}
+
 /// How many bytes all texts have in common at the start and, behind them, at the end.
 fn common(texts: &[String]) -> (usize, usize) {
     let Some(first) = texts.first() else { return (0, 0) };
@@ -247,4 +267,27 @@ fn common(texts: &[String]) -> (usize, usize) {
     let behind = behind.min(shortest - before);
     let fits = |behind: usize| first.is_char_boundary(first.len() - behind);
     (before, (0..=behind).rev().find(|behind| fits(*behind)).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_around;
+
+    #[test]
+    fn something_of_each_text_is_left_between_what_texts_have_in_common() {
+        for (texts, expected) in [
+            (["a-1.dat", "a-2.dat"], (2, 4)),
+            (["a", "a b"], (0, 0)),
+            (["x-1", "x-12"], (2, 0)),
+            (["1.dat", "12.dat"], (0, 4)),
+            (["b", "ab"], (0, 0)),
+            (["\u{e9}", "\u{e9}b"], (0, 0)),
+            // A dollar before a reference would make it a literal.
+            (["$a", "$ab"], (0, 0)),
+            // Nothing can be left of a text that is empty.
+            (["", "b"], (0, 0)),
+        ] {
+            assert_eq!(common_around(&texts.map(str::to_owned)), expected, "{texts:?}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use api::labels;
 use serde_json::Value;
 
+use super::super::archive;
 use super::super::kubelets::{is_backfill, is_ours, is_over, node_key};
 use super::super::layouts::{Division, LAYOUTS};
 use super::super::store::finalizers;
@@ -68,6 +69,9 @@ pub fn unfinished(world: &World) -> Option<String> {
         if status["available"] != status["total"] || status["dynamicSlots"].as_i64().unwrap_or(0) != 0 {
             return Some(format!("{} is not whole: {status}", key.name));
         }
+    }
+    if let Some(amiss) = archive::amiss(world) {
+        return Some(amiss);
     }
     world.store.of("nodes").find_map(|(key, _)| undivided(world, &key.name, division))
 }

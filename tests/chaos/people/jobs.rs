@@ -4,6 +4,7 @@ use api::labels::ACTS;
 use model::pool::Ranges;
 use serde_json::{Value, json};
 
+use super::super::checks::Again;
 use super::super::plan::{A_GPU, Order, What, phantom};
 use super::super::store::Key;
 use super::super::world::World;
@@ -38,6 +39,7 @@ pub(super) fn perform(world: &mut World, what: &What) -> bool {
         What::Act(n, verb, procs) => act(world, &job_key(*n), VERBS[usize::from(*verb) % 5], *procs),
         What::Hold(n, held) => hold(world, &job_key(*n), *held),
         What::Retry(n) => retry(world, &job_key(*n)),
+        What::Attributes(n, which) => attributes(world, &job_key(*n), *which),
         _ => return false,
     }
     true
@@ -94,9 +96,64 @@ fn hold(world: &mut World, key: &Key, hold: bool) {
     world.edit(key, |job| job["spec"]["hold"] = json!(hold));
 }
 
-fn retry(world: &mut World, key: &Key) {
+/// Attributes that act. None holds or vacates a proc for ever, so that everything settles.
+const ATTRIBUTES: [&[(&str, &str)]; super::super::plan::ATTRIBUTES as usize] = [
+    &[("PeriodicHold", "JobStatus == 2 && NumHolds < 1"), ("PeriodicRelease", "NumHolds < 3")],
+    &[("PeriodicRemove", "JobStatus == 1 && time() - QDate > 40")],
+    &[("PeriodicVacate", "JobStatus == 2 && NumJobStarts < 2")],
+    &[("OnExitHold", "ExitCode =!= 0 && NumHolds < 1"), ("PeriodicRelease", "HoldReasonCode == 3")],
+    &[("LeaveJobInQueue", "true"), ("JobMaterializeLimit", "2")],
+    &[("JobMaterializeMaxIdle", "1"), ("NextJobStartDelay", "5")],
+    &[("OnExitRemove", "NumJobCompletions > 1")],
+    &[
+        ("CronMinute", "\"*\""),
+        ("DeferralPrepTime", "20"),
+        ("DeferralWindow", "30"),
+        ("OnExitRemove", "NumJobCompletions > 1"),
+    ],
+    &[("DeferralTime", "QDate + 40"), ("DeferralWindow", "1000000")],
+];
+
+fn attributes(world: &mut World, key: &Key, which: u8) {
+    let which = usize::from(which) % ATTRIBUTES.len();
+    let reason = match which {
+        3 => Some(Again::Failed(1)),
+        // PeriodicHold counts when a program ends, too.
+        0 => Some(Again::Ended(0)),
+        6 | 7 => Some(Again::Ended(1)),
+        _ => None,
+    };
+    again(world, key, reason);
+    world.edit(key, |job| {
+        for (name, text) in ATTRIBUTES[which] {
+            job["spec"]["attributes"][*name] = json!(text);
+        }
+    });
+}
+
+/// Takes the crontabs off all jobs. As long as procs wait in vain, the operator writes which time of the crontab is next.
+pub(super) fn take_crontabs_off(world: &mut World) {
+    let timed =
+        world.store.of("htcjobs").filter(|(_, job)| job["spec"]["attributes"]["CronMinute"].is_string());
+    for key in timed.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        world.edit(&key, |job| {
+            if let Some(attributes) = job["spec"]["attributes"].as_object_mut() {
+                attributes.remove("CronMinute");
+            }
+        });
+    }
+}
+
+/// Notes why programs of a job run once more.
+fn again(world: &mut World, key: &Key, reason: Option<Again>) {
     let uid = world.store.get(key).map(|job| job["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
-    world.checks.retried.extend(uid);
+    if let (Some(uid), Some(reason)) = (uid, reason) {
+        world.checks.again.entry(uid).or_default().insert(reason);
+    }
+}
+
+fn retry(world: &mut World, key: &Key) {
+    again(world, key, Some(Again::Failed(0)));
     world.edit(key, |job| {
         job["spec"]["attributes"]["OnExitRemove"] = json!("NumJobCompletions > 1 || ExitCode =?= 0");
     });
@@ -109,11 +166,11 @@ fn submit(world: &mut World, order: &Order) {
     }
 }
 
-/// Edits jobs that have held procs, so that the reason for the hold is gone, and releases those that people hold.
+/// Edits jobs that have held procs, so that the reason for the hold is gone, and releases those that people or expressions hold.
 pub fn release(world: &mut World) {
     let by_people = |job: &Value| {
         let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
-        held.into_iter().any(|held| held["code"] == 1 && held["reason"] == "chaos")
+        held.into_iter().any(|held| held["code"] == 3 || (held["code"] == 1 && held["reason"] == "chaos"))
     };
     let waits = |job: &Value| {
         let text = job["metadata"]["annotations"][ACTS].as_str().unwrap_or("{}");
@@ -142,7 +199,7 @@ pub fn release(world: &mut World) {
 /// wrong.
 fn is_held(job: &Value) -> bool {
     let held = job["status"]["heldProcs"].as_array();
-    let holds = held.is_some_and(|held| held.iter().any(|held| held["code"] != 1));
+    let holds = held.is_some_and(|held| held.iter().any(|held| held["code"] != 1 && held["code"] != 3));
     let wrong = job["spec"]["requirements"] == "((";
     holds && !wrong && job["status"]["observedGeneration"] == job["metadata"]["generation"]
 }

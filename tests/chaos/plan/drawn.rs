@@ -1,7 +1,7 @@
 //! Draws a plan from a seed.
 
-use super::super::rng::Rng;
-use super::{BACKFILL, Class, How, Item, Order, Plan, Presence, What, When};
+use super::super::rng::{Rng, hash};
+use super::{ATTRIBUTES, BACKFILL, Class, How, Item, Order, Plan, Presence, What, When};
 
 /// The classes of calls for which faults are drawn. Important classes are listed more than once.
 const TARGETS: [Class; 33] = [
@@ -52,6 +52,7 @@ impl Plan {
             ghosts: rng.one_in(4),
             skew: skew(&mut rng),
             layout: rng.pick(&[0, 0, 0, 1, 2, 3, 4]),
+            history: false,
             items: Vec::new(),
         };
         for node in 0..=rng.small(3) {
@@ -96,7 +97,29 @@ impl Plan {
         plan.let_go(&mut rng);
         plan.attack(&mut rng);
         plan.live(&mut rng);
+        // From numbers of its own, so that plans of old seeds stay the same but for this.
+        plan.act(&mut Rng::new(hash(b"attributes that act", seed)));
         plan
+    }
+
+    /// Draws attributes that act, some of them soon after the job was submitted, and whether there is a history.
+    fn act(&mut self, rng: &mut Rng) {
+        self.history = rng.one_in(2);
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 1, 2, 3]) {
+            let (early, late) = (rng.below(5000), rng.below(u64::from(self.ends) * 1000));
+            let at = u32::try_from(rng.pick(&[early, late])).unwrap();
+            let what = What::Attributes(rng.small(5), rng.small(ATTRIBUTES));
+            let (class, nth) = (rng.pick(&TARGETS), rng.pick(&[0, 0, 1, 1, 2, 3, 5, 8]));
+            let when = rng.pick(&[When::At(at), When::At(at), When::After(class, nth)]);
+            self.items.push(Item { when, what });
+            // Operators die when that hurts most: when an end is about to be recorded, or was recorded a moment ago.
+            if rng.one_in(3) {
+                let (class, nth) =
+                    (rng.pick(&[Class::JobStatus, Class::UntrackPod]), rng.pick(&[0, 1, 2, 3, 5, 8]));
+                let when = rng.pick(&[When::Before(class, nth), When::After(class, nth)]);
+                self.items.push(Item { when, what: What::Kill(rng.small(2)) });
+            }
+        }
     }
 
     /// Draws what people ask of procs: hold, release, remove and vacate, and retries.

@@ -120,3 +120,112 @@ fn a_deferred_proc_that_gets_no_slot_in_its_window_is_held() {
     world.pass(120);
     assert_eq!(counts(&world), [0, 0, 2, 0], "it is too late for ever");
 }
+
+/// The attributes of a job with a crontab whose procs run again and again.
+fn recurring(minutes: &'static str, window: &'static str) -> [(&'static str, &'static str); 4] {
+    [
+        ("CronMinute", minutes),
+        ("DeferralWindow", window),
+        ("DeferralPrepTime", "60"),
+        ("OnExitRemove", "false"),
+    ]
+}
+
+/// How many pods of procs have not ended.
+fn at_work(world: &World) -> usize {
+    let of_job = |name: &str| name.starts_with("sweep-");
+    world.pods.iter().filter(|(name, pod)| of_job(name) && pod.facts.end.is_none()).count()
+}
+
+/// Lets seconds pass. Returns the seconds of the hour at which pods were created.
+fn starts(world: &mut World, seconds: u64) -> Vec<i64> {
+    let (mut seen, mut starts) = (at_work(world), Vec::new());
+    for _ in 0..seconds {
+        world.pass(1);
+        let now = at_work(world);
+        if now > seen {
+            starts.push(world.now.secs() % 3600);
+        }
+        seen = now;
+    }
+    starts
+}
+
+/// "CronTab scheduling functionality allows jobs to be scheduled to execute periodically."
+#[test]
+fn a_proc_with_a_crontab_runs_at_each_of_its_times_with_its_slot_taken_before() {
+    let mut world = world(1, 1, &recurring("\"*/10\"", "0"));
+    assert_eq!((counts(&world), at_work(&world)), ([1, 0, 0, 0], 0));
+    assert!(
+        why_waits(&world).starts_with("the next time of the job's crontab is 20"),
+        "{}",
+        why_waits(&world)
+    );
+    let first = starts(&mut world, 3600);
+    assert_eq!(first.len(), 6, "{first:?}");
+    assert!(first.iter().all(|second| second % 600 == 0), "{first:?}");
+    // "The job will be matched and sent to an execution machine" a minute before the next time.
+    let left = 600 - world.now.secs() % 600;
+    world.pass(u64::try_from(left - 70).unwrap());
+    assert_eq!(counts(&world), [1, 0, 0, 0], "too early for a match");
+    world.pass(30);
+    assert_eq!((counts(&world), at_work(&world)), ([0, 1, 0, 0], 0), "matched, and not started");
+}
+
+/// "If HTCondor is unable to find a match, then the job will miss its chance for executing and must wait for the next execution
+/// time specified by the CronTab schedule."
+#[test]
+fn a_proc_with_a_crontab_that_gets_no_slot_in_its_window_waits_for_the_next_time() {
+    let mut world = World::new();
+    world.node("n1", 2, 0);
+    world.fate = |name| if name.starts_with("other-") { (100_000, 0) } else { (30, 0) };
+    world.submit("other", "bob", 2, |_| {});
+    world.settle();
+    world.submit("sweep", "alice", 2, paced(&recurring("\"0,30\"", "120")));
+    world.settle();
+    let left = 1800 - world.now.secs() % 1800;
+    world.pass(u64::try_from(left).unwrap() + 60);
+    assert!(!why_waits(&world).contains("crontab"), "its time has come: {}", why_waits(&world));
+    world.pass(120);
+    assert!(why_waits(&world).contains("crontab"), "{}", why_waits(&world));
+    world.remove("other");
+    assert_eq!(starts(&mut world, 600), [0_i64; 0], "too late, and too early");
+    assert_eq!(counts(&world), [2, 0, 0, 0], "idle, and not held");
+    let started = starts(&mut world, 1800);
+    assert!(started.iter().all(|second| second % 1800 == 0), "{started:?}");
+    assert!(!started.is_empty());
+}
+
+/// "When the job is re-queued" a new time is calculated, which is a later one.
+#[test]
+fn no_leader_runs_a_proc_twice_for_one_time_of_its_crontab() {
+    let mut world = world(1, 1, &recurring("0", "900"));
+    world.fate = |_| (10, 0);
+    let left = 3600 - world.now.secs() % 3600;
+    let first = starts(&mut world, u64::try_from(left).unwrap() + 60);
+    assert_eq!(first, [0]);
+    assert_eq!(counts(&world), [1, 0, 0, 0]);
+    world.restart();
+    assert_eq!(starts(&mut world, 1200), [0_i64; 0], "the window is open for a proc that has not run");
+    assert_eq!(starts(&mut world, 3600), [0]);
+}
+
+/// "Or when the job is released from the hold state."
+#[test]
+fn a_released_proc_waits_for_the_next_time_of_its_crontab() {
+    let mut world = world(1, 1, &recurring("0", "900"));
+    world.act("sweep", Verb::Hold, "0", "later");
+    let left = 3600 - world.now.secs() % 3600;
+    world.pass(u64::try_from(left).unwrap() + 60);
+    world.act("sweep", Verb::Release, "0", "now");
+    assert_eq!(starts(&mut world, 3000), [0_i64; 0]);
+    assert_eq!(starts(&mut world, 600), [0]);
+}
+
+/// A program that ends and runs again has not failed.
+#[test]
+fn a_proc_with_a_crontab_of_every_minute_runs_every_minute() {
+    let mut world = world(1, 1, &recurring("\"*\"", "0"));
+    world.fate = |_| (5, 1);
+    assert!(starts(&mut world, 1200).len() >= 19);
+}
