@@ -32,6 +32,7 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
         }
     }
     set_alarm(pool, name, now);
+    pool.note_unrecorded(name);
     if changed {
         pool.slot_rests(name);
     }

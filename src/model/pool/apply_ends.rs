@@ -69,8 +69,16 @@ impl Pool {
             job.count_spent(facts.proc, spent, vacated);
         }
         self.forget_removed(name, facts, now);
-        if let Some(job) = self.jobs.get_mut(&facts.job).filter(|job| !job.is_settled(facts.proc)) {
-            job.unrecorded.insert(facts.proc, name.clone());
+        self.note_unrecorded(name);
+    }
+
+    /// If the slot's pod is over, and the API server has not got yet what it must have about the proc, has the slot looked at again
+    /// once the API server has that. A proc whose hold is recorded may be removed while its pod ends.
+    pub fn note_unrecorded(&mut self, name: &SlotName) {
+        let Some(slot) = self.slots.get(name).filter(|slot| slot.has_ended()) else { return };
+        let last = &slot.claim().last;
+        if let Some(job) = self.jobs.get_mut(&last.job.uid).filter(|job| !job.is_settled(last.proc)) {
+            job.unrecorded.insert(last.proc, name.clone());
         }
     }
 

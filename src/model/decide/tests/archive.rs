@@ -3,7 +3,7 @@
 use classad::Env;
 
 use super::world::World;
-use crate::pool::Verb;
+use crate::pool::{End, Event, HoldReason, Remains, Verb};
 
 /// Jobs whose procs leave the queue in each way: with exit code 0, with another, by a signal, removed while idle, while held and
 /// while they run, and with their job.
@@ -89,6 +89,38 @@ fn a_run_that_ended_while_nobody_led_was_on_its_slot() {
     let (_, ad) = world.history.as_ref().unwrap().values().next().unwrap();
     let host = ad.eval_attr("LastRemoteHost", None, &Env::at(0));
     assert_eq!(host.to_string(), "\"slot1_1@n1\"");
+}
+
+/// The history gets the removal after the kubelet has confirmed the end of the pod: the slot waits for the record of the removal,
+/// though the API server had the hold before.
+#[test]
+fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
+    let mut world = World::new();
+    world.keep_history();
+    world.fate = |_| (36_000, 0);
+    world.node("n1", 4, 0);
+    world.submit("big", "ada", 1, |_| {});
+    world.pass(5);
+    let pod = world.pods.get_mut("big-0").unwrap();
+    pod.facts.end = Some(End::Evicted { why: "OOMKilled".into() });
+    pod.facts.hold = Some(HoldReason { code: 34, subcode: 102, reason: "too much memory".into() });
+    pod.facts.remains = Remains::Others;
+    let facts = pod.facts.clone();
+    world.pool.apply(Event::Pod(facts), world.now);
+    world.pass(2);
+    assert!(world.jobs["uid-big"].on_hold.contains_key(&0), "the hold is recorded");
+    world.disk_hangs = true;
+    world.act("big", Verb::Remove, "", "via condor_rm (by user ada)");
+    world.pass(2);
+    let pod = world.pods.get_mut("big-0").unwrap();
+    pod.facts.remains = Remains::Nothing;
+    let facts = pod.facts.clone();
+    world.pool.apply(Event::Pod(facts), world.now);
+    world.pass(2);
+    assert!(world.jobs["uid-big"].life.removed.is_empty(), "the history has not got the removal");
+    world.disk_hangs = false;
+    world.pass(10);
+    assert!(world.pods.is_empty() && world.pool.slots().is_empty(), "{:?}", world.pods.keys());
 }
 
 #[test]
