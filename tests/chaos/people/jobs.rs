@@ -131,14 +131,16 @@ fn attributes(world: &mut World, key: &Key, which: u8) {
     });
 }
 
-/// Takes the crontabs off all jobs. As long as procs wait in vain, the operator writes which time of the crontab is next.
-pub(super) fn take_crontabs_off(world: &mut World) {
-    let timed =
-        world.store.of("htcjobs").filter(|(_, job)| job["spec"]["attributes"]["CronMinute"].is_string());
+/// Takes the crontabs and the deferral times off all jobs. As long as procs wait in vain, the operator writes which time of the
+/// crontab is next; and a proc whose window is over by the short window of another edit is held after each release.
+pub(super) fn take_times_off(world: &mut World) {
+    const TIMES: [&str; 2] = ["CronMinute", "DeferralTime"];
+    let is_timed = |job: &Value| TIMES.iter().any(|time| job["spec"]["attributes"][*time].is_string());
+    let timed = world.store.of("htcjobs").filter(|(_, job)| is_timed(job));
     for key in timed.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
         world.edit(&key, |job| {
             if let Some(attributes) = job["spec"]["attributes"].as_object_mut() {
-                attributes.remove("CronMinute");
+                attributes.retain(|name, _| !TIMES.contains(&name.as_str()));
             }
         });
     }

@@ -63,7 +63,7 @@ pub fn mend(world: &mut World) {
     if world.store.get(&Key::new("negotiators", "", "second")).is_some() {
         world.delete(&Key::new("negotiators", "", "second"), None);
     }
-    jobs::take_crontabs_off(world);
+    jobs::take_times_off(world);
     let endless = jobs::job_key(4);
     world.delete(&endless, None);
     world.ring();
