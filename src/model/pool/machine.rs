@@ -399,15 +399,14 @@ impl Machine {
         // As long as only claims of some slots are known (after a change of leader), the machine's other slots are
         // missing here.
         let adopted = self.machine_slots.values().any(|slot| slot.slot_type.is_none());
-        let of = |(slot, share): (&Box<MachineSlot>, &Share)| slot.is_of(share);
+        let of = |(slot, share): (&MachineSlot, &Share)| slot.is_of(share);
         let same = if adopted {
             let share = |id: u32| usize::try_from(id).ok().and_then(|id| shares.get(id.checked_sub(1)?));
-            self.machine_slots
-                .values()
+            self.slots()
                 .filter(|slot| slot.is_held())
                 .all(|slot| share(slot.id).is_some_and(|s| of((slot, s))))
         } else {
-            self.machine_slots.len() == shares.len() && self.machine_slots.values().zip(&shares).all(of)
+            self.machine_slots.len() == shares.len() && self.slots().zip(&shares).all(of)
         };
         let mut relaid = Relaid::default();
         if !same && self.is_held() {

@@ -157,9 +157,6 @@ pub use untracking::Untracking;
 pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
-/// The configuration of machines that no policy selects: one object for all, since ads are kept by the address of their
-/// configuration.
-
 /// Everything that the operator knows.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
@@ -306,11 +303,11 @@ impl Pool {
             machine
                 .machine_slots
                 .get(&name.slot)
+                .map(Box::as_ref)
                 .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
         let shown = self.unclaimed_objects.get(name);
-        let as_it_stands =
-            |slot: &Box<MachineSlot>| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
+        let as_it_stands = |slot: &MachineSlot| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
         self.slots.contains_key(name) || machine_slot().is_some_and(as_it_stands)
     }
 

@@ -211,7 +211,8 @@ impl From<SlotConfig> for StartdConfig {
     }
 }
 
-/// The configuration of machines that no policy selects.
+/// The configuration of machines that no policy selects: one object for all, since ads are kept by the address of their
+/// configuration.
 static UNSET: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default);
 
 impl StartdConfig {
