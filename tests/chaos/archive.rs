@@ -22,6 +22,8 @@ pub struct Archive {
     ads: BTreeSet<(String, u32)>,
     /// How many batches were begun.
     begun: u64,
+    /// The uids of jobs whose specs somebody made unreadable: an operator that never understood a spec has no ad to write.
+    unread: BTreeSet<String>,
 }
 
 impl Archive {
@@ -31,7 +33,12 @@ impl Archive {
     }
 
     fn has(&self, job: &Value, proc: u32) -> bool {
-        self.ads.contains(&(uid(job), proc))
+        self.unread.contains(&uid(job)) || self.ads.contains(&(uid(job), proc))
+    }
+
+    /// Notes that somebody made the spec of a job unreadable.
+    pub fn cannot_read(&mut self, job: &Value) {
+        self.unread.insert(uid(job));
     }
 }
 

@@ -53,6 +53,10 @@ fn garble(world: &mut World, n: u8) {
         object[field.0]["before"] = object[field.0][field.1].take();
         object[field.0][field.1] = json!(7);
     });
+    let job = world.store.get(&key).filter(|_| kind == "htcjobs");
+    if let (Some(job), Some(archive)) = (job, &mut world.archive) {
+        archive.cannot_read(&job);
+    }
     world.garbled.push(Garbled { key, field });
 }
 
