@@ -5,7 +5,6 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `field` | the five fields, and the syntax of their texts |
-//! | `calendar` | days of months and of weeks |
 //!
 //! # What is guaranteed
 //!
@@ -13,7 +12,6 @@
 //! - **A crontab has a next time.** A crontab that never matches, such as February 30, is refused when it is made.
 //! - **Errors have a place.** An error names the field and the byte of its text, and what to write instead.
 
-mod calendar;
 mod field;
 
 #[cfg(test)]
@@ -21,7 +19,8 @@ mod tests;
 
 pub use field::{Fault, Field};
 
-use calendar::Date;
+use jiff::Span;
+use jiff::civil::Date;
 
 /// The minutes of a day.
 const DAY: i64 = 24 * 60;
@@ -94,11 +93,9 @@ impl Crontab {
 
     /// Whether the crontab matches on a day, in days since 1970.
     fn has_day(&self, day: i64) -> bool {
-        let date = Date::of(day);
-        if !has(self.months, date.month) {
-            return false;
-        }
-        let (by_month, by_week) = (has(self.days, date.day), has(self.weekdays, date.weekday));
+        let Some(date) = date(day).filter(|date| has(self.months, date.month().into())) else { return false };
+        let by_month = has(self.days, date.day().into());
+        let by_week = has(self.weekdays, date.weekday().to_sunday_zero_offset().into());
         match (self.days == Field::DayOfMonth.all(), self.weekdays == 0) {
             // "The day will be the logical or of both." A field that is not restricted restricts nothing.
             (false, false) => by_month || by_week,
@@ -126,6 +123,11 @@ impl Crontab {
             same.or_else(|| Some((highest(self.hours, hour - 1)?, highest(self.minutes, 59)?)))?;
         Some(hour * 60 + rest)
     }
+}
+
+/// The date so many days after January 1, 1970, in UTC; `None` beyond the years that jiff knows.
+fn date(day: i64) -> Option<Date> {
+    Date::constant(1970, 1, 1).checked_add(Span::new().try_days(day).ok()?).ok()
 }
 
 /// Whether a number is in a set.

@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::calendar::Date;
-use super::{Crontab, Field};
+use super::{Crontab, Field, date};
 
 /// January 1, 2026 is a Thursday, 20,454 days after January 1, 1970.
 const NEW_YEAR: i64 = 20_454;
@@ -192,20 +191,21 @@ fn listed(low: i64, high: i64) -> impl Strategy<Value = Listed> {
 
 fn matches(fields: &[Listed; 5], time: i64) -> bool {
     let [minutes, hours, days, months, weekdays] = fields;
-    let date = Date::of(time.div_euclid(86_400));
+    let date = date(time.div_euclid(86_400)).unwrap();
     let has = |listed: &Listed, value: i64| listed.values.contains(&value);
-    let weekday = has(weekdays, date.weekday) || (date.weekday == 0 && has(weekdays, 7));
+    let number = i64::from(date.weekday().to_sunday_zero_offset());
+    let weekday = has(weekdays, number) || (number == 0 && has(weekdays, 7));
     let all_days = (1..=31).all(|day| has(days, day));
     let day = match (all_days, weekdays.star) {
         (true, true) => true,
         (true, false) => weekday,
-        (false, true) => has(days, date.day),
-        (false, false) => weekday || has(days, date.day),
+        (false, true) => has(days, date.day().into()),
+        (false, false) => weekday || has(days, date.day().into()),
     };
     let minute = time.div_euclid(60);
     has(minutes, minute.rem_euclid(60))
         && has(hours, minute.div_euclid(60).rem_euclid(24))
-        && has(months, date.month)
+        && has(months, date.month().into())
         && day
 }
 
