@@ -1,5 +1,7 @@
 //! Policies of machines' owners, each a short story.
 
+use std::sync::Arc;
+
 use super::world::World;
 use crate::kit;
 use crate::pool::{
@@ -374,4 +376,15 @@ fn a_claim_that_waited_is_held_against_the_ceiling_again() {
     world.pool.edit_submitter("bob", |bob| bob.ceiling = Some(0.0));
     world.pass(200);
     assert!(world.pool.slots().values().all(|slot| slot.claim().submitter.as_str() != "bob"));
+}
+
+/// Ads are kept by the address of the configuration of which they were made.
+#[test]
+fn machines_without_a_policy_share_one_configuration() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.node("n2", 8, 0);
+    world.settle();
+    let of = |name: &str| world.pool.startd(&world.pool.machines()[&name.into()]);
+    assert!(Arc::ptr_eq(&of("n1"), &of("n2")));
 }

@@ -32,8 +32,8 @@ pub(super) fn constant(text: &str) -> Expr {
     Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
 }
 
-/// As [`constant`], for a text of which the machines of a pool have few variants. The ads of all machines share the expression,
-/// which takes many times the memory of a number.
+/// As [`constant`], for a text of which the machines of a pool have few variants, such as ClockMin, which depends on the time zone.
+/// The ads of all machines share the expression, which would take kilobytes in each.
 pub(super) fn shared(text: &str) -> Expr {
     /// The most texts that are remembered. The ads' expressions depend on the time zones and on the names of resources.
     const MOST: usize = 1_000;
