@@ -69,11 +69,11 @@ impl Pool {
             job.count_spent(facts.proc, spent, vacated);
         }
         self.forget_removed(name, facts, now);
-        self.note_unrecorded(name);
     }
 
-    /// If the slot's pod is over, and the API server has not got yet what it must have about the proc, has the slot looked at again
-    /// once the API server has that. A proc whose hold is recorded may be removed while its pod ends.
+    /// Notes that a slot waits until the API server has the end, the hold or the removal of its proc. If the slot's proc has not ended,
+    /// or if everything is recorded, nothing is noted. The deciders call this after each look at a slot, since a proc may be removed
+    /// after its hold was recorded.
     pub fn note_unrecorded(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get(name).filter(|slot| slot.has_ended()) else { return };
         let last = &slot.claim().last;

@@ -105,7 +105,7 @@ impl Pool {
     /// did not write that: the proc's pod, which names the claim, is the record.
     fn follow_pod(&mut self, facts: &PodFacts) {
         let Some(name) = self.slot_of_later_proc(facts) else { return };
-        if self.jobs.get(&facts.job).is_some_and(|job| job.is_out(facts.proc)) {
+        if self.jobs.get(&facts.job).is_some_and(|job| job.was_out(facts.proc)) {
             return;
         }
         // If another claim's object names the proc, too, the proc belongs to the claim whose pod this is.
@@ -117,7 +117,13 @@ impl Pool {
             job.idle.remove(facts.proc);
             job.active.insert(facts.proc, name.clone());
         }
-        self.edit_slot(&name, |slot| slot.serve(facts.proc));
+        let is_held = self.jobs.get(&facts.job).is_some_and(|job| job.is_out(facts.proc));
+        self.edit_slot(&name, |slot| {
+            slot.serve(facts.proc);
+            if is_held {
+                slot.must_go(Removal::ByUser);
+            }
+        });
     }
 
     /// Gives each pod from which somebody took the claim's id to a claim of the pod's job, on the pod's machine, whose own pod

@@ -3,6 +3,7 @@
 use super::Pool;
 use super::event::SlotFacts;
 use super::ids::{ClaimId, SlotName};
+use super::job::Job;
 use super::machine::Machine;
 use super::marks::Change;
 use super::slot::{Claim, Claimed, Phase, Record, Removal, Shown, Slot, State};
@@ -61,11 +62,9 @@ impl Pool {
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.stand(&name, now);
         }
-        let removed = self.jobs.get(&claim.last.job.uid).is_none_or(|job| job.removing);
         // If the job is gone, its pod may still run in the slot.
         let assigned = self.jobs.get_mut(&claim.last.job.uid).is_none_or(|job| {
-            let over = job.is_done(claim.last.proc) || job.on_hold.contains_key(&claim.last.proc);
-            let free = !over && !job.active.contains_key(&claim.last.proc);
+            let free = !job.was_out(claim.last.proc) && !job.active.contains_key(&claim.last.proc);
             if free {
                 job.idle.remove(claim.last.proc);
                 job.active.insert(claim.last.proc, name.clone());
@@ -73,7 +72,8 @@ impl Pool {
             free
         });
         let idle = Phase::starting(State::Claimed(Claimed::Idle), now);
-        let removal = removed.then_some(Removal::ByUser);
+        let must_go = |job: &Job| job.removing || (assigned && job.is_out(claim.last.proc));
+        let removal = self.jobs.get(&claim.last.job.uid).is_none_or(must_go).then_some(Removal::ByUser);
         let slot = Slot::new(name, facts.resources, claim, idle).adopted(assigned, removal, facts.recorded);
         self.changed(Change::SlotObject(slot.name()));
         self.carve(slot, now);

@@ -470,6 +470,12 @@ impl Job {
         self.is_done(proc) || self.on_hold.contains_key(&proc)
     }
 
+    /// Whether the API server has that a proc must not start, so that an earlier leader has seen to the proc's pod: the proc is done,
+    /// or its hold is recorded.
+    pub(super) fn was_out(&self, proc: u32) -> bool {
+        self.is_done(proc) || self.recorded_holds.contains(&proc)
+    }
+
     /// Whether a proc waits, is held, or has a claim, and was not removed.
     pub fn is_queued(&self, proc: u32) -> bool {
         let there = self.active.contains_key(&proc) || self.on_hold.contains_key(&proc);

@@ -124,6 +124,28 @@ fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
     assert!(world.pool.slots().is_empty(), "{:?}", world.pool.slots().keys());
 }
 
+/// The author holds a job, and its program ends, while nobody leads: the new leader knows both before it has recorded either.
+#[test]
+fn the_slot_of_a_program_that_ended_stays_until_the_end_is_recorded_though_the_job_is_held() {
+    let mut world = World::new();
+    world.keep_history();
+    world.fate = |_| (36_000, 0);
+    world.node("n1", 4, 0);
+    world.submit("ends", "ada", 1, |_| {});
+    world.pass(10);
+    assert_eq!(world.slots.len(), 1, "the claim is written");
+    let pod = world.pods["ends-0"].facts.pod.clone();
+    world.edit("ends", "ada", |submission| submission.hold = true);
+    world.end_pod(&pod, Some(0));
+    world.disk_hangs = true;
+    world.restart();
+    world.pass(5);
+    assert_eq!(world.slots.len(), 1, "the history has not got the end");
+    // The operator gives up the batch after a minute, and records the end.
+    world.pass(70);
+    assert!(world.slots.is_empty() && world.jobs["uid-ends"].succeeded.contains(0));
+}
+
 #[test]
 fn a_disk_that_hangs_keeps_procs_for_a_minute_and_their_authors_are_warned() {
     let mut world = World::new();
