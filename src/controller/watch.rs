@@ -39,8 +39,8 @@ fn is_missing(error: &watcher::Error) -> bool {
     }
 }
 
-/// Whether the API server forgot the version of a list before the list's last page. Each list in pages of so many objects may end
-/// so, since the server then needs as long again.
+/// Whether the API server forgot the version of a list before the list's last page. The next list in pages takes as long, and may
+/// fail in the same way.
 fn outlasted(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
 }
@@ -64,7 +64,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
     let api: Api<Item<W::Object>> = W::api(guarded::watching(client, resumed));
     let mut tracker = Tracker::<W>::default();
     let mut served = true;
-    // As in client-go: a list in one answer is of one version, however long it takes.
+    // As in client-go: a list in one answer cannot expire between its pages.
     let mut in_pages = true;
     let (mut missing, mut anew) = (pauses.clone(), pauses.clone());
     progress.behind(kind, None, clock.now());

@@ -27,7 +27,7 @@ use machines::{carved, pods_fit};
 /// If operators make more calls than this in ten seconds, they are in a loop.
 const MOST_CALLS: usize = 3000;
 
-/// Why a program runs once more after its end.
+/// Why a program runs once more after its end. The number tells reasons of one kind apart: a program runs once more for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Again {
     /// A program that failed is retried, or is held and released.
