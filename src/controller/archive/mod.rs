@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::mpsc as blocking;
+use std::sync::mpsc;
 use std::time::Duration;
 
 pub use ::history::Limits;
@@ -30,7 +30,7 @@ use ::history::Store;
 use classad::Ad;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use model::pool::{Batch, Ended};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::Clock;
 use super::metrics::History as Figures;
@@ -75,54 +75,24 @@ impl Marks {
     }
 }
 
-/// Ends to write, each with the template of its job's pods.
-struct Work {
-    number: u64,
-    ends: Vec<(Arc<Ended>, Option<Arc<PodTemplateSpec>>)>,
-}
-
-/// Final ads on their way into a [`Shelf`].
+/// Ends on their way into the history, each with the template of its job's pods.
+type Ends = Vec<(Arc<Ended>, Option<Arc<PodTemplateSpec>>)>;
+/// Done once the ads of some ends are kept, or given up.
 type Writing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A place for final ads that is no directory: tests hand in their own.
+/// A place for final ads: the files of the history, or a place of a test.
 #[derive(Clone)]
-pub struct Shelf(Arc<dyn Fn(Vec<Ad>) -> Writing + Send + Sync>);
+pub struct Shelf(Arc<dyn Fn(Ends) -> Writing + Send + Sync>);
 
 impl Shelf {
     /// A shelf whose ads the caller keeps: `keep` returns a future that is done when the ads are kept.
     pub fn kept_by(keep: impl Fn(Vec<Ad>) -> Writing + Send + Sync + 'static) -> Self {
-        Self(Arc::new(keep))
-    }
-}
-
-/// Where final ads go.
-enum Place {
-    /// Nowhere: there is no history.
-    Nowhere,
-    /// To a thread, which writes them in files and answers with the number of the batch.
-    Thread(blocking::Sender<Work>, mpsc::UnboundedReceiver<u64>),
-    /// To a shelf; the batches that are under way, in their order.
-    Shelf(Shelf, VecDeque<(u64, Writing)>),
-}
-
-/// The engine's end of what writes the history.
-pub struct Archive(Place);
-
-impl Archive {
-    /// An archive without a history.
-    pub fn off() -> Self {
-        Self(Place::Nowhere)
+        Self(Arc::new(move |ends| keep(ads(&ends))))
     }
 
-    /// An archive on a shelf.
-    pub fn on(shelf: Shelf) -> Self {
-        Self(Place::Shelf(shelf, VecDeque::new()))
-    }
-
-    /// Begins the thread, which ends when this value is dropped.
-    pub fn begin(options: &Options, clock: Clock, figures: Figures, marks: Marks) -> Self {
-        let (work, asked) = blocking::channel();
-        let (done, written) = mpsc::unbounded_channel();
+    /// The files of a directory, written by a thread that ends when the shelf is dropped. `None` if there can be no thread.
+    fn of_files(options: &Options, clock: Clock, figures: Figures, marks: Marks) -> Option<Self> {
+        let (work, asked) = mpsc::channel();
         let writer = Writer {
             directory: options.directory.clone(),
             limits: options.limits,
@@ -133,57 +103,79 @@ impl Archive {
             fails: false,
         };
         let thread = std::thread::Builder::new().name("history".to_owned());
-        if let Err(error) = thread.spawn(move || writer.run(&asked, &done)) {
+        if let Err(error) = thread.spawn(move || writer.run(&asked)) {
             tracing::error!(
                 error = &error as &dyn Error,
                 "the history cannot be written: there is no thread for it"
             );
-            return Self::off();
+            return None;
         }
-        Self(Place::Thread(work, written))
+        Some(Self(Arc::new(move |ends| {
+            let (done, written) = oneshot::channel();
+            // A thread that has panicked takes nothing and answers nothing; the pool does not wait for ever.
+            let _ = work.send(Work { ends, done });
+            Box::pin(async move {
+                if written.await.is_err() {
+                    std::future::pending().await
+                }
+            })
+        })))
+    }
+}
+
+fn ads(ends: &Ends) -> Vec<Ad> {
+    ends.iter().map(|(ended, template)| last::ad(ended, template.as_deref())).collect()
+}
+
+/// The engine's end of what writes the history: the shelf, and the batches that are under way, in their order. `None` without a
+/// history.
+pub struct Archive(Option<(Shelf, VecDeque<(u64, Writing)>)>);
+
+impl Archive {
+    /// An archive without a history.
+    pub fn off() -> Self {
+        Self(None)
+    }
+
+    /// An archive on a shelf.
+    pub fn on(shelf: Shelf) -> Self {
+        Self(Some((shelf, VecDeque::new())))
+    }
+
+    /// An archive in the files of a directory.
+    pub fn begin(options: &Options, clock: Clock, figures: Figures, marks: Marks) -> Self {
+        Shelf::of_files(options, clock, figures, marks).map_or_else(Self::off, Self::on)
     }
 
     /// Whether there is a history.
     pub fn is_on(&self) -> bool {
-        !matches!(self.0, Place::Nowhere)
+        self.0.is_some()
     }
 
     /// Asks for a batch to be written. `template` finds the template of an end's job.
     pub fn write(&mut self, batch: &Batch, template: impl Fn(&Ended) -> Option<Arc<PodTemplateSpec>>) {
-        let ends = batch.ends.iter().map(|ended| (Arc::clone(ended), template(ended)));
-        match &mut self.0 {
-            Place::Nowhere => {}
-            Place::Thread(work, _) => {
-                // A thread that has panicked takes nothing; the pool does not wait for ever.
-                let _ = work.send(Work { number: batch.number, ends: ends.collect() });
-            }
-            Place::Shelf(Shelf(keep), under_way) => {
-                let ads = ends.map(|(ended, template)| last::ad(&ended, template.as_deref())).collect();
-                under_way.push_back((batch.number, keep(ads)));
-            }
-        }
+        let Some((Shelf(keep), under_way)) = &mut self.0 else { return };
+        let ends = batch.ends.iter().map(|ended| (Arc::clone(ended), template(ended))).collect();
+        under_way.push_back((batch.number, keep(ends)));
     }
 
     /// Waits until a batch is written or given up, and returns its number. Never returns without a history. Cancel safe.
     pub async fn written(&mut self) -> u64 {
-        let written = match &mut self.0 {
-            Place::Nowhere => None,
-            Place::Thread(_, written) => written.recv().await,
-            Place::Shelf(_, under_way) => match under_way.front_mut() {
-                Some((number, writing)) => {
-                    writing.await;
-                    let number = *number;
-                    under_way.pop_front();
-                    Some(number)
-                }
-                None => None,
-            },
-        };
-        match written {
-            Some(number) => number,
-            None => std::future::pending().await,
+        let first = self.0.as_mut().and_then(|(_, under_way)| under_way.front_mut());
+        let Some((number, writing)) = first else { return std::future::pending().await };
+        writing.await;
+        let number = *number;
+        if let Some((_, under_way)) = &mut self.0 {
+            under_way.pop_front();
         }
+        number
     }
+}
+
+/// Ends to write, and who waits for that.
+struct Work {
+    ends: Ends,
+    done: oneshot::Sender<()>,
 }
 
 /// The thread that writes.
@@ -199,18 +191,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, asked: &blocking::Receiver<Work>, done: &mpsc::UnboundedSender<u64>) {
+    fn run(mut self, asked: &mpsc::Receiver<Work>) {
         // People learn of a directory that cannot be used at the start, not at the first end.
         if let Err(error) = self.open() {
             tracing::error!(error = &error as &dyn Error, directory = %self.directory.display(), "the history cannot be opened");
         }
-        while let Ok(work) = asked.recv() {
-            let ads: Vec<Ad> =
-                work.ends.iter().map(|(ended, template)| last::ad(ended, template.as_deref())).collect();
-            self.write(&ads);
-            if done.send(work.number).is_err() {
-                return;
-            }
+        while let Ok(Work { ends, done }) = asked.recv() {
+            self.write(&ads(&ends));
+            // The engine that asked may be gone.
+            let _ = done.send(());
         }
     }
 
