@@ -53,6 +53,7 @@ impl Pool {
             owner,
             key: facts.key.clone(),
             cluster_id: number,
+            number_recorded: false,
             defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
             transformed: Arc::default(),
             refused_spec: None,
@@ -125,6 +126,7 @@ impl Pool {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         let (changed, new) = (job.generation != facts.generation, job.generation == 0);
         let LifeFacts { removed, history, last_act, acts, bad_acts } = *facts.life;
+        job.number_recorded = facts.cluster_id == Some(job.cluster_id);
         job.recorded = [facts.succeeded, facts.failed, removed];
         job.recorded_holds = facts.on_hold.into_keys().collect();
         let completions = history.into_iter().map(|(proc, history)| (proc, history.completions));

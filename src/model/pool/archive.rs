@@ -53,7 +53,7 @@ pub struct LastRun {
 pub struct Ended {
     /// The job.
     pub job: JobKey,
-    /// `ClusterId`.
+    /// `ClusterId`; 0 while the job has none.
     pub cluster_id: i64,
     /// `ProcId`.
     pub proc: u32,
@@ -160,7 +160,7 @@ impl Pool {
             return;
         }
         let Some(job) = self.jobs.get(uid) else { return };
-        let Some(spec) = job.spec.clone().filter(|_| job.cluster_id > 0) else { return };
+        let Some(spec) = job.spec.clone() else { return };
         let removal = matches!(left, Left::Removed(_));
         let run = self.last_run(job, proc, facts);
         let (history, cluster_id, job) = (job.history_of(proc), job.cluster_id, job.key.clone());
@@ -218,16 +218,40 @@ impl Pool {
             let late = batch.ends.iter().cloned().chain(std::mem::take(&mut self.archive.waiting)).collect();
             self.give_up(late);
         }
-        if self.archive.waiting.is_empty() {
+        let ends = self.numbered_ends();
+        if ends.is_empty() {
             return None;
         }
-        let count = self.archive.waiting.len().min(AT_A_TIME);
-        let ends: Arc<[Arc<Ended>]> = self.archive.waiting.drain(..count).collect();
         self.archive.last += 1;
-        let batch = Batch { number: self.archive.last, ends };
+        let batch = Batch { number: self.archive.last, ends: ends.into() };
         self.archive.writing = Some((now, batch.clone()));
         self.wake_at(now + PATIENCE);
         Some(batch)
+    }
+
+    /// Takes the first ends that wait and whose jobs have a `ClusterId` for good. A job whose status does not record the number may
+    /// get another number from the next leader, and the history would know the proc by both. The status of a job that is being
+    /// deleted is not waited for.
+    fn numbered_ends(&mut self) -> Vec<Arc<Ended>> {
+        let (mut ends, mut later, mut nameless) = (Vec::new(), VecDeque::new(), Vec::new());
+        for mut ended in std::mem::take(&mut self.archive.waiting) {
+            match self.jobs.get(&ended.job.uid) {
+                _ if ends.len() == AT_A_TIME => later.push_back(ended),
+                None if ended.cluster_id > 0 => ends.push(ended),
+                // The job came and went before this leader knew all numbers: the job was never in the queue.
+                None => nameless.push(ended),
+                Some(job) if job.cluster_id > 0 && (job.number_recorded || job.removing) => {
+                    if ended.cluster_id != job.cluster_id {
+                        Arc::make_mut(&mut ended).cluster_id = job.cluster_id;
+                    }
+                    ends.push(ended);
+                }
+                Some(_) => later.push_back(ended),
+            }
+        }
+        self.archive.waiting = later;
+        self.forget_ends(&nameless);
+        ends
     }
 
     /// Notes that the shell has written a batch, or has given up writing the batch.
@@ -275,10 +299,12 @@ impl Pool {
         self.archive.known.contains_key(uid)
     }
 
-    /// Whether all procs of a job have ended, and the history has not got all ends.
+    /// Whether a write of a job's status can wait for the history: all procs have ended, the history has not got all ends, and it
+    /// does not wait for the job's number in the status.
     pub(super) fn waits_only_for_history(&self, document: &Document) -> bool {
         let Document::Job(uid) = document else { return false };
-        self.awaits_history(uid) && self.jobs.get(uid).is_some_and(Job::is_complete)
+        self.awaits_history(uid)
+            && self.jobs.get(uid).is_some_and(|job| job.is_complete() && job.number_recorded)
     }
 
     /// Whether removals of a job's procs are not in the history yet.

@@ -339,8 +339,10 @@ pub struct Told {
 pub struct Job {
     /// The HTCJob object.
     pub key: JobKey,
-    /// `ClusterId`.
+    /// `ClusterId`; 0 while the operator has not seen all jobs.
     pub cluster_id: i64,
+    /// Whether the status records `cluster_id`, so that the next leader gives the job the same number.
+    pub number_recorded: bool,
     /// `QDate`.
     pub submitted: Time,
     /// The `metadata.generation` that `spec` was read from.

@@ -146,6 +146,24 @@ fn the_slot_of_a_program_that_ended_stays_until_the_end_is_recorded_though_the_j
     assert!(world.slots.is_empty() && world.jobs["uid-ends"].succeeded.contains(0));
 }
 
+/// A leader died before the job's status had the ClusterId. The next leader gives a number once it knows all jobs, which is after it
+/// has seen the pod that ended.
+#[test]
+fn an_end_that_is_known_before_the_jobs_number_is_in_the_history() {
+    let mut world = World::new();
+    world.keep_history();
+    world.fate = |_| (36_000, 0);
+    world.node("n1", 4, 0);
+    world.submit("ends", "ada", 1, |_| {});
+    world.pass(10);
+    let pod = world.pods["ends-0"].facts.pod.clone();
+    world.end_pod(&pod, Some(0));
+    world.jobs.get_mut("uid-ends").unwrap().cluster_id = None;
+    world.restart();
+    world.pass(10);
+    assert_eq!(story(&world), ["1 0 4 0 -"]);
+}
+
 #[test]
 fn a_disk_that_hangs_keeps_procs_for_a_minute_and_their_authors_are_warned() {
     let mut world = World::new();
