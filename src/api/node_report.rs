@@ -25,7 +25,7 @@ use super::schema;
     singular = "nodereport",
     shortname = "nrep",
     category = "slotwright",
-    doc = "What the agent of a node reports: its owner's activity, load, benchmarks, suspended pods.",
+    doc = "The report of a node's agent: its owner's activity, load, benchmarks, suspended pods.",
     status = "NodeReportStatus",
     derive = "Default",
     derive = "PartialEq",

@@ -22,7 +22,7 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
             "type": "object",
             "required": ["type", "status", "lastTransitionTime", "reason", "message"],
             "properties": {
-                "type": { "type": "string", "maxLength": 316, "description": "What the condition is about, in CamelCase." },
+                "type": { "type": "string", "maxLength": 316, "description": "The subject of the condition, in CamelCase." },
                 "status": { "type": "string", "enum": ["True", "False", "Unknown"], "description": "True, False or Unknown." },
                 "observedGeneration": { "type": "integer", "format": "int64", "minimum": 0, "description": "The metadata.generation that the condition was set for." },
                 "lastTransitionTime": { "type": "string", "format": "date-time", "description": "When the status last changed." },

@@ -18,7 +18,7 @@ use super::schema;
     singular = "submitpolicy",
     shortname = "spol",
     category = "slotwright",
-    doc = "What is done with jobs when they are submitted.",
+    doc = "The rules that jobs meet when they are submitted.",
     status = "SubmitPolicyStatus",
     derive = "PartialEq",
     printcolumn(
@@ -38,7 +38,7 @@ use super::schema;
         type_ = "string",
         json_path = ".status.conditions[?(@.status==\"False\")].message",
         priority = 1,
-        description = "What is wrong with the policy, or which knobs nothing acts on."
+        description = "The errors of the policy, and the knobs on which nothing acts."
     )
 )]
 #[serde(rename_all = "camelCase")]

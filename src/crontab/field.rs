@@ -17,7 +17,7 @@ pub enum Field {
     DayOfWeek,
 }
 
-/// What is wrong with a crontab.
+/// An error of a crontab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     field: Field,
@@ -46,7 +46,7 @@ impl Fault {
     }
 }
 
-/// What is wrong, and what to write instead.
+/// The error, and how to mend it.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

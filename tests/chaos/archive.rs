@@ -15,7 +15,7 @@ use super::store::{Key, finalizers};
 use super::verbs::Call;
 use super::world::{Shared, World};
 
-/// What operators wrote. As the history's files do, the model leaves out an ad of a proc of which it has one.
+/// The ads that operators wrote. As the history's files do, the model leaves out an ad of a proc of which it has one.
 #[derive(Debug, Default)]
 pub struct Archive {
     /// The procs whose ads were written: the job's uid, and the number of the proc.

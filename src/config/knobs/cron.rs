@@ -95,7 +95,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Text,
         STARTD,
         Honored,
-        "What stands before the name of each attribute in the job's output.",
+        "The text before the name of each attribute in the job's output.",
     ),
     Knob::new(
         "STARTD_CRON_<JobName>_KILL",
@@ -133,7 +133,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "What must be true of the machine for the program to start; looked at when the machine changes, and each UPDATE_INTERVAL.",
+        "The program starts while this expression is true of the machine, which is looked at when the machine changes and each UPDATE_INTERVAL.",
     ),
     Knob::new(
         "STARTD_CRON_<JobName>_JOB_LOAD",
@@ -149,6 +149,6 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         STARTD,
         Honored,
-        "What the program measures of custom resources: SUM:GPUs adds up the samples UptimeGPUsSeconds, PEAK:GPUsMemory keeps the greatest UptimeGPUsMemoryPeakUsage; told for each job.",
+        "How the program measures custom resources: SUM:GPUs adds up the samples UptimeGPUsSeconds, PEAK:GPUsMemory keeps the greatest UptimeGPUsMemoryPeakUsage; told for each job.",
     ),
 ];

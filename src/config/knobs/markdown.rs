@@ -54,9 +54,11 @@ const fn about(reader: Reader) -> &'static str {
             "The accountant's configuration is the Negotiator's text; Submitter and GroupQuota objects say the rest."
         }
         Reader::Schedd => "The access point's policy: the SubmitPolicy's text.",
-        Reader::Submit => "What `condor_submit` fills in where a job says nothing: the SubmitPolicy's text.",
+        Reader::Submit => {
+            "The defaults that `condor_submit` fills in where a job says nothing: the SubmitPolicy's text."
+        }
         Reader::Defrag => "Draining machines for large jobs.",
-        Reader::Collector => "What is known of machines that left, and what looks back on the pool.",
+        Reader::Collector => "Machines that left, and the views of the pool's past.",
         Reader::Master => "Daemons: the operator is all of them.",
         Reader::Macros => "Names to write policies with. They mean nothing by themselves.",
     }

@@ -45,7 +45,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Text,
         NEGOTIATOR,
         MappedTo("the name of the Negotiator object"),
-        "What this negotiator is called, where there are several.",
+        "The name of this negotiator, where there are several.",
     ),
     Knob::new(
         "NEGOTIATOR_SLOT_CONSTRAINT",
@@ -60,7 +60,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         NEGOTIATOR,
         Honored,
-        "What counts before the job's own Rank in choosing a slot.",
+        "The rank of slots that counts before the job's own Rank.",
     )
     .section("Central Managers: The Negotiation Cycle"),
     Knob::new(
@@ -68,7 +68,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         NEGOTIATOR,
         Honored,
-        "What counts after the job's own Rank in choosing a slot.",
+        "The rank of slots that counts after the job's own Rank.",
     )
     .section("Central Managers: The Negotiation Cycle"),
     Knob::new(
@@ -158,7 +158,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         NEGOTIATOR,
         Honored,
-        "What must be true for a better priority to take a slot.",
+        "A better priority takes a slot only while this expression is true.",
     )
     .section("Central Managers: The Negotiation Cycle"),
     Knob::new(

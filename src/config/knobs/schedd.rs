@@ -30,7 +30,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::List,
         SCHEDD,
         Honored,
-        "What jobs must meet to be accepted, in this order.",
+        "The names of the requirements that jobs must meet to be accepted, in this order.",
     )
     .section("Policy Configuration: Submit Requirements"),
     Knob::new(
@@ -46,7 +46,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         SCHEDD,
         Honored,
-        "What the user is told if the job does not meet the requirement: a string.",
+        "The reason that the user is told if the job does not meet the requirement: a string.",
     )
     .section("Policy Configuration: Submit Requirements"),
     Knob::new(
@@ -158,7 +158,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         SUBMIT,
         Planned,
-        "What is added to every job's Requirements.",
+        "The expression that is added to every job's Requirements.",
     ),
     Knob::new("DEFAULT_RANK", Kind::Expression, SUBMIT, Planned, "The Rank of jobs without one."),
     Knob::new(

@@ -71,7 +71,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Shares,
         STARTD,
         Honored,
-        "What a slot of the type has: shares of the machine's resources.",
+        "The shares of the machine's resources that a slot of the type has.",
     )
     .fallback("auto")
     .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
@@ -105,10 +105,10 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Text,
         STARTD,
         Planned,
-        "What the names of slots of the type begin with.",
+        "How the names of slots of the type begin.",
     )
     .fallback("slot"),
-    Knob::new("STARTD_RESOURCE_PREFIX", Kind::Text, STARTD, Planned, "What the names of slots begin with."),
+    Knob::new("STARTD_RESOURCE_PREFIX", Kind::Text, STARTD, Planned, "How the names of slots begin."),
     Knob::new(
         "CONSUMPTION_POLICY",
         Kind::Boolean,

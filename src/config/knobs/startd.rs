@@ -11,7 +11,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "What a job must make true to run in the slot; part of the slot's Requirements.",
+        "A job runs in the slot only if the job makes this expression true; part of the slot's Requirements.",
     )
     .per_slot_type()
     .section("Policy Configuration: The START Expression"),
@@ -330,7 +330,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "What a slot costs its user, in quotas and priorities.",
+        "The cost of a slot for its user, in quotas and priorities.",
     )
     .per_slot_type()
     .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),

@@ -62,7 +62,7 @@ fn problem(field: Field, message: String) -> Problem {
 /// Checks the crontab of a job's ad, if the ad has one.
 ///
 /// # Errors
-/// What is wrong with the crontab.
+/// The error of the crontab.
 pub fn check_crontab(ad: &Ad, submitted: Time) -> Result<(), Problem> {
     crontab(ad, submitted).map(|_| ())
 }
