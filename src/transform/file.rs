@@ -6,7 +6,7 @@ use condor_config::{Config, Diagnostic, FileError, Reader as ConfigReader, Scope
 use crate::command::Reader;
 use crate::iteration::{self, Passes};
 use crate::rules::{Rules, RulesReader};
-use crate::transforms::{Applied, PREFIX, WORK, predefine};
+use crate::transforms::{Applied, JOB_WORK, PREFIX, WORK, predefine};
 
 /// A file of rules. TRANSFORM with arguments makes several ads of each ad.
 ///
@@ -82,6 +82,17 @@ impl RulesFile {
             }
         }
         Ok(done)
+    }
+
+    /// Applies the rules to the ad of a job for which somebody waits: without TRANSFORM's passes, and within the work that a job's
+    /// transforms may take at submission. If the ad does not meet the REQUIREMENTS, it comes back unchanged, and `names` is empty.
+    ///
+    /// # Errors
+    /// Why the rules cannot be carried out.
+    pub fn apply_once(&self, ad: Ad, env: &Env) -> Result<Applied, Diagnostic> {
+        let mut scope = Scope::new(&self.config, PREFIX, ad, env.clone(), JOB_WORK);
+        predefine(&mut scope);
+        self.once(&mut scope)
     }
 
     fn once(&self, scope: &mut Scope<'_>) -> Result<Applied, Diagnostic> {
