@@ -173,11 +173,12 @@ impl Pool {
         let ours = |job: &Job| job.owns(facts) && job.is_out(facts.proc);
         let left = self.jobs.get(&facts.job).is_some_and(ours) && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
-        if !slot.is_vacant() || slot.claim().last.job.uid != facts.job {
-            return;
-        }
-        let own = (slot.claim().last.proc == facts.proc).then(|| slot.name().clone());
+        let last = &slot.claim().last;
+        let is_own = slot.is_vacant() && last.job.uid == facts.job && last.proc == facts.proc;
+        let own = is_own.then(|| slot.name().clone());
         let Some(name) = own.or_else(|| self.slot_of_later_proc(facts)) else { return };
+        // The proc that the claim's object names may have been given to the claim.
+        self.withdraw(&name);
         self.edit_slot(&name, |slot| {
             slot.serve(facts.proc);
             slot.pod_ends(facts, now);

@@ -1,7 +1,7 @@
 //! Claims that are used again for jobs of other sizes.
 
 use super::world::{Pod, World};
-use crate::pool::{ClaimId, LASTING, PodFacts, Ranges, Slot};
+use crate::pool::{ClaimId, HoldReason, LASTING, PodFacts, Ranges, Slot};
 use crate::schedd::Submission;
 
 /// Runs a job of a minute that fills a node's CPUs, and then another job of the same submitter. Returns what each pod has (CPUs,
@@ -108,6 +108,22 @@ fn a_new_leader_follows_the_pod_though_the_proc_that_the_slot_names_waits() {
     world.restart();
     let slot = world.pool.slots().values().next().unwrap();
     assert_eq!(slot.assignment().map(|assignment| assignment.proc), Some(1));
+    let waits = world.pool.jobs().values().next().unwrap().idle.contains(0);
+    assert!(waits && strays(&world) == 0);
+}
+
+/// The earlier leader recorded that the proc whose pod runs is held, and the pod has not gone yet.
+#[test]
+fn a_claim_that_was_used_again_outlives_the_pod_of_a_held_proc() {
+    let mut world = with_second_proc();
+    for job in world.jobs.values_mut() {
+        job.succeeded = Ranges::default();
+        job.on_hold.insert(1, HoldReason::by_user(0, "look first"));
+    }
+    world.pods.remove("sweep-0");
+    world.restart();
+    let slot = world.pool.slots().values().next().unwrap();
+    assert!(slot.has_ended() && slot.claim().last.proc == 1, "{:?}", slot.activation());
     let waits = world.pool.jobs().values().next().unwrap().idle.contains(0);
     assert!(waits && strays(&world) == 0);
 }
