@@ -17,6 +17,7 @@ const NO_FILES: Support = NoEffect(
     "no files travel but those of transfer_input_files and the executable; put others into an image or a volume",
 );
 const NO_OUTPUT: Support = NoEffect("no files travel back; let the program write into a volume");
+const MORE_MEMORY: Support = Honored("a proc that goes over its memory runs again with more");
 const IN_THE_AD: Support = Honored("it stands in the job's ad, where expressions see it");
 
 /// The commands that HTCondor 25.14 knows, in its order. Where two names set one attribute, the first that is given wins.
@@ -346,15 +347,15 @@ pub const COMMANDS: &[Command] = &[
     ),
     command("gpus_minimum_memory", "GPUsMinMemory", Special, Honored("part of spec.requests.requireGpus")),
     command("gpus_minimum_runtime", "GPUsMinRuntime", Special, Honored("part of spec.requests.requireGpus")),
-    command("retry_request_memory", "", Special, NoEffect("a proc that goes over its memory is held")),
-    command("retry_request_memory_max", "", Special, NoEffect("a proc that goes over its memory is held")),
+    command("retry_request_memory", "", Special, MORE_MEMORY),
+    command("retry_request_memory_max", "", Special, MORE_MEMORY),
+    command("retry_request_memory_increase", "", Special, MORE_MEMORY),
     command(
-        "retry_request_memory_increase",
+        "retry_request_disk",
         "",
         Special,
-        NoEffect("a proc that goes over its memory is held"),
+        Honored("a proc that goes over its disk runs again with more"),
     ),
-    command("retry_request_disk", "", Special, NoEffect("a proc that goes over its disk is held")),
     command("image_size", "ImageSize", Special, IN_THE_AD),
     command("disk_usage", "DiskUsage", Special, IN_THE_AD),
     command("memory_usage", "", Special, NoEffect("request_memory says what the job needs")),
@@ -498,7 +499,7 @@ pub const COMMANDS: &[Command] = &[
         "on_evict_checks",
         "TransformOnEvict",
         Special,
-        NoEffect("a job is not changed when it is evicted"),
+        Honored("transforms of a proc that would be held; transform_body_NAME has each"),
     ),
     command("kill_sig", "KillSig", Special, NoEffect("the image decides which signal ends the program")),
     command(

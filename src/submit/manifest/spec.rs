@@ -312,6 +312,16 @@ impl Shared<'_> {
                 names.push(other);
             }
         }
+        // retry_request_memory and its kin become transforms, with attributes that only these read.
+        let transforms = self.ad.iter().map(|(name, _)| name.as_str()).filter(|name| {
+            let starts = |prefix: &str| {
+                name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+            };
+            ["TransformOnEvict", "TransformBody_", "RetryRequest", "MaxRequest", "NextRequest"]
+                .into_iter()
+                .any(starts)
+        });
+        names.extend(transforms);
         let own = self.cluster.written.iter().filter_map(|written| {
             let (start, name) = written.name.split_at_checked(3)?;
             start.eq_ignore_ascii_case("MY.").then_some(name)
