@@ -302,6 +302,11 @@ pub struct HTCJobStatus {
     /// record: it stays, whatever happens to the SubmitPolicy, until the spec is edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<JobPolicy>,
+    /// Procs that are not done and that the job's own TransformOnEvict changed, as retry_request_memory does. This is the record: the
+    /// changes stay until the spec is edited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub transformed_procs: Vec<TransformedProcs>,
     /// Procs that are held: they wait until they are released.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
@@ -368,6 +373,20 @@ pub struct JobPolicy {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
     /// Attributes of the job's ad that the transforms removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+}
+
+/// Procs of which the same attributes differ from the job's.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TransformedProcs {
+    /// Which procs, as ranges such as 0-4,7.
+    pub procs: String,
+    /// Attributes of the procs' ads, with their expressions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
+    /// Attributes of the job's ad that the procs' ads do not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
 }

@@ -34,7 +34,7 @@ pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRe
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{
     HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, PodRetention, ProcRuns, ProcUsage,
-    Template,
+    Template, TransformedProcs,
 };
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};

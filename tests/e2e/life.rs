@@ -79,6 +79,40 @@ async fn a_program_that_fails_is_run_again_and_counted() {
     cluster.stop().await;
 }
 
+/// A kubelet kills the program for its memory, twice: the proc runs again with more, and is held when it may have no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proc_that_goes_over_its_memory_runs_again_with_more() {
+    let mut cluster = Cluster::start(shapes::uniform(1, 4000, 16 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("life").await;
+    let greedy = job("life", "greedy", 1, "100ms", |job| {
+        job["spec"]["requests"]["memory"] = json!("128Mi");
+        job["spec"]["attributes"] = json!({"TransformOnEvict": "\"RequestMemory\"",
+            "TransformBody_RequestMemory": "\"REQUIREMENTS VacateReasonSubCode == 102 && RequestMemory < 200\\nSET RequestMemory 256\""});
+        job["spec"]["template"]["metadata"]["annotations"]["hollow.slotwright.dev/out-of-memory"] =
+            json!("true");
+    });
+    cluster.apply(greedy).await;
+    let grown =
+        |job: &api::HTCJob| job.status.as_ref().is_some_and(|status| !status.transformed_procs.is_empty());
+    let job = cluster.job_when("life", "greedy", "asks for more", grown).await;
+    let changed = &job.status.unwrap_or_default().transformed_procs[0];
+    assert_eq!((changed.procs.as_str(), changed.attributes["RequestMemory"].as_str()), ("0", "256"));
+    // The next leader gives the proc as much.
+    cluster.kill_operator();
+    cluster.start_operator();
+    let held = cluster
+        .job_when("life", "greedy", "is held at the second kill", |job| {
+            job.status.as_ref().is_some_and(|status| !status.held_procs.is_empty())
+        })
+        .await;
+    let status = held.status.unwrap_or_default();
+    let (hold, runs) = (&status.held_procs[0], &status.runs[0]);
+    assert_eq!((hold.code, hold.subcode, runs.starts, runs.holds), (34, 102, 2, 1));
+    assert!(hold.reason.contains("256 MiB"), "{hold:?}");
+    cluster.stop().await;
+}
+
 /// Late materialization, and the first pod of a job no earlier than its time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_keeps_to_its_pace() {

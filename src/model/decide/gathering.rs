@@ -37,10 +37,10 @@ pub(super) fn claim(
     let env = Env::at(now.secs());
     let machine = pool.machines().get(&parent.machine).filter(|machine| may_gather(machine, parent));
     let machine = machine.ok_or(Refusal::Unavailable)?;
-    if !schedd::waits(pool, matched.job, now) {
+    if !schedd::waits(pool, matched, now) {
         return Err(Refusal::NothingWaits);
     }
-    let spec = pool.jobs().get(matched.job).and_then(|job| job.spec.clone()).ok_or(Refusal::NothingWaits)?;
+    let spec = matched.spec(pool).cloned().ok_or(Refusal::NothingWaits)?;
     let preemptible = slots.iter().filter_map(|name| preemptible(pool, name, &spec, &env)).collect();
     let Room { slots, ad, resources, weight } =
         room(pool, machine, parent, preemptible, &spec, &matched.quotas.negotiator, &env)
@@ -158,7 +158,10 @@ pub(super) fn complete(pool: &mut Pool, now: Time) {
         if let Some(gathering) = pool.end_gathering(&id) {
             let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
             let Claim { last, regrouped, .. } = &gathering.claim;
-            let matched = Matched { job: &last.job.uid, regrouped: *regrouped, quotas: &quotas };
+            let job = pool.jobs().get(&last.job.uid);
+            let own = job.and_then(|job| job.own_spec(last.proc)).cloned();
+            let matched =
+                Matched { job: &last.job.uid, own: own.as_ref(), regrouped: *regrouped, quotas: &quotas };
             // A slot that is refused is negotiated again.
             let _refused = schedd::claim_match(pool, &gathering.parent, matched, now).err();
         }

@@ -15,7 +15,7 @@ use crate::pool::slot_types::by_name;
 use crate::pool::units::counted;
 use crate::pool::{
     AtWork, CycleFigures, Given, HoldReason, JOB_POLICY_UNDEFINED, Job, JobUid, MachineName, Matchable,
-    NegotiatorConfig, NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State,
+    NegotiatorConfig, NegotiatorId, OwnSpec, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State,
     Submitter, SubmitterName, Time,
 };
 use crate::schedd::{self, Explained, Matched, Refusal};
@@ -33,14 +33,22 @@ pub struct Negotiation {
     pub negotiator: NegotiatorId,
     /// The machine slot or claimed slot behind each candidate.
     slots: Vec<SlotName>,
-    /// The job behind each request of each submitter.
-    jobs: Vec<Vec<JobUid>>,
+    /// The procs behind each request of each submitter.
+    jobs: Vec<Vec<Asking>>,
+}
+
+/// Procs of a job that wait, and have one spec.
+#[derive(Clone, Debug)]
+struct Asking {
+    job: JobUid,
+    /// The spec that the procs have of their own; `None` if they have the job's.
+    own: Option<Arc<OwnSpec>>,
 }
 
 impl Negotiation {
     /// The job behind a request of a submitter.
     pub(super) fn job(&self, submitter: usize, request: usize) -> Option<&JobUid> {
-        self.jobs.get(submitter)?.get(request)
+        self.jobs.get(submitter)?.get(request).map(|asking| &asking.job)
     }
 }
 
@@ -203,22 +211,26 @@ fn requests(
     submitter: &Submitter,
     config: &NegotiatorConfig,
     now: Time,
-) -> (Vec<Request>, Vec<JobUid>) {
+) -> (Vec<Request>, Vec<Asking>) {
     let env = Env::at(now.secs());
     let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
         let job = pool.jobs().get(&key.job().uid).filter(|job| schedd::may_start(pool, job))?;
-        let count = if schedd::lacks_pods(pool, job, now) { 0 } else { job.unmatched(now) };
-        let spec = job.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
-        Some((Request { ad: spec.ad.clone(), count }, job.key.uid.clone()))
+        let each = if schedd::lacks_pods(pool, job, now) { Vec::new() } else { job.unmatched_each(now) };
+        let requests = each.into_iter().filter_map(|(own, count)| {
+            let spec = own.as_ref().map(|own| own.spec()).or(job.spec.as_ref())?;
+            let request = Request { ad: spec.ad.clone(), count };
+            is_true(constraint, &spec.ad, &env).then(|| (request, Asking { job: job.key.uid.clone(), own }))
+        });
+        Some(requests.collect::<Vec<_>>())
     });
-    waiting.unzip()
+    waiting.flatten().unzip()
 }
 
 /// The ad of a claimed slot; an empty ad if its machine is not known.
 pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
     let Some(machine) = pool.machines().get(&slot.name().machine) else { return Ad::new() };
-    let spec = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
+    let spec = pool.spec_of(&slot.claim().last);
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
 }
 
@@ -233,10 +245,12 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     let mut refused = BTreeMap::new();
     for found in &outcome.matches {
         let Some(slot) = negotiation.slots.get(found.slot) else { continue };
-        let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
+        let Some(Asking { job, own }) =
+            negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request))
+        else {
             continue;
         };
-        let matched = Matched { job, regrouped: found.regrouped, quotas: &quotas };
+        let matched = Matched { job, own: own.as_ref(), regrouped: found.regrouped, quotas: &quotas };
         let made = if found.preempt != PreemptState::None && found.dynamic.is_empty() {
             preemption::claim(pool, slot, matched, now).inspect(|()| tell_waiting(pool, job, slot))
         } else {
@@ -259,7 +273,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         let told = pool.holdings().carried().next().is_none();
         if let Err(refusal) = made
             && told
-            && schedd::waits(pool, job, now)
+            && schedd::waits(pool, matched, now)
         {
             refused.insert((job.clone(), slot.clone()), refusal);
         }
@@ -357,7 +371,10 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
 fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
     let env = Env::at(negotiation.cycle.now);
     let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-    for job in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs().get(job)) {
+    // A job asks once for each spec that its procs have.
+    let mut asking: Vec<&JobUid> = negotiation.jobs.iter().flatten().map(|asking| &asking.job).collect();
+    asking.dedup();
+    for job in asking.into_iter().filter_map(|job| pool.jobs().get(job)) {
         let spec = job.spec.as_ref().filter(|_| !job.idle.is_empty());
         let wants = spec.and_then(|spec| Wants::on_any_slot(&spec.ad, &env)).unwrap_or_default();
         if let Some(limit) = pool.holdings().book().blocked(&wants) {
@@ -391,8 +408,8 @@ fn unexplained(pool: &Pool, job: &Job, now: Time) -> bool {
 /// first, so that each has its turn.
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
-        let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        let job = pool.jobs().get(uid)?;
+        let asking = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
+        let job = pool.jobs().get(&asking.job).filter(|_| asking.own.is_none())?;
         unexplained(pool, job, now).then_some((rejection.submitter, job))
     });
     let mut waiting: Vec<(usize, &Job)> = rejected.collect();

@@ -73,7 +73,7 @@ fn preemptor(pool: &mut Pool, name: &SlotName, matched: Matched, now: Time) -> R
     let env = Env::at(now.secs());
     let slot = pool.slots().get(name).ok_or(Refusal::Unavailable)?;
     let ad = slot_ad(pool, slot, &env);
-    let spec = pool.jobs().get(matched.job).and_then(|job| job.spec.as_ref()).ok_or(Refusal::NothingWaits)?;
+    let spec = matched.spec(pool).ok_or(Refusal::NothingWaits)?;
     if !symmetric_match(&spec.ad, &ad, &env) {
         return Err(Refusal::NoMatch);
     }

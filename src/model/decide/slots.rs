@@ -58,9 +58,9 @@ fn with_view<T>(
     let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
     let job = pool.jobs().get(&slot.claim().last.job.uid);
-    let ad = job.and_then(|job| job.spec.as_ref()).map(|spec| &spec.ad);
+    let ad = pool.spec_of(&slot.claim().last).map(|spec| &spec.ad);
     let next = slot.preemptor().and_then(|next| pool.jobs().get(&next.claim.last.job.uid));
-    let next_ad = next.and_then(|job| job.spec.as_ref()).map(|spec| &spec.ad);
+    let next_ad = slot.preemptor().and_then(|next| pool.spec_of(&next.claim.last)).map(|spec| &spec.ad);
     let proc = slot.claim().last.proc;
     let stands_still = slot.active().is_some_and(|running| machine.suspends(&running.pod.uid));
     let policy = &machine.slot_config(&config, name.slot).policy;
@@ -267,7 +267,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     };
     let config = pool.startd(machine);
     let job = pool.jobs().get(&slot.claim().last.job.uid);
-    let (spec, generation) = (job.and_then(|job| job.spec.as_ref()), job.map(|job| job.generation));
+    let (spec, generation) = (pool.spec_of(&slot.claim().last), job.map(|job| job.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
     let run = job.map_or(0, |job| job.history_of(slot.claim().last.proc).starts);

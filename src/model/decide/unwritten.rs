@@ -28,7 +28,7 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
         .jobs()
         .get(&facts.job)
         .filter(|job| job.owns(facts) && !job.removing && job.idle.contains(facts.proc))?;
-    let spec = job.spec.as_ref()?;
+    let spec = job.spec_of(facts.proc)?;
     let resources = facts.requests.in_slot(machine.total.extended.contains_key(PODS))?;
     let config = pool.startd(machine);
     let (ad, env) = (unclaimed_slot_ad(machine, parent, &config), Env::at(now.secs()));

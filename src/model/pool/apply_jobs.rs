@@ -10,6 +10,7 @@ use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::job_policy::Acting;
 use super::marks::Change;
+use super::on_evict::OwnSpecs;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::pacing::Pacing;
 use super::ranges::Ranges;
@@ -61,6 +62,7 @@ impl Pool {
             submitted: facts.submitted,
             generation: 0,
             spec: None,
+            own_specs: OwnSpecs::default(),
             problems: Vec::new(),
             warnings: Vec::new(),
             removing: false,
@@ -117,6 +119,7 @@ impl Pool {
                 if let Some(spec) = &mut job.spec {
                     Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster_id);
                 }
+                job.own_specs.number(self.last_cluster_id);
             }
             self.enqueue(&uid, now);
         }
@@ -125,7 +128,7 @@ impl Pool {
     fn update_job(&mut self, uid: &JobUid, facts: JobFacts, now: Time) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         let (changed, new) = (job.generation != facts.generation, job.generation == 0);
-        let LifeFacts { removed, history, last_act, acts, bad_acts } = *facts.life;
+        let LifeFacts { removed, history, changes, last_act, acts, bad_acts } = *facts.life;
         job.number_recorded = facts.cluster_id == Some(job.cluster_id);
         job.recorded = [facts.succeeded, facts.failed, removed];
         job.recorded_holds = facts.on_hold.into_keys().collect();
@@ -151,6 +154,9 @@ impl Pool {
             self.take_warnings(uid, facts.warnings.into_iter().chain(unknown).collect(), new);
             self.warn_at_submission(uid, &told);
             self.take_spec(uid, spec, new, now);
+        }
+        if let Some(job) = self.jobs.get_mut(uid).filter(|_| new) {
+            job.recall_changes(changes);
         }
         if going && new {
             // An earlier operator may have died before the history had the procs.
@@ -391,6 +397,7 @@ fn remove(job: &mut Job) {
     job.cooling.clear();
     job.history.clear();
     job.times.clear();
+    job.own_specs.clear();
 }
 
 /// Puts a spec in force. Procs that were held because of another spec are released, new procs become idle, and procs that
@@ -403,6 +410,8 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     if job.pacing != before {
         job.times.clear();
     }
+    // Whoever edits the spec says anew what each proc requests.
+    job.own_specs.clear();
     job.history.retain(|proc, _| *proc < spec.count || job.active.contains_key(proc));
     job.on_hold.retain(|proc, hold| {
         (*proc < spec.count || job.active.contains_key(proc)) && (new || hold.outlasts_edits())

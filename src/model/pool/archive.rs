@@ -160,7 +160,7 @@ impl Pool {
             return;
         }
         let Some(job) = self.jobs.get(uid) else { return };
-        let Some(spec) = job.spec.clone() else { return };
+        let Some(spec) = job.spec_of(proc).cloned() else { return };
         let removal = matches!(left, Left::Removed(_));
         let run = self.last_run(job, proc, facts);
         let (history, cluster_id, job) = (job.history_of(proc), job.cluster_id, job.key.clone());

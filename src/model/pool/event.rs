@@ -393,6 +393,9 @@ pub struct LifeFacts {
     pub removed: Ranges,
     /// `status.runs`.
     pub history: BTreeMap<u32, History>,
+    /// `status.transformedProcs`: changes that `TransformOnEvict` made to the spec, each with the procs for which they hold. None if
+    /// the spec was edited since.
+    pub changes: Vec<(Ranges, Transformed)>,
     /// `status.lastAct`.
     pub last_act: u64,
     /// The acts that people wrote on the object.

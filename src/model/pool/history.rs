@@ -170,6 +170,7 @@ impl Pool {
             removed: self.recordable_removals(job),
             history: told.map(|(proc, history)| (*proc, *history)).collect(),
             last_act: self.recordable_act(job),
+            changes: job.changes_of_procs(),
             ..acts
         }
     }

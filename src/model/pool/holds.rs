@@ -121,6 +121,7 @@ impl Job {
         self.on_hold.remove(&proc);
         self.history.remove(&proc);
         self.times.remove(&proc);
+        self.own_specs.remove(proc);
     }
 }
 

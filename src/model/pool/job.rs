@@ -14,6 +14,7 @@ use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::job_policy::Acting;
 use super::leaving::HoldReason;
+use super::on_evict::OwnSpecs;
 use super::pacing::Pacing;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
@@ -349,6 +350,8 @@ pub struct Job {
     pub generation: i64,
     /// The last valid spec.
     pub spec: Option<Arc<JobSpec>>,
+    /// The procs that have other specs than that.
+    pub(super) own_specs: OwnSpecs,
     /// The defaults for what the spec does not say: those that were in force when the job was first seen.
     pub defaults: Arc<JobDefaults>,
     /// The present spec as its author wrote it, while policy refuses the spec: the spec is judged again when the policy changes.
@@ -539,13 +542,17 @@ impl Job {
         until
     }
 
-    /// The lowest idle proc that may start now.
-    pub fn next_idle(&self, now: Time) -> Option<u32> {
+    /// The idle procs that may start now, from the lowest on. `None` if the job starts no proc now.
+    pub(super) fn idle_now(&self, now: Time) -> Option<impl Iterator<Item = u32>> {
         if self.is_resting(now) || self.is_paced() && self.startable(now) == 0 {
             return None;
         }
-        let cooled = |proc: &u32| self.cooling.get(proc).is_none_or(|cooling| cooling.until <= now);
-        self.idle.iter().find(|proc| cooled(proc) && self.is_due(*proc))
+        Some(self.idle.iter().filter(move |proc| self.is_rested(*proc, now)))
+    }
+
+    /// Whether a proc that is idle may start now, as far as the proc alone goes.
+    pub(super) fn is_rested(&self, proc: u32, now: Time) -> bool {
+        self.cooling.get(&proc).is_none_or(|cooling| cooling.until <= now) && self.is_due(proc)
     }
 
     /// How many idle procs may start now.

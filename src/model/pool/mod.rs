@@ -52,6 +52,7 @@ mod made;
 mod marks;
 pub mod negotiation;
 mod negotiators;
+mod on_evict;
 mod owner;
 mod pacing;
 mod periodic;
@@ -128,6 +129,7 @@ pub use machine::{
 };
 pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
+pub use on_evict::OwnSpec;
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
 pub use pacing::{Paced, Pacing};
 pub use policy::{
@@ -144,8 +146,8 @@ pub use slot::{
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
 pub use stuck::{
-    FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, JOB_OUT_OF_RESOURCES, Obstacle, START_PATIENCE,
-    STARTD_HELD_JOB, Stuck,
+    FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, JOB_OUT_OF_RESOURCES, OUT_OF_DISK, OUT_OF_MEMORY,
+    Obstacle, START_PATIENCE, STARTD_HELD_JOB, Stuck,
 };
 pub use submit_rules::{SubmitRules, Transformed};
 pub use submitter::{Accounts, Submitter};
@@ -283,6 +285,11 @@ impl Pool {
     /// The configuration of the SubmitPolicy in force: the first by name.
     pub fn submit_config(&self) -> Option<&Arc<SubmitConfig>> {
         self.submit_policies.values().next().and_then(|policy| policy.config.as_ref())
+    }
+
+    /// The spec of the proc that a claim last served.
+    pub fn spec_of(&self, last: &Assignment) -> Option<&Arc<JobSpec>> {
+        self.jobs.get(&last.job.uid)?.spec_of(last.proc)
     }
 
     /// The startd's configuration in force on a machine, or HTCondor's defaults.

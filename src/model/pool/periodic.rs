@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::Pool;
 use super::history::History;
 use super::ids::{JobUid, SlotName};
-use super::job::Job;
+use super::job::{Job, JobSpec};
 use super::job_policy::{Acting, Fate, ProcView, Standing, SystemPolicy, Verdict};
 use super::leaving::HoldReason;
 use super::marks::Change;
@@ -94,7 +94,7 @@ impl Pool {
             self.hold_waiting(uid, &hold, now);
         }
         let Some(job) = self.jobs.get(uid).filter(|job| !job.removing) else { return true };
-        let Some(spec) = job.spec.clone() else { return true };
+        let Some(base) = job.spec.clone() else { return true };
         let acting = Arc::clone(&job.acting);
         let mut asked = Asked { known: Vec::new(), spent: 0 };
         let mut told = Told::new();
@@ -102,7 +102,7 @@ impl Pool {
         let first = if alike { fresh(job).next() } else { None };
         if let Some(first) = first {
             let view = self.view_of(job, first);
-            if let Some(verdict) = asked.ask(&acting, &system, &spec, &view, now) {
+            if let Some(verdict) = asked.ask(&acting, &system, &base, &view, now) {
                 let all: Vec<u32> = fresh(job).collect();
                 for proc in all {
                     self.do_as_said(uid, proc, &verdict, now, &mut told);
@@ -122,8 +122,8 @@ impl Pool {
             if !job.is_queued(proc) {
                 continue;
             }
-            let view = self.view_of(job, proc);
-            if let Some(verdict) = asked.ask(&acting, &system, &spec, &view, now) {
+            let (view, spec) = (self.view_of(job, proc), job.spec_of(proc).unwrap_or(&base));
+            if let Some(verdict) = asked.ask(&acting, &system, spec, &view, now) {
                 self.do_as_said(uid, proc, &verdict, now, &mut told);
             }
         }
@@ -190,7 +190,7 @@ impl Pool {
 
     /// The fate of a proc whose program has ended with this exit code, which is counted already.
     pub(super) fn fate(&self, job: &Job, proc: u32, now: Time) -> Fate {
-        let Some(spec) = &job.spec else { return Fate::Done };
+        let Some(spec) = job.spec_of(proc) else { return Fate::Done };
         let history = job.history_of(proc);
         let view =
             ProcView { proc, standing: Standing::Running, history, hold: None, started: None, usage: None };
@@ -223,7 +223,7 @@ fn next_procs(job: &Job, acting: &Acting) -> (Vec<u32>, bool) {
 /// Evaluations, and what they have cost.
 struct Asked {
     /// Procs that differ, each with what was said of it.
-    known: Vec<(ProcView, Option<Verdict>)>,
+    known: Vec<(Arc<JobSpec>, ProcView, Option<Verdict>)>,
     spent: u32,
 }
 
@@ -232,13 +232,14 @@ impl Asked {
         &mut self,
         acting: &Acting,
         system: &SystemPolicy,
-        spec: &super::job::JobSpec,
+        spec: &Arc<JobSpec>,
         view: &ProcView,
         now: Time,
     ) -> Option<Verdict> {
         self.spent = self.spent.saturating_add(LOOK);
         if !acting.is_by_proc()
-            && let Some((_, said)) = self.known.iter().find(|(known, _)| known.is_like(view))
+            && let Some((.., said)) =
+                self.known.iter().find(|(of, known, _)| Arc::ptr_eq(of, spec) && known.is_like(view))
         {
             return said.clone();
         }
@@ -247,7 +248,7 @@ impl Asked {
         if self.known.len() == REMEMBERED {
             self.known.remove(0);
         }
-        self.known.push((view.clone(), said.clone()));
+        self.known.push((Arc::clone(spec), view.clone(), said.clone()));
         said
     }
 }

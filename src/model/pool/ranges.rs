@@ -27,6 +27,11 @@ impl Ranges {
         Self { spans }
     }
 
+    /// The set of one number.
+    pub fn of(n: u32) -> Self {
+        Self { spans: BTreeMap::from([(n, n)]) }
+    }
+
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()

@@ -24,6 +24,12 @@ pub const STARTD_HELD_JOB: i64 = 21;
 /// `HoldReasonCode` `JobOutOfResources`: the job went over its memory limit or its disk limit.
 pub const JOB_OUT_OF_RESOURCES: i64 = 34;
 
+/// `HoldReasonSubCode` of a job that went over its memory limit.
+pub const OUT_OF_MEMORY: i64 = 102;
+
+/// `HoldReasonSubCode` of a job that went over its disk limit.
+pub const OUT_OF_DISK: i64 = 104;
+
 /// The longest message of the kubelet that is kept, in bytes. The text comes from registries, and may be long.
 const LONGEST: usize = 512;
 

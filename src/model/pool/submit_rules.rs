@@ -199,6 +199,25 @@ impl Transformed {
         (Self { names: names.clone(), set, removed }, warnings)
     }
 
+    /// These changes, followed by those that more transforms made: `before` is the ad that they were given.
+    pub(super) fn followed_by(self, before: &Ad, applied: &Applied) -> Self {
+        let (next, _) = Self::between(before, applied);
+        let (names, mut set, mut removed) = (self.names, self.set, self.removed);
+        set.retain(|(name, _)| !next.changes(name));
+        removed.retain(|name| !next.changes(name));
+        set.extend(next.set);
+        removed.extend(next.removed);
+        set.sort_by(|(one, _), (other, _)| one.cmp(other));
+        removed.sort();
+        Self { names, set, removed }
+    }
+
+    /// How many bytes a record of the changes takes.
+    pub(super) fn size(&self) -> usize {
+        let set = self.attributes().iter().map(|(name, text)| name.len() + text.len()).sum::<usize>();
+        set + self.removed.iter().map(String::len).sum::<usize>()
+    }
+
     /// Whether the transforms changed nothing.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.set.is_empty() && self.removed.is_empty()
@@ -272,6 +291,11 @@ impl Transformed {
     /// The attributes that were set, each with its expression as text, in the form in which the job's status records them.
     pub fn attributes(&self) -> BTreeMap<String, String> {
         self.set.iter().map(|(name, expr)| (name.clone(), expr.to_string())).collect()
+    }
+
+    /// The attributes that were set, each with its expression.
+    pub(super) fn set(&self) -> &[(String, Expr)] {
+        &self.set
     }
 
     /// The attributes that are no more there.

@@ -48,10 +48,10 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     if !matches!(machine_slot.state(), State::Unclaimed(_) | State::Backfill(_)) {
         return Err(Refusal::Unavailable);
     }
-    if !waits(pool, matched.job, now) {
+    if !waits(pool, matched, now) {
         return Err(Refusal::NothingWaits);
     }
-    let spec = pool.jobs().get(matched.job).and_then(|job| job.spec.clone()).ok_or(Refusal::NothingWaits)?;
+    let spec = matched.spec(pool).cloned().ok_or(Refusal::NothingWaits)?;
     let config = pool.startd(host);
     let own = host.slot_config(&config, on.slot);
     let ad = unclaimed_slot_ad(host, machine_slot, &config);
@@ -112,10 +112,10 @@ pub fn set_aside(pool: &mut Pool, job: &JobUid, reason: &'static str, why: Strin
     }
 }
 
-/// Whether a proc of the job is idle and may start now.
-pub fn waits(pool: &Pool, job: &JobUid, now: Time) -> bool {
-    let job = pool.jobs().get(job).filter(|job| may_start(pool, job));
-    job.is_some_and(|job| job.next_idle(now).is_some())
+/// Whether a proc for which a match was made is idle and may start now.
+pub fn waits(pool: &Pool, matched: Matched, now: Time) -> bool {
+    let job = pool.jobs().get(matched.job).filter(|job| may_start(pool, job));
+    job.is_some_and(|job| job.next_idle_with(matched.own, now).is_some())
 }
 
 /// Whether a job may start procs at all.
@@ -169,11 +169,13 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     let waiting = queue.iter().filter_map(|key| {
         let job = pool.jobs().get(&key.job().uid).filter(|job| may_start(pool, job))?;
-        Some((job, job.next_idle(now)?))
+        Some(job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)))
     });
     let mut left = STEPS;
-    for (job, proc) in waiting.take(LOOKED_AT) {
-        let Some(spec) = job.spec.as_ref().filter(|_| left > 0) else { continue };
+    for (job, proc, spec) in waiting.flatten().take(LOOKED_AT) {
+        if left == 0 {
+            break;
+        }
         let (matches, rest) = symmetric_match_within(&spec.ad, &ad, &env, left);
         left = rest;
         if !matches || part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env).is_none() {

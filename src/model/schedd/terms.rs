@@ -1,9 +1,11 @@
 //! The terms of a claim, and the one check that each claim passes before it is made.
 
+use std::sync::Arc;
+
 use super::caps::{Charge, Place, Quotas, within};
 use super::claims::may_start;
 use crate::pool::limits::Wants;
-use crate::pool::{Assignment, Claim, ClaimId, JobUid, Pool, SlotName, Time};
+use crate::pool::{Assignment, Claim, ClaimId, JobSpec, JobUid, OwnSpec, Pool, SlotName, Time};
 use classad::{Ad, Env};
 
 /// A match: a job that the negotiator matched with a slot, and the quotas that bind the claim.
@@ -11,10 +13,19 @@ use classad::{Ad, Env};
 pub struct Matched<'a> {
     /// The job.
     pub job: &'a JobUid,
+    /// The spec of their own that the procs have for which the match was made; `None` if they have the job's.
+    pub own: Option<&'a Arc<OwnSpec>>,
     /// Whether the match was made in the root's turn although the submitter is in a group (`GROUP_AUTOREGROUP`).
     pub regrouped: bool,
     /// The quotas in force of the negotiator that made the match.
     pub quotas: &'a Quotas,
+}
+
+impl Matched<'_> {
+    /// The spec of the procs for which the match was made.
+    pub fn spec<'p>(&'p self, pool: &'p Pool) -> Option<&'p Arc<JobSpec>> {
+        self.own.map(|own| own.spec()).or_else(|| pool.jobs().get(self.job)?.spec.as_ref())
+    }
 }
 
 /// Why a match does not become a claim.
@@ -74,7 +85,9 @@ pub fn check(
     now: Time,
 ) -> Result<Terms, Refusal> {
     let job = pool.jobs().get(matched.job).filter(|job| may_start(pool, job)).ok_or(Refusal::NothingWaits)?;
-    let (Some(spec), Some(proc)) = (&job.spec, job.next_idle(now)) else { return Err(Refusal::NothingWaits) };
+    let (Some(spec), Some(proc)) = (matched.spec(pool), job.next_idle_with(matched.own, now)) else {
+        return Err(Refusal::NothingWaits);
+    };
     let charge = Charge { submitter: &spec.submitter, group: spec.group.as_ref(), weight };
     within(pool, charge, place, matched.quotas)?;
     let limits = Wants::on_slot(&spec.ad, ad, &Env::at(now.secs()));

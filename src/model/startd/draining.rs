@@ -176,7 +176,7 @@ fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result
     let machine_slot = machine_slot.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
     let claimed = machine.claimed_slots().filter_map(|name| {
         let slot = pool.slots().get(&name)?;
-        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
+        let job = pool.spec_of(&slot.claim().last);
         Some((name, claimed_slot_ad(machine, &config, slot, job.map(|spec| &spec.ad), &env)))
     });
     for (slot, ad) in machine_slot.chain(claimed) {
@@ -227,7 +227,7 @@ pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
     let original = machine.claimed_slots().filter_map(|slot| pool.slots().get(&slot));
     let deadlines = original.filter(|slot| slot.claim().since <= draining.since).filter_map(|slot| {
         let running = slot.active()?;
-        let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
+        let job = pool.spec_of(&slot.claim().last);
         let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
         let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
         let left = terms.remaining(seconds(running.run_time(now)));

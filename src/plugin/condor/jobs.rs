@@ -170,6 +170,9 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
         let mut ad = Ad::new().with("ProcId", number);
         ad.chain(Some(shared.clone()));
         let run = runs.get(&number);
+        if let Some(own) = known.own_spec(proc) {
+            own.set_in(&mut ad);
+        }
         known.history_of(proc).set_in(&mut ad, run.is_some());
         if let Some(run) = run {
             if let Some(slot) = &run.slot {

@@ -102,6 +102,26 @@ fn each_proc_in_the_queue_has_an_ad() {
     );
 }
 
+/// A proc that went over its memory asks for more than its job, by what retry_request_memory made of the job's ad.
+#[test]
+fn a_proc_whose_request_was_changed_says_so() {
+    let mut status = status();
+    status["transformedProcs"] =
+        json!([{"procs": "0,3", "attributes": {"RequestMemory": "2048"}, "removed": ["JobBatchName"]}]);
+    let ads = ads(&[job(json!({}), status.clone())], None, None, NOW);
+    let own = |ads: &[Ad]| -> Vec<_> {
+        ads.iter().map(|ad| shown(ad, &["ProcId", "RequestMemory", "JobBatchName"]).join(" ")).collect()
+    };
+    assert_eq!(own(&ads), ["0 2048 undefined", "2 1024 \"sweep\"", "3 2048 undefined", "4 1024 \"sweep\""]);
+    status["observedGeneration"] = json!(2);
+    let edited = super::ads(&[job(json!({}), status)], None, None, NOW);
+    assert!(
+        own(&edited).iter().all(|ad| ad.contains(" 1024 ")),
+        "the spec was edited since: {:?}",
+        own(&edited)
+    );
+}
+
 /// The record in the job's status of procs that have run or were held before, and of removed procs, goes into the ads.
 #[test]
 fn the_record_of_runs_and_holds_is_in_the_ad() {

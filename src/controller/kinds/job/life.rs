@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::submission::everything;
 use crate::convert::{kube_time, time};
-use api::{HTCJob, HTCJobStatus, ProcRuns};
-use model::pool::{Exit, History, LifeFacts, Ranges, Time};
+use api::{HTCJob, HTCJobStatus, ProcRuns, TransformedProcs};
+use model::pool::{Exit, History, Job, LifeFacts, Ranges, Time, Transformed};
 
 /// The most entries of `status.runs`.
 const MOST: usize = 128;
@@ -22,10 +22,33 @@ pub(super) fn facts(job: &HTCJob, status: &HTCJobStatus) -> LifeFacts {
         // If the record cannot be read, all procs count as done, as with the other ends.
         removed: Ranges::parse(&status.removed_procs).unwrap_or_else(|_| everything(job)),
         history: status.runs.iter().flat_map(history).collect(),
+        changes: changes(job, status),
         last_act: status.last_act.and_then(|act| u64::try_from(act).ok()).unwrap_or(0),
         acts,
         bad_acts,
     }
+}
+
+/// The changes of procs that the status records. None if the spec was edited since.
+fn changes(job: &HTCJob, status: &HTCJobStatus) -> Vec<(Ranges, Transformed)> {
+    let edited = status.observed_generation != job.metadata.generation;
+    let recorded = status.transformed_procs.iter().filter(|_| !edited);
+    let read = recorded.filter_map(|of| {
+        let changes = Transformed::recall(Vec::new(), &of.attributes, of.removed.clone())?;
+        Some((Ranges::parse(&of.procs).ok()?, changes))
+    });
+    read.collect()
+}
+
+/// `status.transformedProcs`.
+pub(super) fn transformed(job: &Job) -> Vec<TransformedProcs> {
+    let all = job.changes_of_procs().into_iter();
+    let shown = all.map(|(procs, changes)| TransformedProcs {
+        procs: procs.to_string(),
+        attributes: changes.attributes(),
+        removed: changes.removed().to_vec(),
+    });
+    shown.collect()
 }
 
 fn history(runs: &ProcRuns) -> Vec<(u32, History)> {

@@ -113,6 +113,7 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         defaults: job.defaults.record(),
         owner: job.owner.as_deref().map(str::to_owned),
         policy: policy(&job.transformed),
+        transformed_procs: life::transformed(job),
         held_procs: held_procs(&pool.recordable_holds(job)),
         start_time: job.first_start.map(kube_time),
         completion_time: job.completed_at.filter(|_| complete).map(kube_time),

@@ -8,7 +8,10 @@ use super::{SlimCondition, SlimContainerStatus, SlimPod, SlimTerminated};
 use crate::convert::SlimContainer;
 use crate::render::DISRUPTION_TARGET;
 use api::labels;
-use model::pool::{End, FAILED_TO_CREATE_PROCESS, Forced, HoldReason, JOB_OUT_OF_RESOURCES, Remains};
+use model::pool::{
+    End, FAILED_TO_CREATE_PROCESS, Forced, HoldReason, JOB_OUT_OF_RESOURCES, OUT_OF_DISK, OUT_OF_MEMORY,
+    Remains,
+};
 
 /// How the proc of a pod ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,11 +25,11 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    fn held(code: i64, reason: String) -> Self {
+    fn held(code: i64, subcode: i64, reason: String) -> Self {
         let reason: Arc<str> = reason.into();
         Self {
             end: End::Evicted { why: Arc::clone(&reason) },
-            hold: Some(HoldReason { code, subcode: 0, reason }),
+            hold: Some(HoldReason { code, subcode, reason }),
             told: false,
         }
     }
@@ -110,7 +113,9 @@ fn of_confirmed(pod: &SlimPod) -> Ending {
         let message = pod.status.message.as_deref().unwrap_or("the node gave no message");
         let text = format!("{reason}: {message}");
         return match asked_by_deletion(pod) {
-            None if is_over_its_disk(reason, message) => Ending::held(JOB_OUT_OF_RESOURCES, text),
+            None if is_over_its_disk(reason, message) => {
+                Ending::held(JOB_OUT_OF_RESOURCES, OUT_OF_DISK, text)
+            }
             _ => evicted(&text).into(),
         };
     }
@@ -189,7 +194,7 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
             return Some(evicted(&why).into());
         }
         let why = format!("the program of its container cannot be started: {reason}: {said}");
-        return Some(Ending::held(FAILED_TO_CREATE_PROCESS, why));
+        return Some(Ending::held(FAILED_TO_CREATE_PROCESS, 0, why));
     }
     // The runtime reports a kill within the container, too, whose program may have gone on and ended well.
     if is(&["OOMKilled"]) && exit.exit_code != 0 {
@@ -197,7 +202,7 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
         let limit = limit.map_or_else(String::new, |bytes| format!(" of {} MiB", bytes >> 20));
         let why =
             format!("it went over its memory limit{limit} and was killed: raise memory in spec.requests");
-        return Some(Ending::held(JOB_OUT_OF_RESOURCES, why));
+        return Some(Ending::held(JOB_OUT_OF_RESOURCES, OUT_OF_MEMORY, why));
     }
     None
 }

@@ -20,6 +20,7 @@ mod life;
 mod limits;
 mod manual;
 mod negotiator;
+mod on_evict;
 mod owners;
 mod pace;
 mod phantoms;

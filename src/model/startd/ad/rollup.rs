@@ -51,6 +51,5 @@ pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &MachineSlo
 
 /// The ad of the job that a slot is claimed for.
 pub(super) fn job_of<'a>(pool: &'a Pool, slot: &SlotName) -> Option<&'a Ad> {
-    let job = pool.jobs().get(&pool.slots().get(slot)?.claim().last.job.uid)?;
-    job.spec.as_ref().map(|spec| &spec.ad)
+    pool.spec_of(&pool.slots().get(slot)?.claim().last).map(|spec| &spec.ad)
 }

@@ -167,7 +167,7 @@ pub(in crate::startd) fn integer(value: &Value) -> Option<i64> {
 pub fn rank(pool: &Pool, name: &SlotName, now: Time) -> f64 {
     let slot = pool.slots().get(name);
     let Some((slot, machine)) = slot.zip(pool.machines().get(&name.machine)) else { return 0.0 };
-    let job = pool.jobs().get(&slot.claim().last.job.uid).and_then(|job| job.spec.as_ref());
+    let job = pool.spec_of(&slot.claim().last);
     Asker::new(machine, &pool.startd(machine), slot, job.map(|spec| &spec.ad), None, now).rank()
 }
 

@@ -1,0 +1,174 @@
+//! `TransformOnEvict`: a proc that would be held runs again with larger requests, as condor_submit's retry_request_memory and
+//! retry_request_disk ask for.
+
+use super::world::World;
+use crate::pool::{End, Event, HoldReason, Remains, Verb};
+use crate::schedd::Submission;
+
+/// The transform that condor_submit makes of `retry_request_memory = 256 MB, 512 MB`.
+const BY_LIST: &str = "REQUIREMENTS (VacateReasonCode==21 || VacateReasonCode == 34) && VacateReasonSubCode == 102\\n\
+    EVALSET RequestMemory RetryRequestMemory[RetryRequestMemoryIndex?:0]\\n\
+    EVALSET RetryRequestMemoryIndex MIN({size(RetryRequestMemory)-1, (RetryRequestMemoryIndex?:0)+1})";
+
+fn by_list(job: &mut Submission) {
+    transform(job, "RequestMemory", BY_LIST);
+    job.attributes.insert("RetryRequestMemory".to_owned(), "{256, 512}".to_owned());
+}
+
+fn transform(job: &mut Submission, name: &str, body: &str) {
+    let names = job.attributes.entry("TransformOnEvict".to_owned()).or_insert_with(|| "\"\"".to_owned());
+    *names = format!("\"{} {name}\"", names.trim_matches('"'));
+    job.attributes.insert(format!("TransformBody_{name}"), format!("\"{body}\""));
+}
+
+fn world(procs: i64, edit: impl FnOnce(&mut Submission)) -> World {
+    let mut world = World::new();
+    world.fate = |_| (36_000, 0);
+    world.node("n1", 4, 0);
+    world.submit("big", "ada", procs, edit);
+    world.pass(5);
+    world
+}
+
+/// The kubelet kills the program of a proc for its memory (102) or its disk (104).
+fn kill(world: &mut World, proc: u32, subcode: i64) {
+    let pod = world.pods.get_mut(&*format!("big-{proc}")).expect("the proc runs");
+    pod.facts.end = Some(End::Evicted { why: "too much".into() });
+    pod.facts.hold = Some(HoldReason { code: 34, subcode, reason: "too much".into() });
+    pod.facts.remains = Remains::Nothing;
+    let facts = pod.facts.clone();
+    world.pool.apply(Event::Pod(facts), world.now);
+}
+
+/// The kubelet kills the program of a proc. Then time passes until the proc is tried again.
+fn goes_over(world: &mut World, proc: u32, subcode: i64) {
+    kill(world, proc, subcode);
+    world.pass(60);
+}
+
+/// The memory in MiB, and the disk in MiB, that the pod of a proc was given; `None` if the proc does not run.
+fn given(world: &World, proc: u32) -> Option<(i64, i64)> {
+    let pod = world.pods.get(&*format!("big-{proc}")).filter(|pod| pod.facts.end.is_none())?;
+    Some((pod.plan.resources.memory_mib, pod.plan.resources.disk_kib / 1024))
+}
+
+fn held(world: &World) -> Vec<(u32, i64, i64)> {
+    let job = world.pool.jobs().values().next().unwrap();
+    job.on_hold.iter().map(|(proc, hold)| (*proc, hold.code, hold.subcode)).collect()
+}
+
+/// The manual, retry_request_memory: "a comma-separated list of values that will be used to replace RequestMemory each time the job is
+/// evicted because of exceeding it". After the last value the proc is held, as without a list.
+#[test]
+fn a_proc_that_goes_over_its_memory_has_the_next_amount_of_the_list() {
+    let mut world = world(1, by_list);
+    assert_eq!(given(&world, 0), Some((128, 1)));
+    goes_over(&mut world, 0, 102);
+    assert_eq!((given(&world, 0), held(&world)), (Some((256, 1)), vec![]));
+    goes_over(&mut world, 0, 102);
+    assert_eq!((given(&world, 0), held(&world)), (Some((512, 1)), vec![]));
+    goes_over(&mut world, 0, 102);
+    assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 102)]));
+}
+
+#[test]
+fn a_transform_whose_requirements_are_not_met_keeps_no_proc_from_its_hold() {
+    let mut world = world(1, by_list);
+    goes_over(&mut world, 0, 104);
+    assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 104)]));
+}
+
+#[test]
+fn each_transform_is_for_what_its_requirements_say() {
+    let mut world = world(1, |job| {
+        by_list(job);
+        transform(
+            job,
+            "RequestDisk",
+            "REQUIREMENTS VacateReasonSubCode == 104\\nEVALSET RequestDisk RequestDisk * 2",
+        );
+    });
+    goes_over(&mut world, 0, 104);
+    assert_eq!(given(&world, 0), Some((128, 2)));
+    goes_over(&mut world, 0, 102);
+    assert_eq!(given(&world, 0), Some((256, 2)), "earlier changes stay");
+}
+
+#[test]
+fn other_procs_keep_the_jobs_request() {
+    let mut world = world(3, by_list);
+    goes_over(&mut world, 1, 102);
+    assert_eq!([0, 1, 2].map(|proc| given(&world, proc)), [Some((128, 1)), Some((256, 1)), Some((128, 1))]);
+}
+
+/// A claim is used again only by a proc that fits into its slot.
+#[test]
+fn a_proc_with_a_larger_request_leaves_its_slot_to_others() {
+    let mut world = world(8, by_list);
+    goes_over(&mut world, 0, 102);
+    assert_eq!(given(&world, 0), None, "no slot is large enough, and four procs run that fit into theirs");
+    assert_eq!((0..8).filter(|proc| given(&world, *proc) == Some((128, 1))).count(), 4);
+}
+
+#[test]
+fn a_new_leader_knows_what_procs_request() {
+    let mut world = world(2, by_list);
+    goes_over(&mut world, 1, 102);
+    world.restart();
+    world.pass(5);
+    assert_eq!([0, 1].map(|proc| given(&world, proc)), [Some((128, 1)), Some((256, 1))]);
+    goes_over(&mut world, 1, 102);
+    assert_eq!((given(&world, 1), held(&world)), (Some((512, 1)), vec![]), "the list goes on where it was");
+}
+
+#[test]
+fn whoever_edits_the_job_says_anew_what_its_procs_request() {
+    let mut world = world(1, by_list);
+    goes_over(&mut world, 0, 102);
+    world.edit("big", "ada", |job| {
+        by_list(job);
+        job.attributes.insert("RetryRequestMemory".to_owned(), "{640, 1024}".to_owned());
+        job.request.memory_mib = 384;
+    });
+    goes_over(&mut world, 0, 102);
+    assert_eq!(given(&world, 0), Some((384, 1)), "what ran was killed under the former spec");
+    goes_over(&mut world, 0, 102);
+    assert_eq!(given(&world, 0), Some((640, 1)), "the list begins again");
+}
+
+/// `retry_request_memory = MemoryUsage * 3 / 2`: by what an agent measured, or else by the limit that the proc reached.
+#[test]
+fn a_transform_sees_what_the_proc_used() {
+    let body = "REQUIREMENTS VacateReasonSubCode == 102\\nEVALSET RequestMemory MemoryUsage * 3 / 2";
+    let mut plain = world(1, |job| transform(job, "M", body));
+    goes_over(&mut plain, 0, 102);
+    assert_eq!(given(&plain, 0), Some((256, 1)), "3/2 of 128 is 192, which the slot's quantum rounds up");
+}
+
+/// A transform that changes no request, that is no transform, or whose request is no amount keeps no proc from its hold.
+#[test]
+fn a_transform_that_helps_nobody_changes_nothing() {
+    for body in ["SET Beta 1", "SET", "EVALSET RequestMemory undefined", "SET RequestMemory -1", ""] {
+        let mut world = world(1, |job| transform(job, "M", body));
+        goes_over(&mut world, 0, 102);
+        assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 102)]), "{body}");
+    }
+}
+
+/// However much the specs of procs differ, the job's status stays small: a proc for which there is no room is held.
+#[test]
+fn a_job_has_a_bounded_number_of_specs() {
+    let mut world = world(70, |job| transform(job, "M", "EVALSET RequestMemory RequestMemory + ProcId + 1"));
+    world.node("n2", 80, 0);
+    world.pass(60);
+    for proc in 0..70 {
+        kill(&mut world, proc, 102);
+    }
+    let job = world.pool.jobs().values().next().unwrap();
+    assert_eq!(job.changes_of_procs().len(), 64);
+    assert_eq!(held(&world), [64, 65, 66, 67, 68, 69].map(|proc| (proc, 34, 102)));
+    world.act("big", Verb::Remove, "0-63", "via condor_rm (by user ada)");
+    world.pass(1);
+    let job = world.pool.jobs().values().next().unwrap();
+    assert!(job.changes_of_procs().is_empty(), "specs that no proc has any more are forgotten");
+}

@@ -1,0 +1,275 @@
+//! Specs of procs that differ from the job's: changes that the job's own transforms make when a proc would be held.
+//!
+//! `TransformOnEvict` names transforms, and `TransformBody_<name>` has the text of each. If a proc would be held, the transforms are
+//! applied to the proc's ad. If a transform changes a request, the proc is not held: it is idle again, with the new request. So a
+//! proc that went over its memory gets more. condor_submit makes these attributes of `retry_request_memory` and
+//! `retry_request_disk`.
+//!
+//! Source: HTCondor 25.14, schedd.cpp, `TransformOnEvict`.
+
+use std::sync::Arc;
+
+use super::Pool;
+use super::event::PodFacts;
+use super::ids::{JobUid, SlotName};
+use super::job::{Job, JobSpec};
+use super::leaving::HoldReason;
+use super::ranges::Ranges;
+use super::stuck::OUT_OF_MEMORY;
+use super::submit_rules::Transformed;
+use super::time::Time;
+use classad::{Ad, Env, Value};
+use condor_config::{Host, Source};
+use transform::RulesFile;
+
+/// The most different specs that procs of one job have of their own: the job's status records each.
+const MOST: usize = 64;
+/// The most bytes that the changes of one such spec may have.
+const LONGEST: usize = 4096;
+
+/// A spec that some procs of a job have instead of the job's.
+#[derive(Clone, Debug)]
+pub struct OwnSpec {
+    changes: Transformed,
+    spec: Arc<JobSpec>,
+}
+
+impl OwnSpec {
+    /// The spec of a job with some changes; `None` if the operator cannot act on the changes, or if they are too long to record.
+    fn new(of: &JobSpec, changes: Transformed, submitted: Time) -> Option<Self> {
+        let mut spec = of.clone();
+        changes.put_into(&mut spec, submitted).ok()?;
+        (changes.size() <= LONGEST).then(|| Self { changes, spec: Arc::new(spec) })
+    }
+
+    /// The spec with its changes.
+    pub fn spec(&self) -> &Arc<JobSpec> {
+        &self.spec
+    }
+
+    /// Puts the changes into the ad of a proc, to which the job's ad is chained.
+    pub fn set_in(&self, ad: &mut Ad) {
+        for name in self.changes.removed() {
+            ad.set(name.as_str(), Value::Undefined);
+        }
+        for (name, expr) in self.changes.set() {
+            ad.insert(name.as_str(), expr.clone());
+        }
+    }
+}
+
+/// The procs of a job that have specs of their own, by spec.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnSpecs(Vec<(Arc<OwnSpec>, Ranges)>);
+
+impl OwnSpecs {
+    fn of(&self, proc: u32) -> Option<&Arc<OwnSpec>> {
+        self.0.iter().find(|(_, procs)| procs.contains(proc)).map(|(own, _)| own)
+    }
+
+    /// Forgets a proc.
+    pub(super) fn remove(&mut self, proc: u32) {
+        for (_, procs) in &mut self.0 {
+            procs.remove(proc);
+        }
+        self.0.retain(|(_, procs)| !procs.is_empty());
+    }
+
+    /// Forgets all procs.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Says the job's number in each ad.
+    pub(super) fn number(&mut self, cluster_id: i64) {
+        for (own, _) in &mut self.0 {
+            Arc::make_mut(&mut Arc::make_mut(own).spec).ad.set("ClusterId", cluster_id);
+        }
+    }
+
+    /// Gives procs that have the job's spec a spec of their own. Returns whether there is room for another spec.
+    fn put(&mut self, procs: &Ranges, own: OwnSpec) -> bool {
+        let known = self.0.iter().position(|(other, _)| other.changes.is_recorded_as(&own.changes));
+        if known.is_none() && self.0.len() == MOST {
+            return false;
+        }
+        match known.and_then(|place| self.0.get_mut(place)) {
+            Some((_, those)) => {
+                for proc in procs.iter() {
+                    those.insert(proc);
+                }
+            }
+            None => self.0.push((Arc::new(own), procs.clone())),
+        }
+        true
+    }
+}
+
+impl Job {
+    /// The spec in force for a proc: the proc's own, or else the job's.
+    pub fn spec_of(&self, proc: u32) -> Option<&Arc<JobSpec>> {
+        self.own_specs.of(proc).map(|own| &own.spec).or(self.spec.as_ref())
+    }
+
+    /// The spec that a proc has of its own.
+    pub fn own_spec(&self, proc: u32) -> Option<&Arc<OwnSpec>> {
+        self.own_specs.of(proc)
+    }
+
+    /// Whether a proc has this spec of its own; with `None`, whether the proc has the job's spec.
+    fn has_own(&self, proc: u32, own: Option<&Arc<OwnSpec>>) -> bool {
+        match (self.own_specs.of(proc), own) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
+    /// The lowest idle proc with this spec of its own, or with the job's, that may start now.
+    pub fn next_idle_with(&self, own: Option<&Arc<OwnSpec>>, now: Time) -> Option<u32> {
+        self.idle_now(now)?.find(|proc| self.has_own(*proc, own))
+    }
+
+    /// The lowest idle proc of each spec that may start now, with the spec.
+    pub fn next_idle_each(&self, now: Time) -> Vec<(u32, &Arc<JobSpec>)> {
+        let own = self.own_specs.0.iter().map(|(own, _)| Some(own));
+        let next = own.chain([None]).filter_map(|own| {
+            let proc = self.next_idle_with(own, now)?;
+            Some((proc, own.map(|own| &own.spec).or(self.spec.as_ref())?))
+        });
+        let mut next: Vec<_> = next.collect();
+        next.sort_by_key(|(proc, _)| *proc);
+        next
+    }
+
+    /// How many idle procs of each spec may start now, less those for which claims already wait: the procs with specs of their own
+    /// first.
+    pub fn unmatched_each(&self, now: Time) -> Vec<(Option<Arc<OwnSpec>>, u64)> {
+        let mut left = self.unmatched(now);
+        let mut each = Vec::new();
+        for (own, procs) in &self.own_specs.0 {
+            let idle =
+                procs.iter().filter(|proc| self.idle.contains(*proc) && self.is_rested(*proc, now)).count()
+                    as u64;
+            let count = idle.min(left);
+            left -= count;
+            each.push((Some(Arc::clone(own)), count));
+        }
+        each.push((None, left));
+        each.retain(|(_, count)| *count > 0);
+        each
+    }
+
+    /// The changes of the procs that have specs of their own, as the job's status records them.
+    pub fn changes_of_procs(&self) -> Vec<(Ranges, Transformed)> {
+        self.own_specs.0.iter().map(|(own, procs)| (procs.clone(), own.changes.clone())).collect()
+    }
+
+    /// Takes over the changes of procs that an earlier leader recorded.
+    pub(super) fn recall_changes(&mut self, changed: Vec<(Ranges, Transformed)>) {
+        let Some(spec) = self.spec.clone() else { return };
+        for (procs, changes) in changed {
+            let mut wanted = Ranges::default();
+            let counted = procs.iter().take_while(|proc| *proc < spec.count);
+            for proc in counted.filter(|proc| !self.is_done(*proc)) {
+                wanted.insert(proc);
+            }
+            if let Some(own) = OwnSpec::new(&spec, changes, self.submitted).filter(|_| !wanted.is_empty()) {
+                self.own_specs.put(&wanted, own);
+            }
+        }
+    }
+
+    /// Applies one transform to a proc, whose ad also has these `facts`. Returns the requests that the transform changed, each with
+    /// its new value; `None` if the transform is not for the proc, cannot be carried out, or leaves what the operator cannot act on.
+    fn transform(&mut self, proc: u32, text: &str, facts: &Ad, env: &Env) -> Option<Vec<String>> {
+        let (base, before) = (self.spec.clone()?, self.spec_of(proc)?.ad.clone());
+        let rules = rules(text)?;
+        let mut ad = before.clone();
+        for (name, expr) in facts {
+            ad.insert(name.as_str(), expr.clone());
+        }
+        let seen = ad.clone();
+        let applied = rules.apply_once(ad, env).ok().filter(|applied| !applied.names.is_empty())?;
+        let known = self.own_specs.of(proc).map(|own| own.changes.clone()).unwrap_or_default();
+        let own = OwnSpec::new(&base, known.followed_by(&seen, &applied), self.submitted)?;
+        let after = Arc::clone(&own.spec);
+        let mut others = self.own_specs.clone();
+        others.remove(proc);
+        if !others.put(&Ranges::of(proc), own) {
+            return None;
+        }
+        self.own_specs = others;
+        let text = |ad: &Ad, name: &str| ad.get(name).map(ToString::to_string);
+        let requests = after.ad.iter().map(|(name, _)| name.as_str()).filter(|name| {
+            let prefix = name.get(..REQUEST.len());
+            prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(REQUEST))
+        });
+        let changed = requests.filter(|name| text(&before, name) != text(&after.ad, name));
+        Some(changed.map(|name| format!("{name} = {}", after.ad.eval_attr(name, None, env))).collect())
+    }
+}
+
+/// How the names of attributes begin that request a resource.
+const REQUEST: &str = "Request";
+
+/// The rules of a transform. As in HTCondor, a record separator is as good as the end of a line. `None` if the text has an error.
+fn rules(text: &str) -> Option<RulesFile> {
+    let mut findings = Vec::new();
+    let source = Source::new("TransformBody", text.replace('\x1e', "\n"));
+    let rules = RulesFile::read(&source, Host::none(), None, &mut findings);
+    findings.iter().all(|finding| finding.severity != condor_config::Severity::Error).then_some(rules)
+}
+
+impl Pool {
+    /// Applies the transforms that a job has for a proc that would be held. Returns what is different now if one of them changed
+    /// what the proc requests, so that the proc can run again: the first that does so is the last.
+    pub(super) fn transform_on_evict(
+        &mut self,
+        name: &SlotName,
+        facts: &PodFacts,
+        hold: &HoldReason,
+        now: Time,
+    ) -> Option<String> {
+        let (uid, proc) = (&facts.job, facts.proc);
+        let spec = Arc::clone(self.jobs.get(uid)?.spec_of(proc)?);
+        let env = Env::at(now.secs());
+        let Value::Str(names) = spec.ad.eval_attr("TransformOnEvict", None, &env) else { return None };
+        let ad = self.ad_of_evicted(uid, name, facts, hold)?;
+        for name in names.split(|letter: char| letter.is_whitespace() || letter == ',') {
+            let Value::Str(text) = spec.ad.eval_attr(&format!("TransformBody_{name}"), None, &env) else {
+                continue;
+            };
+            let changed = self.jobs.get_mut(uid)?.transform(proc, &text, &ad, &env).unwrap_or_default();
+            if !changed.is_empty() {
+                return Some(changed.join(", "));
+            }
+        }
+        None
+    }
+
+    /// The facts that transforms may read of a proc that would be held, besides its ad.
+    fn ad_of_evicted(
+        &self,
+        uid: &JobUid,
+        name: &SlotName,
+        facts: &PodFacts,
+        hold: &HoldReason,
+    ) -> Option<Ad> {
+        let mut ad = Ad::new();
+        self.jobs.get(uid)?.history_of(facts.proc).set_in(&mut ad, false);
+        ad.set("ProcId", i64::from(facts.proc));
+        ad.set("VacateReason", &*hold.reason);
+        ad.set("VacateReasonCode", hold.code);
+        ad.set("VacateReasonSubCode", hold.subcode);
+        let usage = self.reports.get(&name.machine).and_then(|report| report.usage.get(&facts.pod.uid));
+        if let Some(usage) = usage {
+            usage.set_in(&mut ad);
+        }
+        // Nobody measured the program, but it was killed when it had used all of its memory.
+        if ad.get("MemoryUsage").is_none() && hold.subcode == OUT_OF_MEMORY {
+            ad.set("MemoryUsage", self.slots.get(name)?.resources().memory_mib);
+        }
+        Some(ad)
+    }
+}
