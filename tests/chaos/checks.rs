@@ -486,6 +486,23 @@ pub fn started(world: &mut World, process: &Process) {
     if !world.ghosts && job_of(world, job).is_some_and(|job| is_held(job, proc)) {
         world.violated(format!("{name} is recorded as held and is run"));
     }
+    if !world.ghosts && job_of(world, job).is_some_and(|job| memory_for(job, proc) > process.memory) {
+        world.violated(format!("{name} has less memory than the record of its proc says"));
+    }
+}
+
+/// The memory in MiB that the job's status records for a proc that went over its memory before; 0 without such a record, and if the
+/// spec was edited since.
+fn memory_for(job: &Value, proc: u32) -> i64 {
+    let same = job["status"]["observedGeneration"] == job["metadata"]["generation"];
+    let changed = job["status"]["transformedProcs"].as_array().into_iter().flatten().filter(|_| same);
+    let own = changed.filter(|of| {
+        of["procs"]
+            .as_str()
+            .and_then(|procs| Ranges::parse(procs).ok())
+            .is_some_and(|procs| procs.contains(proc))
+    });
+    own.filter_map(|of| of["attributes"]["RequestMemory"].as_str()?.parse().ok()).max().unwrap_or(0)
 }
 
 /// Whether the job's status says that a proc is held, and the spec, if it may release the proc, has not changed since.

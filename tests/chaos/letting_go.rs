@@ -160,6 +160,25 @@ fn a_program_that_takes_too_much_or_is_not_there_has_not_failed() {
     }
 }
 
+/// A proc that went over its memory runs again with more, whoever leads by then.
+#[test]
+fn a_proc_that_went_over_its_memory_has_more_under_each_leader() {
+    const MORE_MEMORY: u8 = 9;
+    let Order { job: number, .. } = job(2);
+    for killed in (8000..44_000).step_by(4000) {
+        let items = vec![
+            (When::At(0), What::Fated(Some(Fated::OutOfMemory))),
+            (When::At(500), What::Attributes(number, MORE_MEMORY)),
+            (When::At(killed), What::Kill(0)),
+            (When::At(60_000), What::Fated(None)),
+        ];
+        let outcome = run(&story(2, job(2), items), true);
+        assert_eq!(outcome.violation, None, "{}", outcome.log.join("\n"));
+        let more = outcome.log.iter().any(|line| line.contains("\"RequestMemory\":\"130\""));
+        assert!(more, "a proc has more twice: {}", outcome.log.join("\n"));
+    }
+}
+
 #[test]
 fn a_failed_init_container_is_an_end_of_its_proc() {
     let items = vec![(When::At(0), What::Fated(Some(Fated::InitFails)))];

@@ -215,7 +215,7 @@ pub struct Item {
 }
 
 /// How many kinds of attributes that act there are.
-pub const ATTRIBUTES: u8 = 9;
+pub const ATTRIBUTES: u8 = 10;
 
 /// Policies with this number and higher ask for backfill work.
 pub const BACKFILL: u8 = 11;

@@ -82,6 +82,8 @@ pub struct Process {
     pub job: String,
     pub proc: u32,
     pub cpus: i64,
+    /// The memory that the pod requests, in MiB.
+    pub memory: i64,
     pub began: u64,
     pub ends: u64,
     pub fate: Fate,

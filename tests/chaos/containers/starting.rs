@@ -20,6 +20,15 @@ fn cpus_of(pod: &Value) -> i64 {
         / 1000
 }
 
+/// The memory in MiB that the main container requests. The operator writes whole MiB or GiB.
+fn memory_of(pod: &Value) -> i64 {
+    let text = pod["spec"]["containers"][0]["resources"]["requests"]["memory"].as_str().unwrap_or("0");
+    let units = [("Gi", 1024), ("Mi", 1)];
+    let found =
+        units.into_iter().find_map(|(unit, mib)| Some(text.strip_suffix(unit)?.parse::<i64>().ok()? * mib));
+    found.unwrap_or_else(|| text.parse::<i64>().unwrap_or(0) >> 20)
+}
+
 /// The pod with what a webhook adds beside its main container when the pod is made; `None` if the webhook adds nothing.
 pub fn inject(world: &mut World, body: &Value) -> Option<Value> {
     if body["metadata"]["labels"][labels::JOB_UID].is_null() {
@@ -212,6 +221,7 @@ impl World {
             job,
             proc,
             cpus,
+            memory: memory_of(pod),
             began: at,
             ends: if span == NEVER { NEVER } else { at + span },
             fate,

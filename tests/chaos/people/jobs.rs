@@ -96,6 +96,10 @@ fn hold(world: &mut World, key: &Key, hold: bool) {
     world.edit(key, |job| job["spec"]["hold"] = json!(hold));
 }
 
+/// The transform of a proc that would be held.
+const MORE: &str =
+    "\"REQUIREMENTS VacateReasonCode == 34 && NumJobStarts < 3\\nEVALSET RequestMemory RequestMemory + 1\"";
+
 /// Attributes that act. None holds or vacates a proc for ever, so that everything settles.
 const ATTRIBUTES: [&[(&str, &str)]; super::super::plan::ATTRIBUTES as usize] = [
     &[("PeriodicHold", "JobStatus == 2 && NumHolds < 1"), ("PeriodicRelease", "NumHolds < 3")],
@@ -112,6 +116,8 @@ const ATTRIBUTES: [&[(&str, &str)]; super::super::plan::ATTRIBUTES as usize] = [
         ("OnExitRemove", "NumJobCompletions > 1"),
     ],
     &[("DeferralTime", "QDate + 40"), ("DeferralWindow", "1000000")],
+    // A proc that went over its memory or its disk runs again with more, at most twice.
+    &[("TransformOnEvict", "\"More\""), ("TransformBody_More", MORE)],
 ];
 
 fn attributes(world: &mut World, key: &Key, which: u8) {
