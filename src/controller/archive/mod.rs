@@ -116,7 +116,7 @@ impl Shelf {
             let _ = work.send(Work { ends, done });
             Box::pin(async move {
                 if written.await.is_err() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             })
         })))
