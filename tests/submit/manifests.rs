@@ -33,6 +33,25 @@ fn submitted(name: &str, text: &str) -> (Submission, Manifests) {
     (submission, manifests.unwrap_or_default())
 }
 
+/// retry_request_memory becomes transforms, which the operator applies: all that these read is in the manifest.
+#[test]
+fn the_transforms_of_a_retry_are_in_the_manifest() {
+    let attributes = |name: &str| {
+        let file = format!("{name}.sub");
+        let text = std::fs::read_to_string(place::folder().join("files").join(&file)).expect("a text");
+        let (_, manifests) = submitted(&file, &text);
+        let attributes = manifests.jobs[0]["spec"]["attributes"].as_object().cloned().unwrap_or_default();
+        let of_transforms = attributes
+            .into_iter()
+            .map(|(name, text)| format!("{name}: {}", text.as_str().unwrap_or_default()));
+        of_transforms.collect::<Vec<_>>().join("\n").replace('\u{1e}', "\n    ")
+    };
+    let files =
+        ["memory-retries", "memory-retries-inline", "memory-retries-increase", "memory-retries-expression"];
+    let found = files.map(|name| format!("{name}\n{}\n", attributes(name))).concat();
+    insta::assert_snapshot!(found);
+}
+
 /// The arguments and the environment that a manifest's procs get, as Kubernetes would hand them to the program.
 fn run(job: &Value) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
     let read: HTCJob = serde_json::from_value(job.clone()).expect("an HTCJob");

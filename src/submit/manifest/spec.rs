@@ -10,6 +10,10 @@ use crate::file::Cluster;
 use crate::job::Program;
 use crate::streams::{Streams, wrapper};
 
+/// How the names of attributes begin that are transforms of procs that would be held, or that only these transforms read.
+const OF_TRANSFORMS: [&str; 5] =
+    ["TransformOnEvict", "TransformBody_", "RetryRequest", "MaxRequest", "NextRequest"];
+
 /// Commands with rules of their own whose attributes an HTCJob keeps in its ad.
 const KEPT: &[&str] = &[
     "deferral_prep_time",
@@ -312,16 +316,13 @@ impl Shared<'_> {
                 names.push(other);
             }
         }
-        // retry_request_memory and its kin become transforms, with attributes that only these read.
-        let transforms = self.ad.iter().map(|(name, _)| name.as_str()).filter(|name| {
-            let starts = |prefix: &str| {
-                name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-            };
-            ["TransformOnEvict", "TransformBody_", "RetryRequest", "MaxRequest", "NextRequest"]
-                .into_iter()
-                .any(starts)
-        });
-        names.extend(transforms);
+        // retry_request_memory and its kin become transforms.
+        let ads = std::iter::successors(Some(&self.ad), |ad| ad.chained());
+        names.extend(ads.flat_map(Ad::iter).map(|(name, _)| name.as_str()).filter(|name| {
+            OF_TRANSFORMS
+                .iter()
+                .any(|own| name.get(..own.len()).is_some_and(|start| start.eq_ignore_ascii_case(own)))
+        }));
         let own = self.cluster.written.iter().filter_map(|written| {
             let (start, name) = written.name.split_at_checked(3)?;
             start.eq_ignore_ascii_case("MY.").then_some(name)
