@@ -168,9 +168,9 @@ fn a_proc_that_went_over_its_memory_has_more_under_each_leader() {
     for killed in (8000..44_000).step_by(4000) {
         let items = vec![
             (When::At(0), What::Fated(Some(Fated::OutOfMemory))),
-            (When::At(500), What::Attributes(number, MORE_MEMORY)),
+            (When::At(3000), What::Attributes(number, MORE_MEMORY)),
             (When::At(killed), What::Kill(0)),
-            (When::At(60_000), What::Fated(None)),
+            (When::At(75_000), What::Fated(None)),
         ];
         let outcome = run(&story(2, job(2), items), true);
         assert_eq!(outcome.violation, None, "{}", outcome.log.join("\n"));

@@ -101,12 +101,12 @@ async fn a_proc_that_goes_over_its_memory_runs_again_with_more() {
     // The next leader gives the proc as much.
     cluster.kill_operator();
     cluster.start_operator();
-    let held = cluster
+    let killed = cluster
         .job_when("life", "greedy", "is held at the second kill", |job| {
             job.status.as_ref().is_some_and(|status| !status.held_procs.is_empty())
         })
         .await;
-    let status = held.status.unwrap_or_default();
+    let status = killed.status.unwrap_or_default();
     let (hold, runs) = (&status.held_procs[0], &status.runs[0]);
     assert_eq!((hold.code, hold.subcode, runs.starts, runs.holds), (34, 102, 2, 1));
     assert!(hold.reason.contains("256 MiB"), "{hold:?}");

@@ -46,9 +46,8 @@ async fn a_program_that_uses_too_much_memory_is_held() {
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn a_program_that_uses_too_much_memory_runs_again_with_more() {
     let cluster = Cluster::start("retry", "").await;
-    // tail keeps the last line, which is 100 MiB long, and its exit code is that of the shell.
-    let mut job = shell(&cluster.namespace, "hungry", 1, "head -c 104857600 /dev/zero | tail > /dev/null");
-    job["spec"]["requests"]["memory"] = json!("64Mi");
+    // tail keeps the last line, which is 200 MiB long, and its exit code is that of the shell.
+    let mut job = shell(&cluster.namespace, "hungry", 1, "head -c 209715200 /dev/zero | tail > /dev/null");
     job["spec"]["attributes"] = json!({
         "TransformOnEvict": "\"RequestMemory\"",
         "TransformBody_RequestMemory": "\"REQUIREMENTS VacateReasonSubCode == 102\\nEVALSET RequestMemory RequestMemory * 8\"",
@@ -58,7 +57,7 @@ async fn a_program_that_uses_too_much_memory_runs_again_with_more() {
     assert_eq!(record.failed.len(), 0, "{record:?}");
     let story = cluster.story("hungry").await;
     let told =
-        story.iter().any(|(reason, note)| reason == "ProcEvicted" && note.contains("RequestMemory = 512"));
+        story.iter().any(|(reason, note)| reason == "ProcEvicted" && note.contains("RequestMemory = 1024"));
     assert!(told, "an event tells the new request: {story:#?}");
 }
 

@@ -56,16 +56,13 @@ impl Pool {
         match (hold, &end) {
             _ if booked => self.leaves_after_record(name, facts, now),
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
-                match self.transform_on_evict(name, facts, &hold, now) {
-                    Some(changes) => {
-                        let why = format!("{hold}; the job's TransformOnEvict makes {changes} of it");
-                        self.proc_ended(facts, End::Evicted { why: why.into() }, now);
-                        self.count_run(facts, ran);
-                    }
-                    None => {
-                        self.count_run(facts, ran);
-                        self.hold_proc(facts, hold, now);
-                    }
+                if let Some(changes) = self.transform_on_evict(name, facts, &hold, now) {
+                    let why = format!("{hold}; the job's TransformOnEvict makes {changes} of it");
+                    self.proc_ended(facts, End::Evicted { why: why.into() }, now);
+                    self.count_run(facts, ran);
+                } else {
+                    self.count_run(facts, ran);
+                    self.hold_proc(facts, hold, now);
                 }
             }
             (_, End::Evicted { .. }) => {

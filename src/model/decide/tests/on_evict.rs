@@ -4,6 +4,7 @@
 use super::world::World;
 use crate::pool::{End, Event, HoldReason, Remains, Verb};
 use crate::schedd::Submission;
+use classad::Env;
 
 /// The transform that condor_submit makes of `retry_request_memory = 256 MB, 512 MB`.
 const BY_LIST: &str = "REQUIREMENTS (VacateReasonCode==21 || VacateReasonCode == 34) && VacateReasonSubCode == 102\\n\
@@ -57,8 +58,8 @@ fn held(world: &World) -> Vec<(u32, i64, i64)> {
     job.on_hold.iter().map(|(proc, hold)| (*proc, hold.code, hold.subcode)).collect()
 }
 
-/// The manual, retry_request_memory: "a comma-separated list of values that will be used to replace RequestMemory each time the job is
-/// evicted because of exceeding it". After the last value the proc is held, as without a list.
+/// The manual, retry_request_memory: "the memory request of the job will be adjusted to the next quantity and the job will run again
+/// rather than being held. When the job is already requesting the last quantity in the list, it will be held".
 #[test]
 fn a_proc_that_goes_over_its_memory_has_the_next_amount_of_the_list() {
     let mut world = world(1, by_list);
@@ -119,6 +120,22 @@ fn a_new_leader_knows_what_procs_request() {
     assert_eq!([0, 1].map(|proc| given(&world, proc)), [Some((128, 1)), Some((256, 1))]);
     goes_over(&mut world, 1, 102);
     assert_eq!((given(&world, 1), held(&world)), (Some((512, 1)), vec![]), "the list goes on where it was");
+}
+
+#[test]
+fn condor_history_knows_what_the_proc_requested_in_the_end() {
+    let mut world = world(2, by_list);
+    world.keep_history();
+    goes_over(&mut world, 1, 102);
+    for proc in [0, 1] {
+        let pod = world.pods[&*format!("big-{proc}")].facts.pod.clone();
+        world.end_pod(&pod, Some(0));
+    }
+    world.pass(5);
+    let ads = world.history.iter().flatten().map(|(_, (_, ad))| ad);
+    let requested = ads
+        .map(|ad| ["ProcId", "RequestMemory"].map(|name| ad.eval_attr(name, None, &Env::at(0)).to_string()));
+    assert_eq!(requested.collect::<Vec<_>>(), [["0", "128"], ["1", "256"]]);
 }
 
 #[test]
