@@ -137,10 +137,11 @@ fn attributes(world: &mut World, key: &Key, which: u8) {
     });
 }
 
-/// Takes the crontabs and the deferral times off all jobs. As long as procs wait in vain, the operator writes which time of the
-/// crontab is next; and a proc whose window is over by the short window of another edit is held after each release.
+/// Takes what happens at some time off all jobs: crontabs, deferral times, and the removal of procs that wait for long. As long as
+/// procs wait in vain, the operator writes which time of the crontab is next; a proc whose window is over by the short window of
+/// another edit is held after each release; and an operator whose clock is slow removes procs when everything should rest.
 pub(super) fn take_times_off(world: &mut World) {
-    const TIMES: [&str; 2] = ["CronMinute", "DeferralTime"];
+    const TIMES: [&str; 3] = ["CronMinute", "DeferralTime", "PeriodicRemove"];
     let is_timed = |job: &Value| TIMES.iter().any(|time| job["spec"]["attributes"][*time].is_string());
     let timed = world.store.of("htcjobs").filter(|(_, job)| is_timed(job));
     for key in timed.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
