@@ -219,8 +219,9 @@ impl Pool {
         let same_pod = match slot.activation() {
             Activation::Vacant => false,
             // A pod whose finalizer was taken off blocks the name of the proc's next pod until the pod is gone.
+            // So does a pod of an earlier run whose end is recorded: the claim may have served other procs since.
             Activation::Assigned | Activation::Requested { .. } => {
-                !self.untracking.contains_key(&facts.pod.uid)
+                !self.untracking.contains_key(&facts.pod.uid) && !self.is_of_earlier_run(facts)
             }
             Activation::Active(running) | Activation::Ended(running, _) => running.pod.uid == facts.pod.uid,
         };
@@ -230,6 +231,11 @@ impl Pool {
             && claim.last.job.namespace == facts.pod.namespace
             && *claim.pod_name() == *facts.pod.name)
             .then(|| slot.name().clone())
+    }
+
+    /// Whether a pod is over whose run an earlier leader counted.
+    fn is_of_earlier_run(&self, facts: &PodFacts) -> bool {
+        facts.is_over() && self.jobs.get(&facts.job).is_some_and(|job| job.is_booked(facts))
     }
 
     /// Whether a pod lives under a claim that serves another proc now, because somebody edited the claim while no

@@ -1,7 +1,7 @@
 //! Claims that are used again for jobs of other sizes.
 
 use super::world::{Pod, World};
-use crate::pool::{ClaimId, HoldReason, LASTING, PodFacts, Ranges, Slot};
+use crate::pool::{ClaimId, End, History, HoldReason, LASTING, PodFacts, Ranges, Remains, Slot};
 use crate::schedd::Submission;
 
 /// Runs a job of a minute that fills a node's CPUs, and then another job of the same submitter. Returns what each pod has (CPUs,
@@ -126,6 +126,24 @@ fn a_claim_that_was_used_again_outlives_the_pod_of_a_held_proc() {
     assert!(slot.has_ended() && slot.claim().last.proc == 1, "{:?}", slot.activation());
     let waits = world.pool.jobs().values().next().unwrap().idle.contains(0);
     assert!(waits && strays(&world) == 0);
+}
+
+/// The first proc was evicted, which is recorded, and its pod still has the finalizer. That pod is of an earlier run, and not of the
+/// run for which the new leader would give the proc to the claim.
+#[test]
+fn a_new_leader_follows_the_pod_though_the_first_procs_pod_is_there() {
+    let mut world = with_second_proc();
+    for job in world.jobs.values_mut() {
+        job.succeeded = Ranges::default();
+        job.life.history.insert(0, History { starts: 1, ..History::default() });
+    }
+    let first = &mut world.pods.get_mut("sweep-0").unwrap().facts;
+    first.end = Some(End::Evicted { why: "deleted".into() });
+    (first.remains, first.tracked) = (Remains::Nothing, true);
+    world.restart();
+    let slot = world.pool.slots().values().next().unwrap();
+    assert_eq!((slot.assignment().map(|assignment| assignment.proc), strays(&world)), (Some(1), 0));
+    assert!(world.pool.jobs().values().next().unwrap().idle.contains(0));
 }
 
 /// While no operator led, somebody took the claim's id off a pod of a claim that was used again.
