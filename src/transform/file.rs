@@ -6,7 +6,7 @@ use condor_config::{Config, Diagnostic, FileError, Reader as ConfigReader, Scope
 use crate::command::Reader;
 use crate::iteration::{self, Passes};
 use crate::rules::{Rules, RulesReader};
-use crate::transforms::{Applied, JOB_WORK, PREFIX, WORK, predefine};
+use crate::transforms::{Applied, PREFIX, WORK, predefine};
 
 /// A file of rules. TRANSFORM with arguments makes several ads of each ad.
 ///
@@ -31,6 +31,9 @@ pub struct RulesFile {
     /// `None`: one pass.
     passes: Option<Passes>,
 }
+
+/// The work that [`RulesFile::apply_once`] may take, in bytes looked at or moved: about a millisecond.
+const WORK_AT_ONCE: u64 = 100_000;
 
 /// A function that reads the items of `TRANSFORM ... from FILE`.
 pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, FileError>;
@@ -84,13 +87,13 @@ impl RulesFile {
         Ok(done)
     }
 
-    /// Applies the rules to the ad of a job for which somebody waits: without TRANSFORM's passes, and within the work that a job's
-    /// transforms may take at submission. If the ad does not meet the REQUIREMENTS, it comes back unchanged, and `names` is empty.
+    /// Applies the rules to one ad, without TRANSFORM's passes and within about a millisecond: anybody may have written rules that stand
+    /// in a job's ad, and everything else waits meanwhile. If the ad does not meet the REQUIREMENTS, it comes back unchanged, and `names` is empty.
     ///
     /// # Errors
     /// Why the rules cannot be carried out.
     pub fn apply_once(&self, ad: Ad, env: &Env) -> Result<Applied, Diagnostic> {
-        let mut scope = Scope::new(&self.config, PREFIX, ad, env.clone(), JOB_WORK);
+        let mut scope = Scope::new(&self.config, PREFIX, ad, env.clone(), WORK_AT_ONCE);
         predefine(&mut scope);
         self.once(&mut scope)
     }

@@ -13,7 +13,7 @@ use crate::rules::{Rules, RulesReader};
 /// The work that the rules of a file may take with one ad, in bytes looked at or moved: about half a second.
 pub(crate) const WORK: u64 = 50_000_000;
 /// The same for all transforms of a configuration together. Somebody waits for each job that is submitted: about 50 ms.
-pub(crate) const JOB_WORK: u64 = 5_000_000;
+const JOB_WORK: u64 = 5_000_000;
 /// The prefix under which a transform's own variables are looked up first.
 pub(crate) const PREFIX: &str = "XFORM";
 

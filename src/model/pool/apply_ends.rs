@@ -57,7 +57,7 @@ impl Pool {
             _ if booked => self.leaves_after_record(name, facts, now),
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
                 if let Some(changes) = self.transform_on_evict(name, facts, &hold, now) {
-                    let why = format!("{hold}; the job's TransformOnEvict makes {changes} of it");
+                    let why = format!("{hold}; by the job's TransformOnEvict the proc now has {changes}");
                     self.proc_ended(facts, End::Evicted { why: why.into() }, now);
                     self.count_run(facts, ran);
                 } else {

@@ -542,12 +542,9 @@ impl Job {
         until
     }
 
-    /// The idle procs that may start now, from the lowest on. `None` if the job starts no proc now.
-    pub(super) fn idle_now(&self, now: Time) -> Option<impl Iterator<Item = u32>> {
-        if self.is_resting(now) || self.is_paced() && self.startable(now) == 0 {
-            return None;
-        }
-        Some(self.idle.iter().filter(move |proc| self.is_rested(*proc, now)))
+    /// Whether the job may start a proc now, as far as no single proc is the reason.
+    pub(super) fn starts_any(&self, now: Time) -> bool {
+        !self.is_resting(now) && (!self.is_paced() || self.startable(now) > 0)
     }
 
     /// Whether a proc that is idle may start now, as far as the proc alone goes.

@@ -5,7 +5,10 @@
 //! proc that went over its memory gets more. condor_submit makes these attributes of `retry_request_memory` and
 //! `retry_request_disk`.
 //!
-//! Source: HTCondor 25.14, schedd.cpp, `TransformOnEvict`.
+//! Anybody may write such a transform. So a transform changes nothing but requests and what condor_submit's transforms keep for
+//! themselves ([`CHANGEABLE`]), and the transforms of one proc take about a millisecond at most.
+//!
+//! Source: `TransformOnEvict` in HTCondor's schedd.cpp.
 
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use super::job::{Job, JobSpec};
 use super::leaving::HoldReason;
 use super::ranges::Ranges;
 use super::stuck::OUT_OF_MEMORY;
-use super::submit_rules::Transformed;
+use super::submit_rules::{SubmitRules, Transformed};
 use super::time::Time;
 use classad::{Ad, Env, Value};
 use condor_config::{Host, Source};
@@ -27,6 +30,22 @@ const MOST: usize = 64;
 /// The most bytes that the changes of one such spec may have.
 const LONGEST: usize = 4096;
 
+/// How the names of the attributes begin that a job's own transform may change. Anything else could forge what policies and the
+/// owners of machines rely on: who is charged, or which jobs are trusted.
+const CHANGEABLE: [&str; 4] = [REQUEST, "RetryRequest", "MaxRequest", "NextRequest"];
+/// How the names of attributes begin that request a resource.
+const REQUEST: &str = "Request";
+/// The most transforms that are looked at for a proc.
+const LOOKED_AT: usize = 8;
+/// The most bytes that the text of a transform may have.
+const LONGEST_TEXT: usize = 4096;
+/// The steps that one expression of a transform may take, as an expression that acts may.
+const STEPS: u32 = 20_000;
+
+fn begins(name: &str, prefix: &str) -> bool {
+    name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
 /// A spec that some procs of a job have instead of the job's.
 #[derive(Clone, Debug)]
 pub struct OwnSpec {
@@ -35,8 +54,10 @@ pub struct OwnSpec {
 }
 
 impl OwnSpec {
-    /// The spec of a job with some changes; `None` if the operator cannot act on the changes, or if they are too long to record.
-    fn new(of: &JobSpec, changes: Transformed, submitted: Time) -> Option<Self> {
+    /// The spec of a job with some changes, as far as a job's own transform may make them; `None` if the operator cannot act on the
+    /// changes, or if they are too long to record.
+    fn new(of: &JobSpec, mut changes: Transformed, submitted: Time) -> Option<Self> {
+        changes.retain(|name| CHANGEABLE.iter().any(|prefix| begins(name, prefix)));
         let mut spec = of.clone();
         changes.put_into(&mut spec, submitted).ok()?;
         (changes.size() <= LONGEST).then(|| Self { changes, spec: Arc::new(spec) })
@@ -87,13 +108,16 @@ impl OwnSpecs {
         }
     }
 
-    /// Gives procs that have the job's spec a spec of their own. Returns whether there is room for another spec.
-    fn put(&mut self, procs: &Ranges, own: OwnSpec) -> bool {
-        let known = self.0.iter().position(|(other, _)| other.changes.is_recorded_as(&own.changes));
-        if known.is_none() && self.0.len() == MOST {
-            return false;
-        }
-        match known.and_then(|place| self.0.get_mut(place)) {
+    /// Whether a proc may have a spec with these changes: another proc has, or there is room for another spec.
+    fn has_room(&self, proc: u32, changes: &Transformed) -> bool {
+        let only = Ranges::of(proc);
+        self.0.len() < MOST
+            || self.0.iter().any(|(own, procs)| own.changes.is_recorded_as(changes) || *procs == only)
+    }
+
+    /// Gives procs that have the job's spec a spec of their own.
+    fn put(&mut self, procs: &Ranges, own: OwnSpec) {
+        match self.0.iter_mut().find(|(other, _)| other.changes.is_recorded_as(&own.changes)) {
             Some((_, those)) => {
                 for proc in procs.iter() {
                     those.insert(proc);
@@ -101,7 +125,6 @@ impl OwnSpecs {
             }
             None => self.0.push((Arc::new(own), procs.clone())),
         }
-        true
     }
 }
 
@@ -116,18 +139,19 @@ impl Job {
         self.own_specs.of(proc)
     }
 
-    /// Whether a proc has this spec of its own; with `None`, whether the proc has the job's spec.
-    fn has_own(&self, proc: u32, own: Option<&Arc<OwnSpec>>) -> bool {
-        match (self.own_specs.of(proc), own) {
-            (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
-    }
-
     /// The lowest idle proc with this spec of its own, or with the job's, that may start now.
     pub fn next_idle_with(&self, own: Option<&Arc<OwnSpec>>, now: Time) -> Option<u32> {
-        self.idle_now(now)?.find(|proc| self.has_own(*proc, own))
+        if !self.starts_any(now) {
+            return None;
+        }
+        let Some(own) = own else {
+            return self
+                .idle
+                .iter()
+                .find(|proc| self.is_rested(*proc, now) && self.own_spec(*proc).is_none());
+        };
+        let (_, procs) = self.own_specs.0.iter().find(|(other, _)| Arc::ptr_eq(other, own))?;
+        procs.iter().find(|proc| self.idle.contains(*proc) && self.is_rested(*proc, now))
     }
 
     /// The lowest idle proc of each spec that may start now, with the spec.
@@ -180,41 +204,43 @@ impl Job {
         }
     }
 
-    /// Applies one transform to a proc, whose ad also has these `facts`. Returns the requests that the transform changed, each with
-    /// its new value; `None` if the transform is not for the proc, cannot be carried out, or leaves what the operator cannot act on.
-    fn transform(&mut self, proc: u32, text: &str, facts: &Ad, env: &Env) -> Option<Vec<String>> {
+    /// Applies one transform to a proc, whose ad also has these `facts`. Attributes that policy guards stay as they are. Returns the
+    /// requests that the transform changed, each with its new value; `None` if the transform is not for the proc, cannot be carried
+    /// out, or leaves what the operator cannot act on.
+    fn transform(
+        &mut self,
+        proc: u32,
+        text: &str,
+        facts: &Ad,
+        policy: Option<&SubmitRules>,
+        env: &Env,
+    ) -> Option<Vec<String>> {
         let (base, before) = (self.spec.clone()?, self.spec_of(proc)?.ad.clone());
         let rules = rules(text)?;
-        let mut ad = before.clone();
-        for (name, expr) in facts {
-            ad.insert(name.as_str(), expr.clone());
-        }
-        let seen = ad.clone();
-        let applied = rules.apply_once(ad, env).ok().filter(|applied| !applied.names.is_empty())?;
-        let known = self.own_specs.of(proc).map(|own| own.changes.clone()).unwrap_or_default();
-        let own = OwnSpec::new(&base, known.followed_by(&seen, &applied), self.submitted)?;
+        let mut seen = before.clone();
+        seen.update(facts);
+        let applied = rules.apply_once(seen.clone(), env).ok().filter(|applied| !applied.names.is_empty())?;
+        let known = self.own_spec(proc).map(|own| own.changes.clone()).unwrap_or_default();
+        let mut changes = known.followed_by(&seen, &applied);
+        changes.retain(|name| !policy.is_some_and(|policy| policy.guards(name)));
+        let own = OwnSpec::new(&base, changes, self.submitted)
+            .filter(|own| self.own_specs.has_room(proc, &own.changes))?;
         let after = Arc::clone(&own.spec);
-        let mut others = self.own_specs.clone();
-        others.remove(proc);
-        if !others.put(&Ranges::of(proc), own) {
-            return None;
-        }
-        self.own_specs = others;
+        self.own_specs.remove(proc);
+        self.own_specs.put(&Ranges::of(proc), own);
         let text = |ad: &Ad, name: &str| ad.get(name).map(ToString::to_string);
-        let requests = after.ad.iter().map(|(name, _)| name.as_str()).filter(|name| {
-            let prefix = name.get(..REQUEST.len());
-            prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(REQUEST))
-        });
+        let requests = after.ad.iter().map(|(name, _)| name.as_str()).filter(|name| begins(name, REQUEST));
         let changed = requests.filter(|name| text(&before, name) != text(&after.ad, name));
         Some(changed.map(|name| format!("{name} = {}", after.ad.eval_attr(name, None, env))).collect())
     }
 }
 
-/// How the names of attributes begin that request a resource.
-const REQUEST: &str = "Request";
-
-/// The rules of a transform. As in HTCondor, a record separator is as good as the end of a line. `None` if the text has an error.
+/// The rules of a transform. As in HTCondor, a record separator is as good as the end of a line. `None` if the text has an error, or is too
+/// long.
 fn rules(text: &str) -> Option<RulesFile> {
+    if text.len() > LONGEST_TEXT {
+        return None;
+    }
     let mut findings = Vec::new();
     let source = Source::new("TransformBody", text.replace('\x1e', "\n"));
     let rules = RulesFile::read(&source, Host::none(), None, &mut findings);
@@ -233,14 +259,18 @@ impl Pool {
     ) -> Option<String> {
         let (uid, proc) = (&facts.job, facts.proc);
         let spec = Arc::clone(self.jobs.get(uid)?.spec_of(proc)?);
-        let env = Env::at(now.secs());
+        let policy = self.submit_config().map(|config| Arc::clone(&config.rules));
+        let mut env = Env::at(now.secs());
+        env.limits.steps = STEPS;
         let Value::Str(names) = spec.ad.eval_attr("TransformOnEvict", None, &env) else { return None };
         let ad = self.ad_of_evicted(uid, name, facts, hold)?;
-        for name in names.split(|letter: char| letter.is_whitespace() || letter == ',') {
+        let names = names.split(|letter: char| letter.is_whitespace() || letter == ',');
+        for name in names.filter(|name| !name.is_empty()).take(LOOKED_AT) {
             let Value::Str(text) = spec.ad.eval_attr(&format!("TransformBody_{name}"), None, &env) else {
                 continue;
             };
-            let changed = self.jobs.get_mut(uid)?.transform(proc, &text, &ad, &env).unwrap_or_default();
+            let changed = self.jobs.get_mut(uid)?.transform(proc, &text, &ad, policy.as_deref(), &env);
+            let changed = changed.unwrap_or_default();
             if !changed.is_empty() {
                 return Some(changed.join(", "));
             }

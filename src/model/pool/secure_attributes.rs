@@ -33,6 +33,11 @@ impl SecureAttributes {
         }
     }
 
+    /// Whether this is one of the attributes.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
     /// Whether a job's author sets one of the attributes.
     pub(super) fn are_in(&self, ad: &Ad) -> bool {
         self.names.iter().any(|name| ad.contains(name))

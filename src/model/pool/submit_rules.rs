@@ -84,6 +84,11 @@ impl SubmitRules {
         self.superusers.iter().any(|name| name == owner)
     }
 
+    /// Whether the policy lets nobody change this attribute of an accepted job, or lets nobody but its own transforms set the attribute.
+    pub(super) fn guards(&self, name: &str) -> bool {
+        self.immutable.iter().any(|own| own.eq_ignore_ascii_case(name)) || self.secure.has(name)
+    }
+
     /// The user maps of the text.
     pub fn maps(&self) -> &Maps {
         &self.maps
@@ -210,6 +215,12 @@ impl Transformed {
         set.sort_by(|(one, _), (other, _)| one.cmp(other));
         removed.sort();
         Self { names, set, removed }
+    }
+
+    /// Leaves out the changes of the attributes for which `keep` is false.
+    pub(super) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.set.retain(|(name, _)| keep(name));
+        self.removed.retain(|name| keep(name));
     }
 
     /// How many bytes a record of the changes takes.

@@ -1,8 +1,9 @@
 //! `TransformOnEvict`: a proc that would be held runs again with larger requests, as condor_submit's retry_request_memory and
 //! retry_request_disk ask for.
 
+use super::governed::submit_by;
 use super::world::World;
-use crate::pool::{End, Event, HoldReason, Remains, Verb};
+use crate::pool::{End, Event, HoldReason, JobSpec, Remains, ReportFacts, Usage, Verb};
 use crate::schedd::Submission;
 use classad::Env;
 
@@ -157,18 +158,82 @@ fn whoever_edits_the_job_says_anew_what_its_procs_request() {
 #[test]
 fn a_transform_sees_what_the_proc_used() {
     let body = "REQUIREMENTS VacateReasonSubCode == 102\\nEVALSET RequestMemory MemoryUsage * 3 / 2";
-    let mut plain = world(1, |job| transform(job, "M", body));
-    goes_over(&mut plain, 0, 102);
-    assert_eq!(given(&plain, 0), Some((256, 1)), "3/2 of 128 is 192, which the slot's quantum rounds up");
+    for (measured, expected) in [(None, 256), (Some(400), 640)] {
+        let mut world = world(1, |job| transform(job, "M", body));
+        if let Some(memory) = measured {
+            let mut facts = ReportFacts::of("n1".into());
+            let usage = Usage { memory_mib: Some(memory), ..Usage::default() };
+            facts.usage.extend([(world.pods["big-0"].facts.pod.uid.clone(), usage)]);
+            world.pool.apply(Event::Report(facts), world.now);
+        }
+        goes_over(&mut world, 0, 102);
+        let why = "3/2 of 128 is 192, and 3/2 of 400 is 600: the slot's quantum rounds up to 128 MiB";
+        assert_eq!(given(&world, 0), Some((expected, 1)), "{measured:?}: {why}");
+    }
 }
 
-/// A transform that changes no request, that is no transform, or whose request is no amount keeps no proc from its hold.
+/// Anybody may write such a transform. Nothing changes by which a policy or the owner of a machine tells jobs apart.
+#[test]
+fn a_transform_changes_nothing_but_requests() {
+    let body = "SET RequestMemory 256\\nSET AcctGroup \\\"physics\\\"\\nSET Owner \\\"bob\\\"\\nSET User \\\"bob\\\"\\n\
+        SET Requirements true\\nSET JobPrio 20\\nSET Trust true\\nSET ContainerImage \\\"evil\\\"\\nDELETE Rank";
+    let mut world = world(1, |job| transform(job, "M", body));
+    goes_over(&mut world, 0, 102);
+    assert_eq!(given(&world, 0), Some((256, 1)));
+    let job = world.pool.jobs().values().next().unwrap();
+    let (base, own) = (job.spec.as_ref().unwrap(), job.spec_of(0).unwrap());
+    let other = |(name, expr): &(&classad::Name, &classad::Expr)| {
+        base.ad.get(name.as_str()).map(ToString::to_string) != Some(expr.to_string())
+    };
+    let changed: Vec<_> = own.ad.iter().filter(other).map(|(name, _)| name.as_str().to_owned()).collect();
+    assert_eq!(changed, ["RequestMemory"]);
+    let charged =
+        |spec: &JobSpec| (spec.submitter.clone(), spec.group.clone(), spec.priorities, spec.image.clone());
+    assert_eq!(charged(own), charged(base));
+}
+
+#[test]
+fn a_transform_changes_no_request_that_the_policy_guards() {
+    let mut world = World::new();
+    submit_by(&mut world, "p", "IMMUTABLE_JOB_ATTRS = requestmemory\n");
+    world.fate = |_| (36_000, 0);
+    world.node("n1", 4, 0);
+    world.submit("big", "ada", 1, by_list);
+    world.pass(5);
+    goes_over(&mut world, 0, 102);
+    assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 102)]));
+}
+
+/// The operator's time is everybody's.
+#[test]
+fn only_so_many_transforms_are_looked_at() {
+    for (before, helps) in [(7, true), (8, false)] {
+        let mut world = world(1, |job| {
+            for number in 0..before {
+                transform(job, &format!("N{number}"), "SET Beta 1");
+            }
+            transform(job, "M", "SET RequestMemory 256");
+        });
+        goes_over(&mut world, 0, 102);
+        assert_eq!(given(&world, 0).is_some(), helps, "after {before} others");
+    }
+}
+
+/// A transform that changes no request, that is no transform or too long a text, whose request is no amount, or whose changes are too
+/// long to record, keeps no proc from its hold.
 #[test]
 fn a_transform_that_helps_nobody_changes_nothing() {
-    for body in ["SET Beta 1", "SET", "EVALSET RequestMemory undefined", "SET RequestMemory -1", ""] {
-        let mut world = world(1, |job| transform(job, "M", body));
+    let long = format!("SET RequestMemory 256\\n{}", "#".repeat(4096));
+    let much = "SET RequestMemory 256\\nEVALSET RequestNote strcat(Pad, Pad)";
+    let bodies =
+        ["SET Beta 1", "SET", "EVALSET RequestMemory undefined", "SET RequestMemory -1", "", &long, much];
+    for body in bodies {
+        let mut world = world(1, |job| {
+            transform(job, "M", body);
+            job.attributes.insert("Pad".to_owned(), format!("\"{}\"", "x".repeat(3000)));
+        });
         goes_over(&mut world, 0, 102);
-        assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 102)]), "{body}");
+        assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 102)]), "{body:.60}");
     }
 }
 
