@@ -91,16 +91,22 @@ fn a_run_that_ended_while_nobody_led_was_on_its_slot() {
     assert_eq!(host.to_string(), "\"slot1_1@n1\"");
 }
 
-/// The history gets the removal after the kubelet has confirmed the end of the pod: the slot waits for the record of the removal,
-/// though the API server had the hold before.
-#[test]
-fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
+/// A pool with a history, and a job of one proc, which runs for ten hours.
+fn with_one_that_runs(job: &str) -> World {
     let mut world = World::new();
     world.keep_history();
     world.fate = |_| (36_000, 0);
     world.node("n1", 4, 0);
-    world.submit("big", "ada", 1, |_| {});
-    world.pass(5);
+    world.submit(job, "ada", 1, |_| {});
+    world.pass(10);
+    world
+}
+
+/// The history gets the removal after the kubelet has confirmed the end of the pod: the slot waits for the record of the removal,
+/// though the API server had the hold before.
+#[test]
+fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
+    let mut world = with_one_that_runs("big");
     let pod = world.pods.get_mut("big-0").unwrap();
     pod.facts.end = Some(End::Evicted { why: "OOMKilled".into() });
     pod.facts.hold = Some(HoldReason { code: 34, subcode: 102, reason: "too much memory".into() });
@@ -127,12 +133,7 @@ fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
 /// The author holds a job, and its program ends, while nobody leads: the new leader knows both before it has recorded either.
 #[test]
 fn the_slot_of_a_program_that_ended_stays_until_the_end_is_recorded_though_the_job_is_held() {
-    let mut world = World::new();
-    world.keep_history();
-    world.fate = |_| (36_000, 0);
-    world.node("n1", 4, 0);
-    world.submit("ends", "ada", 1, |_| {});
-    world.pass(10);
+    let mut world = with_one_that_runs("ends");
     assert_eq!(world.slots.len(), 1, "the claim is written");
     let pod = world.pods["ends-0"].facts.pod.clone();
     world.edit("ends", "ada", |submission| submission.hold = true);
@@ -150,12 +151,7 @@ fn the_slot_of_a_program_that_ended_stays_until_the_end_is_recorded_though_the_j
 /// has seen the pod that ended.
 #[test]
 fn an_end_that_is_known_before_the_jobs_number_is_in_the_history() {
-    let mut world = World::new();
-    world.keep_history();
-    world.fate = |_| (36_000, 0);
-    world.node("n1", 4, 0);
-    world.submit("ends", "ada", 1, |_| {});
-    world.pass(10);
+    let mut world = with_one_that_runs("ends");
     let pod = world.pods["ends-0"].facts.pod.clone();
     world.end_pod(&pod, Some(0));
     world.jobs.get_mut("uid-ends").unwrap().cluster_id = None;
