@@ -230,8 +230,8 @@ impl Job {
         self.own_specs.put(&Ranges::of(proc), own);
         let text = |ad: &Ad, name: &str| ad.get(name).map(ToString::to_string);
         let requests = after.ad.iter().map(|(name, _)| name.as_str()).filter(|name| begins(name, REQUEST));
-        let changed = requests.filter(|name| text(&before, name) != text(&after.ad, name));
-        Some(changed.map(|name| format!("{name} = {}", after.ad.eval_attr(name, None, env))).collect())
+        let others = requests.filter(|name| text(&before, name) != text(&after.ad, name));
+        Some(others.map(|name| format!("{name} = {}", after.ad.eval_attr(name, None, env))).collect())
     }
 }
 

@@ -187,9 +187,9 @@ fn a_transform_changes_nothing_but_requests() {
     };
     let changed: Vec<_> = own.ad.iter().filter(other).map(|(name, _)| name.as_str().to_owned()).collect();
     assert_eq!(changed, ["RequestMemory"]);
-    let charged =
+    let rest =
         |spec: &JobSpec| (spec.submitter.clone(), spec.group.clone(), spec.priorities, spec.image.clone());
-    assert_eq!(charged(own), charged(base));
+    assert_eq!(rest(own), rest(base));
 }
 
 #[test]
