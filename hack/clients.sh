@@ -68,7 +68,7 @@ finish() {
 }
 
 make_environment
-[ -n "${SLOTWRIGHT_BIN:-}" ] || { $CARGO build --locked --bins; SLOTWRIGHT_BIN=${CARGO_TARGET_DIR:-target}/debug; }
+[ -n "${SLOTWRIGHT_BIN:-}" ] || { $CARGO build --locked --bins --test commands; SLOTWRIGHT_BIN=${CARGO_TARGET_DIR:-target}/debug; }
 BIN=$(cd "$SLOTWRIGHT_BIN" && pwd)
 directory=$(mktemp -d)
 trap finish EXIT

