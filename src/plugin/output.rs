@@ -193,7 +193,7 @@ impl Proc<'_> {
     /// Where a stream is, if it goes to a file. The plugin reads no volumes.
     fn place(&self, error: bool) -> Option<String> {
         let template = self.template();
-        let Streams { output, error: of_error } = streams(&template)?;
+        let Streams { output, error: of_error, .. } = streams(&template)?;
         let (which, file) = if error { ("error", of_error) } else { ("output", output) };
         let volume = mounted(&template, &file).map(|found| of_volume(found.volume)).unwrap_or_default();
         (!file.is_empty()).then(|| {

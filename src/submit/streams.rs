@@ -1,37 +1,41 @@
-//! Standard output and standard error in files of a volume: how a container's command is wrapped, and read again.
+//! Streams that are files: how a container's command is wrapped, and read again.
 
 use serde_json::Value;
 
 /// The beginning of a wrapped command: a shell with [`SCRIPT`].
 const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 
-/// Opens the files, and becomes the program, which gets all signals. An empty path stands for the pod's log.
-const SCRIPT: &str = r#"if [ "$1" = "$2" ]; then exec >"$1" 2>&1; else [ -z "$1" ] || exec >"$1"; [ -z "$2" ] || exec 2>"$2"; fi; shift 2; exec "$@""#;
+/// Opens the files for input, output and error, and becomes the program, which gets all signals. An empty path leaves a stream as
+/// the pod has it.
+const SCRIPT: &str = r#"[ -z "$1" ] || exec <"$1"; shift; if [ "$1" = "$2" ]; then exec >"$1" 2>&1; else [ -z "$1" ] || exec >"$1"; [ -z "$2" ] || exec 2>"$2"; fi; shift 2; exec "$@""#;
 
 /// How many words a wrapped command has before the program.
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 
-/// The files in the container to which a program's streams go. An empty path stands for the pod's log.
+/// The files in the container that a program's streams are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Streams {
-    /// Standard output.
+    /// Standard input; empty if there is none.
+    pub input: String,
+    /// Standard output; empty for the pod's log.
     pub output: String,
-    /// Standard error.
+    /// Standard error; empty for the pod's log.
     pub error: String,
 }
 
-/// The words before a program that send its streams to files.
-pub(crate) fn wrapper(output: String, error: String) -> Vec<String> {
+/// The words before a program that connect its streams with files.
+pub(crate) fn wrapper(Streams { input, output, error }: Streams) -> Vec<String> {
     let fixed = SHELL.into_iter().chain([SCRIPT, "sh"]).map(str::to_owned);
-    fixed.chain([output, error]).collect()
+    fixed.chain([input, output, error]).collect()
 }
 
-/// The files of a container's command, and the command itself. `None`: the streams go to the pod's log.
+/// The files of a container's command, and the command itself. `None`: no stream is a file.
 pub fn unwrapped(command: &[String]) -> Option<(Streams, &[String])> {
     let (before, program) = command.split_at_checked(WORDS)?;
-    let [shell, option, script, _, output, error] = before else { return None };
+    let [shell, option, script, _, input, output, error] = before else { return None };
     let is_ours = [shell, option].into_iter().eq(SHELL) && script == SCRIPT;
-    is_ours.then(|| (Streams { output: output.clone(), error: error.clone() }, program))
+    let [input, output, error] = [input, output, error].map(Clone::clone);
+    is_ours.then_some((Streams { input, output, error }, program))
 }
 
 /// The volume in which a path of the first container is.
@@ -64,12 +68,12 @@ mod tests {
 
     #[test]
     fn a_wrapped_command_is_read_again() {
-        let mut command = wrapper("/data/out".to_owned(), String::new());
+        let files = Streams { input: "/in".to_owned(), output: "/data/out".to_owned(), error: String::new() };
+        let mut command = wrapper(files.clone());
         command.extend(["/bin/echo", "a"].map(str::to_owned));
         let (streams, program) = unwrapped(&command).unwrap();
-        assert_eq!(streams, Streams { output: "/data/out".to_owned(), error: String::new() });
-        assert_eq!(program, ["/bin/echo", "a"]);
-        for other in [&["/bin/sh", "-c", "a", "sh", "/o", "/e", "x"][..], &["/bin/sh"], &[]] {
+        assert_eq!((streams, program), (files, &["/bin/echo".to_owned(), "a".to_owned()][..]));
+        for other in [&["/bin/sh", "-c", "a", "sh", "/i", "/o", "/e", "x"][..], &["/bin/sh"], &[]] {
             assert_eq!(unwrapped(&other.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()), None);
         }
     }

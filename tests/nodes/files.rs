@@ -12,6 +12,7 @@ use crate::program::{IMAGE, proof_dir};
 const SCRIPT: &str = "#!/bin/sh\n\
     echo \"proc $1 in $PWD of $_CONDOR_SCRATCH_DIR as $0\"\n\
     cat word.txt own.txt\n\
+    cat\n\
     wc -c <raw.bin\n\
     echo made >beside.txt && cat beside.txt\n\
     ls\n\
@@ -42,6 +43,8 @@ async fn files_travel_to_the_program_and_its_output_stays() {
     write("run.sh", SCRIPT.as_bytes());
     write("word.txt", b"word\n");
     write("raw.bin", &[0xff, 0, 0x10]);
+    std::fs::create_dir(directory.path().join("typed")).unwrap();
+    write("typed/line.txt", b"as if typed\n");
     for proc in ["0", "1"] {
         std::fs::create_dir(directory.path().join(proc)).unwrap();
         write(&format!("{proc}/own.txt"), format!("own {proc}\n").as_bytes());
@@ -55,7 +58,8 @@ async fn files_travel_to_the_program_and_its_output_stays() {
     let submit = |name: &str, more: &str| {
         let text = format!(
             "container_image = docker://{IMAGE}\nexecutable = {at}/run.sh\ntransfer_executable = true\narguments = $(Process)\n\
-             transfer_input_files = {at}/word.txt, {at}/raw.bin, {at}/$(Process)/own.txt\nrequest_memory = 64\n{more}queue 2\n"
+             transfer_input_files = {at}/word.txt, {at}/raw.bin, {at}/$(Process)/own.txt\nrequest_memory = 64\n\
+             initialdir = {at}\ninput = typed/line.txt\npreserve_relative_paths = true\n{more}queue 2\n"
         );
         write(&format!("{name}.sub"), text.as_bytes());
         let (file, template) = (format!("{at}/{name}.sub"), format!("{at}/template.json"));
@@ -68,8 +72,8 @@ async fn files_travel_to_the_program_and_its_output_stays() {
         (submit("logged", ""), submit("written", "output = /results/o.$(Process)\nerror = /results/e\n"));
     let expected = |proc: u32| {
         format!(
-            "proc {proc} in /scratch of /scratch as /scratch/run.sh\nword\nown {proc}\n3\nmade\nbeside.txt\nown.txt\nraw.bin\nrun.sh\n\
-             word.txt\nthe input stays\n"
+            "proc {proc} in /scratch of /scratch as /scratch/run.sh\nword\nown {proc}\nas if typed\n3\nmade\nbeside.txt\nown.txt\n\
+             raw.bin\nrun.sh\ntyped\nword.txt\nthe input stays\n"
         )
     };
     for job in [&logged, &written] {

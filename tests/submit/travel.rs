@@ -224,10 +224,10 @@ fn streams_go_to_files_of_a_volume() {
     let text = "executable = sim.sh\noutput = /results/o\nerror = /results/o\nqueue\n";
     let Manifests { jobs, .. } = made(text, Some(with_volume()));
     let command = jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"].as_array().unwrap();
-    assert_eq!(command[4..], [json!("/results/o"), json!("/results/o"), json!("/scratch/sim.sh")]);
+    assert_eq!(command[4..], ["", "/results/o", "/results/o", "/scratch/sim.sh"]);
     let text = "executable = /bin/ls\ntransfer_executable = false\nremote_initialdir = /results/run\noutput = o\nqueue\n";
     let Manifests { jobs, .. } = made(text, Some(with_volume()));
-    assert_eq!(jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"][4], json!("/results/run/o"));
+    assert_eq!(jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"][5], json!("/results/run/o"));
     // The program that the image runs by itself is not known.
     let Manifests { jobs, findings, .. } =
         made("universe = container\noutput = /results/o\nqueue\n", Some(with_volume()));
@@ -235,6 +235,85 @@ fn streams_go_to_files_of_a_volume() {
         jobs.is_empty() && findings[0].to_string().contains("line 3, column 10: output: the program is"),
         "{findings:?}"
     );
+}
+
+/// The file that each proc's program reads: its path in the container.
+fn inputs(text: &str, template: Option<Value>) -> Vec<String> {
+    let manifests = made(text, template);
+    assert_eq!((manifests.jobs.len(), &manifests.findings), (1, &vec![]), "{text}");
+    let procs = manifests.jobs[0]["spec"]["count"].as_u64().unwrap();
+    let of = |proc: u64| {
+        let template = crate::manifests::template_of(&manifests.jobs[0], usize::try_from(proc).unwrap());
+        let command = template["spec"]["containers"][0]["command"].clone();
+        let command: Vec<String> = serde_json::from_value(command).unwrap();
+        submit::streams::unwrapped(&command).map_or_else(String::new, |(streams, _)| streams.input)
+    };
+    (0..procs).map(of).collect()
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let cat = "executable = /bin/cat\ntransfer_executable = false\n";
+    for (commands, expected) in [
+        ("input = input.txt\n", &["/scratch/input.txt"][..]),
+        ("stdin = run1/input.txt\n", &["/scratch/input.txt"]),
+        ("input = input.txt\ntransfer_input_files = table.csv, input.txt\n", &["/scratch/input.txt"]),
+        ("input = run$INT(N)/input.txt\nN = $(Process) + 1\n", &["/scratch/input.txt"; 2]),
+        ("input = run1/input.txt\npreserve_relative_paths = true\n", &["/scratch/run1/input.txt"]),
+        ("input = /dev/null\n", &[""]),
+        // A volume has the file.
+        ("input = /results/in\n", &["/results/in"]),
+        ("input = in\nremote_initialdir = /results/run\n", &["/results/run/in"]),
+        // The image has the file.
+        ("input = /usr/share/words\ntransfer_input = false\n", &["/usr/share/words"]),
+        ("input = /usr/share/words\nshould_transfer_files = NO\n", &["/usr/share/words"]),
+    ] {
+        let text = format!("{cat}{commands}queue {}\n", expected.len());
+        assert_eq!(inputs(&text, Some(with_volume())), expected, "{commands}");
+    }
+    // Each proc has the content of its own file.
+    let text = format!("{cat}input = run$INT(N)/input.txt\nN = $(Process) + 1\nqueue 2\n");
+    let found = mounted(&made(&text, None));
+    assert_eq!(found.len(), 2);
+    for (at, proc) in found.iter().enumerate() {
+        let own = place().content(&format!("/home/ada/run{}/input.txt", at + 1));
+        let Found::File { bytes, .. } = own else { panic!("{own:?}") };
+        assert_eq!(proc["/scratch/input.txt"].as_bytes(), bytes);
+    }
+    for (text, expected) in [
+        (
+            format!("{cat}input = nosuch\nqueue\n"),
+            "line 4, column 9: input: there is no file /home/ada/nosuch",
+        ),
+        ("input = input.txt\nqueue\n".to_owned(), "line 2, column 9: input: the program is the image's own"),
+    ] {
+        let Manifests { jobs, findings, .. } = made(&text, None);
+        let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert!(jobs.is_empty() && said.iter().any(|said| said.contains(expected)), "{text}: {said:?}");
+    }
+}
+
+#[test]
+fn relative_paths_are_kept_where_the_job_says_so() {
+    let made = |inputs: &str| {
+        let head = "executable = /bin/cat\ntransfer_executable = false\npreserve_relative_paths = true\n";
+        made(&format!("{head}transfer_input_files = {inputs}\nqueue\n"), None)
+    };
+    let manifests = made("run1/input.txt, ./run2//input.txt, /home/ada/data/a.dat, table.csv");
+    assert_eq!(manifests.findings, []);
+    let names: Vec<String> = mounted(&manifests)[0].keys().cloned().collect();
+    assert_eq!(
+        names,
+        ["/scratch/a.dat", "/scratch/run1/input.txt", "/scratch/run2/input.txt", "/scratch/table.csv"]
+    );
+    for (inputs, expected) in [
+        ("../ada/table.csv", "'../ada/table.csv' leads out of the scratch directory"),
+        ("run1/input.txt, /home/ada/run1", "is a directory"),
+        ("run1/input.txt, https://example.org/run1", "cannot both be: rename one of them"),
+    ] {
+        let Manifests { jobs, findings, .. } = made(inputs);
+        assert!(jobs.is_empty() && findings[0].message.contains(expected), "{inputs}: {findings:?}");
+    }
 }
 
 /// The shell of this computer stands for that of an image, and a directory for the volume.
@@ -250,13 +329,16 @@ fn streams_go_where_they_are_sent() {
         (format!("output = {at}/o\nerror = {at}/o\n"), ("", "", Some("out a  b\nerr\n"), None)),
         (format!("output = {at}/o\n"), ("", "err\n", Some("out a  b\n"), None)),
         (format!("error = {at}/e\n"), ("out a  b\n", "", None, Some("err\n"))),
+        (format!("input = {at}/i\noutput = {at}/o\n"), ("", "err\n", Some("in\nout a  b\n"), None)),
+        (format!("input = {at}/i\n"), ("in\nout a  b\n", "err\n", None, None)),
     ] {
         for name in ["o", "e"] {
             let _ = std::fs::remove_file(directory.join(name));
         }
+        std::fs::write(directory.join("i"), "in\n").unwrap();
         let text = format!(
             "executable = /bin/sh\ntransfer_executable = false\n\
-             arguments = \"-c 'echo out \"\"$1\"\"; echo err >&2; exit 3' sh 'a  b'\"\n{commands}queue\n"
+             arguments = \"-c 'cat; echo out \"\"$1\"\"; echo err >&2; exit 3' sh 'a  b'\"\n{commands}queue\n"
         );
         let Manifests { jobs, .. } = made(&text, Some(template.clone()));
         let container = &jobs[0]["spec"]["template"]["spec"]["containers"][0];

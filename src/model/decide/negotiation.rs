@@ -34,7 +34,7 @@ pub struct Negotiation {
     /// The machine slot or claimed slot behind each candidate.
     slots: Vec<SlotName>,
     /// The procs behind each request of each submitter.
-    jobs: Vec<Vec<Asking>>,
+    asking: Vec<Vec<Asking>>,
 }
 
 /// Procs of a job that wait, and have one spec.
@@ -48,7 +48,15 @@ struct Asking {
 impl Negotiation {
     /// The job behind a request of a submitter.
     pub(super) fn job(&self, submitter: usize, request: usize) -> Option<&JobUid> {
-        self.jobs.get(submitter)?.get(request).map(|asking| &asking.job)
+        self.asking.get(submitter)?.get(request).map(|asking| &asking.job)
+    }
+
+    /// The request of a submitter, if an explanation of its job is about this request. A job that asks for several specs is
+    /// explained by the last: its own, or else the one that a proc was given last.
+    fn explained(&self, submitter: usize, request: usize) -> Option<&Asking> {
+        let all = self.asking.get(submitter)?;
+        let asking = all.get(request)?;
+        all.get(request + 1).is_none_or(|next| next.job != asking.job).then_some(asking)
     }
 }
 
@@ -69,7 +77,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
         started: now,
         negotiator: one.id.clone(),
         slots: Vec::new(),
-        jobs: Vec::new(),
+        asking: Vec::new(),
     };
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
@@ -118,7 +126,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
             Some(sum) => *sum += used,
             None => cycle.ungrouped_used += used,
         }
-        let (requests, jobs) = requests(pool, submitter, config, now);
+        let (requests, asking) = requests(pool, submitter, config, now);
         let running = submitter.accounts.resources_used();
         if requests.is_empty() && used <= 0.0 && running == 0 {
             continue;
@@ -141,7 +149,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
         let served = !input.requests.is_empty() || used > 0.0;
         if served && is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
             cycle.submitters.push(input);
-            negotiation.jobs.push(jobs);
+            negotiation.asking.push(asking);
         } else {
             cycle.others.push(input);
         }
@@ -246,7 +254,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     for found in &outcome.matches {
         let Some(slot) = negotiation.slots.get(found.slot) else { continue };
         let Some(Asking { job, own }) =
-            negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request))
+            negotiation.asking.get(found.submitter).and_then(|asking| asking.get(found.request))
         else {
             continue;
         };
@@ -346,7 +354,7 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
                 (job.matchable, job.clauses) = (Matchable::Yes, Arc::default());
             }
             // A match explains the job as well, until machines offer something else.
-            (job.explained, job.explained_by, job.explaining) = (now, by, None);
+            (job.explained, job.explained_by, job.explained_own, job.explaining) = (now, by, None, None);
             if job.idle.is_empty() {
                 job.waits = None;
             }
@@ -372,7 +380,7 @@ fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
     let env = Env::at(negotiation.cycle.now);
     let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
     // A job asks once for each spec that its procs have.
-    let mut asking: Vec<&JobUid> = negotiation.jobs.iter().flatten().map(|asking| &asking.job).collect();
+    let mut asking: Vec<&JobUid> = negotiation.asking.iter().flatten().map(|asking| &asking.job).collect();
     asking.dedup();
     for job in asking.into_iter().filter_map(|job| pool.jobs().get(job)) {
         let spec = job.spec.as_ref().filter(|_| !job.idle.is_empty());
@@ -396,9 +404,19 @@ const SUBMITTERS: u64 = 4;
 /// How long an explanation is kept while neither the job nor any machine changes. Expressions may read the time.
 const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 
-/// Whether a job has no explanation that still holds.
-fn unexplained(pool: &Pool, job: &Job, now: Time) -> bool {
+/// Whether the explanation of a job is about the spec that some of its procs ask for.
+fn is_about(job: &Job, asking: &Asking) -> bool {
+    match (&job.explained_own, &asking.own) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Whether a job has no explanation of what its procs ask for that still holds.
+fn unexplained(pool: &Pool, job: &Job, asking: &Asking, now: Time) -> bool {
     job.matchable == Matchable::Unknown
+        || !is_about(job, asking)
         || job.explaining.is_some()
         || job.explained_by != pool.offers()
         || now.since(job.explained) >= EXPLAINED_FOR
@@ -408,12 +426,12 @@ fn unexplained(pool: &Pool, job: &Job, now: Time) -> bool {
 /// first, so that each has its turn.
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
-        let asking = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        let job = pool.jobs().get(&asking.job).filter(|_| asking.own.is_none())?;
-        unexplained(pool, job, now).then_some((rejection.submitter, job))
+        let asking = negotiation.explained(rejection.submitter, rejection.request)?;
+        let job = pool.jobs().get(&asking.job)?;
+        unexplained(pool, job, asking, now).then_some((rejection.submitter, job, asking))
     });
-    let mut waiting: Vec<(usize, &Job)> = rejected.collect();
-    waiting.sort_by_key(|(_, job)| job.explained);
+    let mut waiting: Vec<(usize, &Job, &Asking)> = rejected.collect();
+    waiting.sort_by_key(|(_, job, _)| job.explained);
     waiting.truncate(EXPLAINED);
     if waiting.is_empty() {
         return;
@@ -421,34 +439,45 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
     let offers = schedd::Offers::of(pool);
     let mut left = EXPLAINING;
     let mut shares: BTreeMap<usize, u64> = BTreeMap::new();
-    let explain = |(submitter, job): (usize, &Job)| {
+    let explain = |(submitter, job, asking): (usize, &Job, &Asking)| {
+        let spec = asking.own.as_ref().map(|own| own.spec()).or(job.spec.as_ref())?;
+        let begun = job.explaining.as_ref().filter(|_| is_about(job, asking));
         let share = shares.entry(submitter).or_insert(EXPLAINING / SUBMITTERS);
         let given = left.min(*share);
         let mut steps = given;
-        let explained = (given > 0).then(|| offers.explain(job, now, &mut steps))?;
+        let explained = (given > 0).then(|| offers.explain(spec, begun, now, &mut steps))?;
         *share -= given - steps;
         left -= given - steps;
-        Some((job.key.uid.clone(), explained))
+        Some((asking, explained))
     };
     let explained: Vec<_> = waiting.into_iter().filter_map(explain).collect();
-    for (uid, explained) in explained {
-        keep_explanation(pool, &uid, explained, now);
+    for (asking, explained) in explained {
+        keep_explanation(pool, asking, explained, now);
     }
 }
 
-fn keep_explanation(pool: &mut Pool, uid: &JobUid, explained: Explained, now: Time) {
-    let by = pool.offers();
-    let (matchable, clauses) = match explained {
+fn keep_explanation(pool: &mut Pool, asking: &Asking, explained: Explained, now: Time) {
+    let (uid, by) = (&asking.job, pool.offers());
+    let (mut matchable, clauses) = match explained {
         Explained::Whole(matchable, clauses) => (matchable, clauses),
         Explained::Part(explaining) => {
             // Other jobs have their turns before this explanation goes on.
-            pool.edit_job(uid, |job| (job.explained, job.explaining) = (now, Some(explaining)));
+            pool.edit_job(uid, |job| {
+                (job.explained, job.explaining) = (now, Some(explaining));
+                job.explained_own.clone_from(&asking.own);
+            });
             return;
         }
     };
+    if let (Matchable::No(problem), Some(_)) = (&mut matchable, &asking.own) {
+        problem
+            .message
+            .push_str("; the request is the one that the job's TransformOnEvict made after a kill");
+    }
     let news = pool.edit_job(uid, |job| {
         (job.clauses, job.explaining) = (clauses, None);
         (job.explained, job.explained_by) = (now, by);
+        job.explained_own.clone_from(&asking.own);
         let news = job.matchable != matchable;
         job.matchable.clone_from(&matchable);
         news.then(|| job.key.clone())

@@ -100,6 +100,7 @@ impl Pool {
             matchable: Matchable::Unknown,
             explained: Time::default(),
             explained_by: 0,
+            explained_own: None,
             explaining: None,
             clauses: Arc::default(),
             waits: None,

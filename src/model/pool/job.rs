@@ -14,7 +14,7 @@ use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::job_policy::Acting;
 use super::leaving::HoldReason;
-use super::on_evict::OwnSpecs;
+use super::on_evict::{OwnSpec, OwnSpecs};
 use super::pacing::Pacing;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
@@ -439,6 +439,8 @@ pub struct Job {
     pub explained: Time,
     /// The value of [`Pool::offers`](super::Pool::offers) at that time.
     pub explained_by: u64,
+    /// The spec that `matchable` is about, if that is not the job's.
+    pub explained_own: Option<Arc<OwnSpec>>,
     /// The clauses that keep the job from every machine, those that fail on most slots first; empty while some machine
     /// could run the job. The number is bounded.
     pub clauses: Arc<[FailedClause]>,

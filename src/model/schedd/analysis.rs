@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::clauses::{Look, Tally};
 use super::nearest::{amount, lacks};
 use crate::pool::{
-    Explaining, FailedClause, GPUS, Job, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Request,
+    Explaining, FailedClause, GPUS, JobSpec, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Request,
     Resources, Side, Time, classad_name,
 };
 use crate::startd::whole_slot_ad;
@@ -66,13 +66,17 @@ impl<'a> Offers<'a> {
         Some(ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine))))
     }
 
-    /// Says whether some machine could run a proc of the job if that machine were idle, and if none could, why. If clauses of
+    /// Says whether some machine could run a proc with this spec if that machine were idle, and if none could, why. If clauses of
     /// Requirements are the reason, these clauses are returned too. `steps` is what the explanation may cost, and becomes what is
-    /// left of that; an explanation that costs more goes on where [`Job::explaining`] says, until the machines offer something
-    /// else.
-    pub fn explain(&self, job: &Job, now: Time, steps: &mut u64) -> Explained {
+    /// left of that; an explanation that costs more goes on where `begun` says, until the machines offer something else.
+    pub fn explain(
+        &self,
+        spec: &JobSpec,
+        begun: Option<&Explaining>,
+        now: Time,
+        steps: &mut u64,
+    ) -> Explained {
         let found = |matchable| Explained::Whole(matchable, Arc::default());
-        let Some(spec) = &job.spec else { return found(Matchable::Unknown) };
         if self.offered == 0 {
             return found(no("NoMachines", "", self.none_offered()));
         }
@@ -80,8 +84,7 @@ impl<'a> Offers<'a> {
             return found(Matchable::No(problem));
         }
         let (env, by) = (Env::at(now.secs()), self.pool.offers());
-        let begun = job.explaining.clone().filter(|begun| begun.by == by);
-        let mut so_far = begun.unwrap_or_else(|| Explaining {
+        let mut so_far = begun.filter(|begun| begun.by == by).cloned().unwrap_or_else(|| Explaining {
             by,
             slots: 0,
             clauses: Vec::new(),

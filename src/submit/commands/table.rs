@@ -274,7 +274,12 @@ pub const COMMANDS: &[Command] = &[
         NoEffect("each run of a proc has a log of its own"),
     ),
     command("transfer_checkpoint_files", "TransferCheckpoint", Text, NO_OUTPUT),
-    command("preserve_relative_paths", "PreserveRelativePaths", Boolean, NO_FILES),
+    command(
+        "preserve_relative_paths",
+        "PreserveRelativePaths",
+        Boolean,
+        Honored("a file keeps its relative path in the scratch directory"),
+    ),
     command("cuda_version", "CUDAVersion", Text, NoEffect("use gpus_minimum_runtime")),
     command("skip_if_dataflow", "SkipIfDataflow", Boolean, NO_FILES),
     command(
@@ -390,9 +395,11 @@ pub const COMMANDS: &[Command] = &[
         "input",
         "In",
         Special,
-        NoEffect("a proc has no standard input; let the program read a file of a volume"),
+        Honored(
+            "a file that travels as those of transfer_input_files, or that a volume of the pod template has; the image needs /bin/sh",
+        ),
     ),
-    command("stdin", "", Special, NoEffect("as input")),
+    command("stdin", "", Special, Honored("as input")),
     command(
         "output",
         "Out",
@@ -411,7 +418,7 @@ pub const COMMANDS: &[Command] = &[
         ),
     ),
     command("stderr", "", Special, Honored("as error")),
-    command("transfer_input", "TransferIn", Special, NO_FILES),
+    command("transfer_input", "TransferIn", Special, Honored("false: the container has the file of input")),
     command("transfer_output", "TransferOut", Special, NO_OUTPUT),
     command("transfer_error", "TransferErr", Special, NO_OUTPUT),
     command("stream_input", "StreamIn", Special, NoEffect("the log of a pod is always streamed")),

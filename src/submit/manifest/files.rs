@@ -1,4 +1,4 @@
-//! The files that travel with a job: a program that is a file where the job is submitted, and `transfer_input_files`.
+//! The files that travel with a job: a program that is a file where the job is submitted, `transfer_input_files`, and `input`.
 //!
 //! Small files travel in a ConfigMap, and URLs are fetched by an init container. A proc finds both in its scratch directory, an
 //! emptyDir in which its program begins. Each file of the ConfigMap is mounted there by itself, so that no image needs a shell or
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{MAX_JOBS, Wrong, text};
+use super::{MAX_JOBS, Wrong, flag, text};
 use crate::file::{Cluster, Proc};
 use crate::world::{World, scheme};
 
@@ -69,6 +69,8 @@ pub(super) struct Cargo {
     urls: Vec<(String, String)>,
     /// Whether the program is the first of the files.
     has_program: bool,
+    /// The name in the scratch directory of the file that the program reads as its standard input.
+    input: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,8 +99,22 @@ impl<'c> Hold<'c> {
     }
 }
 
-/// Takes the files and URLs that travel with a proc. Reads the files.
-pub(super) fn cargo(cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Result<Cargo, Wrong> {
+/// How the files of `transfer_input_files` are named.
+struct Inputs<'i> {
+    /// The directory that relative paths begin in.
+    directory: &'i str,
+    /// Whether a relative path stays what it is in the scratch directory (`preserve_relative_paths`).
+    keeps_paths: bool,
+}
+
+/// Takes the files and URLs that travel with a proc. Reads the files. `travelling` is the file that the program reads as its
+/// standard input, if that file travels.
+pub(super) fn cargo(
+    cluster: &Cluster,
+    proc: &Proc,
+    travelling: Option<&str>,
+    hold: &mut Hold<'_>,
+) -> Result<Cargo, Wrong> {
     let mut cargo = Cargo::default();
     if stays(cluster, proc) {
         return Ok(cargo);
@@ -109,8 +125,16 @@ pub(super) fn cargo(cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Resu
     // An image in a file is refused as an image.
     let image = text(cluster, proc, "ContainerImageFullPath");
     let names = inputs.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let inputs = Inputs {
+        directory: &directory,
+        keeps_paths: flag(cluster, proc, "PreserveRelativePaths") == Some(true),
+    };
     for name in names.filter(|name| image.as_deref() != Some(name)) {
-        cargo.take_input(&directory, name, hold).map_err(|message| (INPUTS.to_owned(), message))?;
+        cargo.take_input(&inputs, name, hold).map_err(|message| (INPUTS.to_owned(), message))?;
+    }
+    if let Some(name) = travelling {
+        let name = cargo.take_file(&inputs, name, hold).map_err(|message| ("input".to_owned(), message))?;
+        cargo.input = Some(name);
     }
     let most = MOST.saturating_mul(MAX_JOBS as u64);
     if hold.bytes > most {
@@ -124,7 +148,7 @@ const INPUTS: &str = "transfer_input_files";
 const ELSEWHERE: &str = "put large files into a volume of the pod template, or give an http or https URL";
 
 /// Whether no file travels with a proc: the job says so, or begins in a directory that the image or a volume has.
-fn stays(cluster: &Cluster, proc: &Proc) -> bool {
+pub(super) fn stays(cluster: &Cluster, proc: &Proc) -> bool {
     text(cluster, proc, "ShouldTransferFiles").is_some_and(|should| should == "NO")
         || text(cluster, proc, "JobRemoteIwd").is_some()
 }
@@ -175,7 +199,8 @@ impl Cargo {
         match hold.find(&path) {
             Found::Missing => Ok(false),
             Found::File { .. } => {
-                self.add(&path, true).map(|()| true).map_err(|why| ("executable".to_owned(), why))
+                let added = self.add(&path, last(&path), true);
+                added.map(|()| true).map_err(|why| ("executable".to_owned(), why))
             }
             Found::Directory => Err(wrong("is a directory".to_owned())),
             Found::Unreadable(why) => Err(wrong(format!("cannot be read: {why}"))),
@@ -185,7 +210,7 @@ impl Cargo {
         }
     }
 
-    fn take_input(&mut self, directory: &str, name: &str, hold: &mut Hold<'_>) -> Result<(), String> {
+    fn take_input(&mut self, inputs: &Inputs<'_>, name: &str, hold: &mut Hold<'_>) -> Result<(), String> {
         if let Some(scheme) = scheme(name) {
             if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
                 return Err(format!(
@@ -200,11 +225,28 @@ impl Cargo {
             }
             return Ok(());
         }
-        let path = plain(&World::full_path(directory, name));
+        self.take_file(inputs, name, hold).map(|_| ())
+    }
+
+    /// Adds a file of the place of submission. Returns its name in the scratch directory.
+    fn take_file(&mut self, inputs: &Inputs<'_>, name: &str, hold: &mut Hold<'_>) -> Result<String, String> {
+        let path = plain(&World::full_path(inputs.directory, name));
+        let within = if inputs.keeps_paths && !name.starts_with('/') {
+            let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+            if parts.contains(&"..") {
+                return Err(format!(
+                    "'{name}' leads out of the scratch directory, which preserve_relative_paths does not allow: give an \
+                     absolute path, or begin in another initialdir"
+                ));
+            }
+            parts.join("/")
+        } else {
+            last(&path).to_owned()
+        };
         match hold.find(&path) {
             Found::File { is_executable, .. } => {
                 let is_executable = *is_executable;
-                self.add(&path, is_executable)
+                self.add(&path, &within, is_executable).map(|()| within)
             }
             Found::Directory => Err(format!(
                 "'{name}' is a directory: name the files in it, each of which becomes a file of the scratch directory, or \
@@ -219,10 +261,9 @@ impl Cargo {
     }
 
     /// Adds a file. A file that is there already is not added again.
-    fn add(&mut self, path: &str, is_executable: bool) -> Result<(), String> {
-        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-        if self.is_new(&name, path)? {
-            self.files.push(File { name, path: path.to_owned(), is_executable });
+    fn add(&mut self, path: &str, name: &str, is_executable: bool) -> Result<(), String> {
+        if self.is_new(name, path)? {
+            self.files.push(File { name: name.to_owned(), path: path.to_owned(), is_executable });
         }
         Ok(())
     }
@@ -235,8 +276,14 @@ impl Cargo {
         }
         let files = self.files.iter().map(|file| (&file.name, &file.path));
         let mut taken = files.chain(self.urls.iter().map(|(name, url)| (name, url)));
-        match taken.find(|(taken, _)| *taken == name) {
-            Some((_, other)) if other == source => Ok(false),
+        // Neither can a name be a file and the directory of another file.
+        let lies_in =
+            |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        match taken.find(|(taken, _)| *taken == name || lies_in(taken, name) || lies_in(name, taken)) {
+            Some((taken, other)) if taken == name && other == source => Ok(false),
+            Some((taken, other)) if taken != name => Err(format!(
+                "{other} would be {taken}, and {source} would be {name}, which cannot both be: rename one of them"
+            )),
             Some((_, other)) => Err(format!("{other} and {source} would both be {name}: rename one of them")),
             None => Ok(true),
         }
@@ -250,7 +297,12 @@ impl Cargo {
     /// The parts that procs of one HTCJob must have in common.
     pub(super) fn shape(&self) -> Value {
         let modes: Vec<bool> = self.files.iter().map(|file| file.is_executable).collect();
-        json!({"files": modes, "program": self.has_program, "urls": self.urls.len()})
+        json!({"files": modes, "program": self.has_program, "urls": self.urls.len(), "input": self.input.is_some()})
+    }
+
+    /// The path in the container of the file that the program reads as its standard input, if that file travels.
+    pub(super) fn input(&self, directory: &str) -> Option<String> {
+        self.input.as_ref().map(|name| within(directory, name))
     }
 
     /// The path of the program in the container, if the program travels.
@@ -258,6 +310,11 @@ impl Cargo {
         let program = self.files.first().filter(|_| self.has_program)?;
         Some(within(directory, &program.name))
     }
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A path without components that say nothing, so that `./a` and `a` are the same file.

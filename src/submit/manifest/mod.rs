@@ -131,8 +131,10 @@ fn made(
     let mut hold = Hold::new(contents);
     let mut groups: Vec<(Value, Vec<Loaded<'_>>)> = Vec::new();
     for proc in &cluster.procs {
-        let cargo = files::cargo(cluster, proc, &mut hold)?;
-        let (streams, mut left) = streams::of(cluster, proc, settings.template.as_ref())?;
+        let input = streams::input(cluster, proc, settings.template.as_ref());
+        let travelling = input.as_ref().filter(|input| input.travels).map(|input| input.file.as_str());
+        let cargo = files::cargo(cluster, proc, travelling, &mut hold)?;
+        let (streams, mut left) = streams::of(cluster, proc, input.as_ref(), settings.template.as_ref())?;
         left.extend(files::left(cluster, proc, &cargo));
         for (command, message) in left {
             let warning = said(cluster, Severity::Warning, &command, &message);
@@ -191,6 +193,15 @@ fn made(
 fn in_order(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     findings.sort_by(|one, other| one.position.cmp(&other.position));
     findings
+}
+
+/// The value of an attribute of a proc, if that is true or false.
+fn flag(cluster: &Cluster, proc: &Proc, attribute: &str) -> Option<bool> {
+    let expr = proc.ad.get(attribute).or_else(|| cluster.ad.get(attribute))?;
+    match expr.as_literal()? {
+        classad::Value::Bool(value) => Some(*value),
+        _ => None,
+    }
 }
 
 /// The text of an attribute of a proc.

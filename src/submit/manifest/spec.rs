@@ -109,11 +109,18 @@ pub(super) fn complete(
     let programs: Vec<Program> = procs.iter().map(|loaded| in_container(loaded, &directory)).collect();
     let mut others = files::texts(&cargos, &keys, &directory);
     let of_files = others.len();
-    if procs.first().is_some_and(|loaded| loaded.streams != Streams::default()) {
-        let paths =
-            |of: &dyn Fn(&Streams) -> String| procs.iter().map(|loaded| of(&loaded.streams)).collect();
-        others.push(("Output".to_owned(), paths(&|streams| streams.output.clone())));
-        others.push(("Error".to_owned(), paths(&|streams| streams.error.clone())));
+    let streams = |loaded: &Loaded<'_>| {
+        let streams = loaded.streams.clone();
+        Streams { input: loaded.cargo.input(&directory).unwrap_or(streams.input), ..streams }
+    };
+    let streams: Vec<Streams> = procs.iter().map(streams).collect();
+    if streams.first().is_some_and(|streams| *streams != Streams::default()) {
+        let mut add = |column: &str, of: fn(&Streams) -> &String| {
+            others.push((column.to_owned(), streams.iter().map(|streams| of(streams).clone()).collect()));
+        };
+        add("Input", |streams| &streams.input);
+        add("Output", |streams| &streams.output);
+        add("Error", |streams| &streams.error);
     }
     let texts = vary::texts(&programs.iter().collect::<Vec<_>>(), &others);
     if let Some(spec) = shared.as_object_mut() {
@@ -131,7 +138,9 @@ pub(super) fn complete(
     if let Some(container) = shared.pointer_mut("/template/spec/containers/0").and_then(Value::as_object_mut)
     {
         let mut command = match texts.others.get(of_files..) {
-            Some([output, error]) => wrapper(output.clone(), error.clone()),
+            Some([input, output, error]) => {
+                wrapper(Streams { input: input.clone(), output: output.clone(), error: error.clone() })
+            }
             _ => Vec::new(),
         };
         if let Some(program) = texts.command {
@@ -352,6 +361,7 @@ impl Shared<'_> {
             "environment": program.environment.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             "executable": program.executable.is_some(),
             "files": loaded.cargo.shape(),
+            "input": loaded.streams.input.is_empty(),
             "output": loaded.streams.output.is_empty(),
             "error": loaded.streams.error.is_empty(),
             "directory": self.string("ContainerTargetDir"),

@@ -1,8 +1,9 @@
-//! Where the streams of a proc go: into files of a volume that the job names, or into the pod's log.
+//! The streams of a proc: its output goes into files of a volume that the job names, or into the pod's log; its input comes from
+//! a file that travels with the job, or that the container has.
 
 use serde_json::Value;
 
-use super::{Wrong, text};
+use super::{Wrong, files, flag, text};
 use crate::file::{Cluster, Proc};
 use crate::streams::{Mounted, Streams, mounted};
 use crate::world::World;
@@ -14,10 +15,33 @@ const PASSING: &[&str] =
 /// The streams, their commands and attributes.
 const STREAMS: [(&str, &str); 2] = [("output", "Out"), ("error", "Err")];
 
-/// Where the streams of a proc go, and what is to be said of streams that do not go where the file says.
+/// The standard input of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Input {
+    /// A file of the place of submission if the file travels, or else the path in the container.
+    pub(super) file: String,
+    /// Whether the file travels with the job.
+    pub(super) travels: bool,
+}
+
+/// The standard input of a proc's program; `None` if there is none. The file does not travel if a volume of the template has it, or
+/// if no file of the job travels: the container is taken to have the file then.
+pub(super) fn input(cluster: &Cluster, proc: &Proc, template: Option<&Value>) -> Option<Input> {
+    let file = text(cluster, proc, "In").filter(|file| !matches!(file.as_str(), "" | "/dev/null"))?;
+    let within = text(cluster, proc, "JobRemoteIwd").unwrap_or_default();
+    let there = World::full_path(&within, &file);
+    let is_there = template.is_some_and(|template| mounted(template, &there).is_some());
+    let travels =
+        !is_there && !files::stays(cluster, proc) && flag(cluster, proc, "TransferIn") != Some(false);
+    Some(Input { file: if travels { file } else { there }, travels })
+}
+
+/// The files of a proc's streams, and what is to be said of streams that do not go where the submit file says. A file that travels
+/// is none of them: its path depends on the scratch directory.
 pub(super) fn of(
     cluster: &Cluster,
     proc: &Proc,
+    input: Option<&Input>,
     template: Option<&Value>,
 ) -> Result<(Streams, Vec<Wrong>), Wrong> {
     let mut left = Vec::new();
@@ -39,11 +63,12 @@ pub(super) fn of(
         }
     }
     let [output, error] = paths;
-    let streams = Streams { output, error };
-    if streams != Streams::default() && proc.program.executable.is_none() {
-        let command = if streams.output.is_empty() { "error" } else { "output" };
-        let message =
-            "the program is the image's own, and what it prints cannot be sent to a file: give executable";
+    let there = input.filter(|input| !input.travels).map(|input| input.file.clone());
+    let streams = Streams { input: there.unwrap_or_default(), output, error };
+    if (streams != Streams::default() || input.is_some()) && proc.program.executable.is_none() {
+        let given = [("input", input.is_some()), ("output", !streams.output.is_empty()), ("error", true)];
+        let command = given.into_iter().find(|(_, given)| *given).map_or("", |(command, _)| command);
+        let message = "the program is the image's own, and its streams cannot be files: give executable";
         return Err((command.to_owned(), message.to_owned()));
     }
     Ok((streams, left))

@@ -42,15 +42,14 @@ fn an_explanation_that_goes_on_comes_to_the_same() {
     });
     world.settle();
     let (offers, now) = (Offers::of(&world.pool), Time::default());
-    let mut job = job(&world, "never").clone();
-    job.explaining = None;
-    let whole = offers.explain(&job, now, &mut u64::MAX.clone());
+    let spec = job(&world, "never").spec.clone().unwrap();
+    let whole = offers.explain(&spec, None, now, &mut u64::MAX.clone());
     assert!(matches!(&whole, Explained::Whole(Matchable::No(_), clauses) if clauses.len() == 2), "{whole:?}");
-    let mut looks = 0;
+    let (mut looks, mut begun) = (0, None);
     let pieced = loop {
         looks += 1;
-        match offers.explain(&job, now, &mut 1) {
-            Explained::Part(explaining) => job.explaining = Some(explaining),
+        match offers.explain(&spec, begun.as_ref(), now, &mut 1) {
+            Explained::Part(explaining) => begun = Some(explaining),
             pieced @ Explained::Whole(..) => break pieced,
         }
     };

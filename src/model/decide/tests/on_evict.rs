@@ -3,8 +3,9 @@
 
 use super::governed::submit_by;
 use super::world::World;
-use crate::pool::{End, Event, HoldReason, JobSpec, Remains, ReportFacts, Usage, Verb};
+use crate::pool::{End, Event, HoldReason, JobSpec, Matchable, Remains, ReportFacts, Usage, Verb};
 use crate::schedd::Submission;
+use crate::schedd::why::why;
 use classad::Env;
 
 /// The transform that condor_submit makes of `retry_request_memory = 256 MB, 512 MB`.
@@ -104,6 +105,31 @@ fn other_procs_keep_the_jobs_request() {
 }
 
 /// A claim is used again only by a proc that fits into its slot.
+#[test]
+fn why_says_that_no_node_has_what_a_transform_asks_for() {
+    let mut world = world(2, |job| {
+        by_list(job);
+        job.attributes.insert("RetryRequestMemory".to_owned(), "{1048576}".to_owned());
+    });
+    goes_over(&mut world, 0, 102);
+    let job = world.pool.jobs().values().next().unwrap();
+    assert_eq!((job.idle.len(), job.active.len()), (1, 1));
+    let why = why(job, &job.problems).unwrap();
+    assert!(
+        why.starts_with("spec.requests.memory: asks for 1024 GiB, and the most that a node has is"),
+        "{why}"
+    );
+    assert!(
+        why.ends_with("; the request is the one that the job's TransformOnEvict made after a kill"),
+        "{why}"
+    );
+    // Whoever asks for less by an edit is explained by the job's own request again.
+    world.edit("big", "ada", |_| ());
+    world.pass(60);
+    let job = world.pool.jobs().values().next().unwrap();
+    assert_eq!((job.idle.len(), job.active.len(), &job.matchable), (0, 2, &Matchable::Yes));
+}
+
 #[test]
 fn a_proc_with_a_larger_request_leaves_its_slot_to_others() {
     let mut world = world(8, by_list);
