@@ -448,11 +448,11 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         let explained = (given > 0).then(|| offers.explain(spec, begun, now, &mut steps))?;
         *share -= given - steps;
         left -= given - steps;
-        Some((asking, explained))
+        Some((asking.clone(), explained))
     };
     let explained: Vec<_> = waiting.into_iter().filter_map(explain).collect();
     for (asking, explained) in explained {
-        keep_explanation(pool, asking, explained, now);
+        keep_explanation(pool, &asking, explained, now);
     }
 }
 

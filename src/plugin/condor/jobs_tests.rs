@@ -106,13 +106,23 @@ fn each_proc_in_the_queue_has_an_ad() {
 #[test]
 fn a_proc_whose_request_was_changed_says_so() {
     let mut status = status();
-    status["transformedProcs"] =
-        json!([{"procs": "0,3", "attributes": {"RequestMemory": "2048"}, "removed": ["JobBatchName"]}]);
-    let ads = ads(&[job(json!({}), status.clone())], None, None, NOW);
+    status["transformedProcs"] = json!([{"procs": "0,3", "attributes": {"RequestMemory": "2048"}, "removed": ["RetryRequestMemory", "JobBatchName"]}]);
+    let spec = json!({"attributes": {"RetryRequestMemory": "2048", "JobBatchName": "\"sweep\""}});
+    let ads = ads(&[job(spec, status.clone())], None, None, NOW);
     let own = |ads: &[Ad]| -> Vec<_> {
-        ads.iter().map(|ad| shown(ad, &["ProcId", "RequestMemory", "JobBatchName"]).join(" ")).collect()
+        let names = ["ProcId", "RequestMemory", "RetryRequestMemory", "JobBatchName"];
+        ads.iter().map(|ad| shown(ad, &names).join(" ")).collect()
     };
-    assert_eq!(own(&ads), ["0 2048 undefined", "2 1024 \"sweep\"", "3 2048 undefined", "4 1024 \"sweep\""]);
+    // A transform of the job's own cannot change the batch name, whatever the status says.
+    assert_eq!(
+        own(&ads),
+        [
+            "0 2048 undefined \"sweep\"",
+            "2 1024 2048 \"sweep\"",
+            "3 2048 undefined \"sweep\"",
+            "4 1024 2048 \"sweep\""
+        ]
+    );
     status["observedGeneration"] = json!(2);
     let edited = super::ads(&[job(json!({}), status)], None, None, NOW);
     assert!(
