@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
     let listing = |_: &str| Ok(vec![Entry { name: "a.dat".to_owned(), is_directory: false }]);
     let contents = |path: &str| match path.len() % 4 {
         0 => Found::Missing,
-        1 => Found::Directory,
+        1 => Found::Directory(vec!["a".to_owned(), "b.x".to_owned()]),
         _ => Found::File { bytes: path.as_bytes().to_vec(), is_executable: path.contains('x') },
     };
     let world = World {

@@ -56,7 +56,9 @@ impl Place {
             return Found::Missing;
         }
         if place.is_dir() {
-            return Found::Directory;
+            let names =
+                fs::read_dir(&place).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+            return Found::Directory(names.map(|name| name.into_string().expect("text")).collect());
         }
         let mode = fs::metadata(&place).expect("a file").permissions().mode();
         Found::File { bytes: fs::read(&place).expect("a file"), is_executable: mode & 0o100 != 0 }

@@ -17,6 +17,15 @@ fn content(path: &str) -> Found {
         "/home/ada/raw.bin" => file(vec![0xff, 0, 0x10]),
         "/home/ada/half.bin" | "/home/ada/other-half.bin" => file(vec![0; 600_000]),
         "/home/ada/huge.bin" => Found::TooLarge(MOST + 1),
+        "/home/ada/large" | "/home/ada/other/table.csv" => {
+            Found::Directory(vec!["b".to_owned(), "a".to_owned()])
+        }
+        "/home/ada/large/a" | "/home/ada/large/b" => file(vec![0; 600_000]),
+        "/home/ada/many" => Found::Directory((0..300).map(|n| format!("f{n:03}")).collect()),
+        _ if path.starts_with("/home/ada/many/") || path.starts_with("/home/ada/other/") => {
+            file(b"x".to_vec())
+        }
+        _ if path.starts_with("/home/ada/endless") => Found::Directory(vec!["again".to_owned()]),
         "/home/ada/secret.txt" => Found::Unreadable("permission denied".to_owned()),
         "/home/ada/a:b" | "/home/ada/a b" | "/home/ada/sub/a_b" => file(b"x".to_vec()),
         _ => place().content(path),
@@ -150,8 +159,15 @@ fn nothing_travels_to_a_directory_that_the_job_names() {
 #[test]
 fn what_cannot_travel_is_refused_by_line() {
     for (text, expected) in [
-        ("data/", "transfer_input_files: 'data/' is a directory: name the files in it"),
-        ("data", "transfer_input_files: 'data' is a directory: name the files in it"),
+        (
+            "large",
+            "transfer_input_files: /home/ada/large/b is one file too many: 200 files of 1048576 bytes together",
+        ),
+        (
+            "many/",
+            "transfer_input_files: /home/ada/many/f200 is one file too many: 200 files of 1048576 bytes",
+        ),
+        ("endless", "transfer_input_files: /home/ada/endless/again/again/"),
         ("nosuch.txt", "transfer_input_files: there is no file /home/ada/nosuch.txt"),
         ("secret.txt", "transfer_input_files: /home/ada/secret.txt cannot be read: permission denied"),
         (
@@ -294,6 +310,23 @@ fn standard_input_is_a_file() {
 }
 
 #[test]
+fn directories_travel_with_what_is_in_them() {
+    let names = |inputs: &str| -> Vec<String> {
+        let text = format!("executable = /bin/ls\ntransfer_executable = false\n{inputs}queue\n");
+        let manifests = made(&text, None);
+        assert_eq!(manifests.findings, []);
+        let names = mounted(&manifests)[0].keys().cloned().collect::<Vec<_>>();
+        names.iter().map(|name| name.strip_prefix("/scratch/").unwrap().to_owned()).collect()
+    };
+    let data = ["data/a.dat", "data/b.dat", "data/c.dat"];
+    assert_eq!(names("transfer_input_files = data\n"), data);
+    assert_eq!(names("transfer_input_files = /home/ada/data\n"), data);
+    assert_eq!(names("transfer_input_files = ./data/\n"), ["a.dat", "b.dat", "c.dat"], "what is in it");
+    assert_eq!(names("transfer_input_files = data/\npreserve_relative_paths = true\n"), data);
+    assert_eq!(names("transfer_input_files = data, data/\n").len(), 6, "twice, under two names");
+}
+
+#[test]
 fn relative_paths_are_kept_where_the_job_says_so() {
     let made = |inputs: &str| {
         let head = "executable = /bin/cat\ntransfer_executable = false\npreserve_relative_paths = true\n";
@@ -308,7 +341,7 @@ fn relative_paths_are_kept_where_the_job_says_so() {
     );
     for (inputs, expected) in [
         ("../ada/table.csv", "'../ada/table.csv' leads out of the scratch directory"),
-        ("run1/input.txt, /home/ada/run1", "is a directory"),
+        ("table.csv, /home/ada/other/table.csv/", "cannot both be: rename one of them"),
         ("run1/input.txt, https://example.org/run1", "cannot both be: rename one of them"),
     ] {
         let Manifests { jobs, findings, .. } = made(inputs);

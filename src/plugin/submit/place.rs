@@ -89,7 +89,10 @@ pub(super) fn found(path: &str) -> Found {
     let read = || {
         let data = fs::metadata(path)?;
         if data.is_dir() {
-            return Ok(Found::Directory);
+            // A name that is no text cannot be the name of a file in a pod: nobody looks for such a file.
+            let names =
+                fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+            return Ok(Found::Directory(names.collect::<io::Result<_>>()?));
         }
         if !data.is_file() {
             return Ok(Found::Unreadable("it is no file".to_owned()));

@@ -575,7 +575,7 @@ pub const COMMANDS: &[Command] = &[
         "TransferInput",
         Special,
         Honored(
-            "files of up to 1 MiB together travel in a ConfigMap, http and https URLs are fetched, into the scratch directory, in which the program begins; directories and other URLs are refused",
+            "files of up to 1 MiB together travel in a ConfigMap, http and https URLs are fetched, into the scratch directory, in which the program begins; other URLs are refused",
         ),
     ),
     command("transferinputfiles", "", Special, Honored("as transfer_input_files")),

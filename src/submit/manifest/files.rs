@@ -20,6 +20,15 @@ pub(super) use mounts::{Keys, texts, unload};
 /// The most bytes that the files of an HTCJob have together: Kubernetes allows a ConfigMap no more.
 pub const MOST: u64 = 1 << 20;
 
+/// The most files of a proc, if directories are among them. Each is a mount of the pod.
+const MOST_FILES: usize = 200;
+
+/// The most files and directories that are looked at for a directory.
+const MOST_LOOKED_AT: usize = 10_000;
+
+/// The longest path, in bytes, of a directory that is looked into.
+const LONGEST_PATH: usize = 1024;
+
 /// The scratch directory, unless `container_target_dir` names another.
 pub const SCRATCH: &str = "/scratch";
 
@@ -38,8 +47,8 @@ pub enum Found {
     },
     /// A file of so many bytes, which are more than [`MOST`].
     TooLarge(u64),
-    /// A directory.
-    Directory,
+    /// A directory, with the names of what is in it.
+    Directory(Vec<String>),
     /// Nothing.
     Missing,
     /// A file that cannot be read, and why.
@@ -133,8 +142,9 @@ pub(super) fn cargo(
         cargo.take_input(&inputs, name, hold).map_err(|message| (INPUTS.to_owned(), message))?;
     }
     if let Some(name) = travelling {
-        let name = cargo.take_file(&inputs, name, hold).map_err(|message| ("input".to_owned(), message))?;
-        cargo.input = Some(name);
+        let taken = cargo.take_local(&inputs, name, hold);
+        let taken = taken.and_then(|name| name.ok_or_else(|| format!("'{name}' is a directory")));
+        cargo.input = Some(taken.map_err(|message| ("input".to_owned(), message))?);
     }
     let most = MOST.saturating_mul(MAX_JOBS as u64);
     if hold.bytes > most {
@@ -202,7 +212,7 @@ impl Cargo {
                 let added = self.add(&path, last(&path), true);
                 added.map(|()| true).map_err(|why| ("executable".to_owned(), why))
             }
-            Found::Directory => Err(wrong("is a directory".to_owned())),
+            Found::Directory(_) => Err(wrong("is a directory".to_owned())),
             Found::Unreadable(why) => Err(wrong(format!("cannot be read: {why}"))),
             Found::TooLarge(bytes) => Err(wrong(format!(
                 "has {bytes} bytes, and {MOST} can travel: build it into the image, and write transfer_executable = false"
@@ -225,12 +235,18 @@ impl Cargo {
             }
             return Ok(());
         }
-        self.take_file(inputs, name, hold).map(|_| ())
+        self.take_local(inputs, name, hold).map(|_| ())
     }
 
-    /// Adds a file of the place of submission. Returns its name in the scratch directory.
-    fn take_file(&mut self, inputs: &Inputs<'_>, name: &str, hold: &mut Hold<'_>) -> Result<String, String> {
+    /// Adds a file of the place of submission, and returns its name in the scratch directory; or adds all files of a directory.
+    fn take_local(
+        &mut self,
+        inputs: &Inputs<'_>,
+        name: &str,
+        hold: &mut Hold<'_>,
+    ) -> Result<Option<String>, String> {
         let path = plain(&World::full_path(inputs.directory, name));
+        let path = path.trim_end_matches('/');
         let within = if inputs.keeps_paths && !name.starts_with('/') {
             let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
             if parts.contains(&"..") {
@@ -241,17 +257,61 @@ impl Cargo {
             }
             parts.join("/")
         } else {
-            last(&path).to_owned()
+            last(path).to_owned()
         };
-        match hold.find(&path) {
+        if let Found::Directory(_) = hold.find(path) {
+            // As HTCondor has it, a path that ends in a slash stands for what is in the directory.
+            let stands_for_content = name.ends_with('/') && !inputs.keeps_paths;
+            let before = (hold.bytes, hold.found.len());
+            self.take_directory(path, if stands_for_content { "" } else { &within }, before, hold)?;
+            return Ok(None);
+        }
+        self.take_file(path, &within, hold).map(|()| Some(within))
+    }
+
+    /// Adds all files of a directory and of the directories in it. An empty directory leaves nothing. `before` is how many bytes had
+    /// been read before the directory, and how many files and directories.
+    fn take_directory(
+        &mut self,
+        path: &str,
+        within: &str,
+        before: (u64, usize),
+        hold: &mut Hold<'_>,
+    ) -> Result<(), String> {
+        // A directory that has links to itself has no end.
+        if path.len() > LONGEST_PATH {
+            return Err(format!("{path} is longer than {LONGEST_PATH} bytes: {ELSEWHERE}"));
+        }
+        let Found::Directory(mut names) = hold.find(path).clone() else { return Ok(()) };
+        names.sort();
+        for name in names {
+            let path = format!("{path}/{name}");
+            let within = if within.is_empty() { name } else { format!("{within}/{name}") };
+            if let Found::Directory(_) = hold.find(&path) {
+                self.take_directory(&path, &within, before, hold)?;
+            } else {
+                self.take_file(&path, &within, hold)?;
+            }
+            if hold.bytes - before.0 > MOST
+                || hold.found.len() - before.1 > MOST_LOOKED_AT
+                || self.files.len() > MOST_FILES
+            {
+                return Err(format!(
+                    "{path} is one file too many: {MOST_FILES} files of {MOST} bytes together can travel; {ELSEWHERE}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file under this name in the scratch directory.
+    fn take_file(&mut self, path: &str, within: &str, hold: &mut Hold<'_>) -> Result<(), String> {
+        match hold.find(path) {
             Found::File { is_executable, .. } => {
                 let is_executable = *is_executable;
-                self.add(&path, &within, is_executable).map(|()| within)
+                self.add(path, within, is_executable)
             }
-            Found::Directory => Err(format!(
-                "'{name}' is a directory: name the files in it, each of which becomes a file of the scratch directory, or \
-                 put the directory into a volume"
-            )),
+            Found::Directory(_) => Err(format!("{path} is a directory")),
             Found::Missing => Err(format!("there is no file {path}")),
             Found::Unreadable(why) => Err(format!("{path} cannot be read: {why}")),
             Found::TooLarge(bytes) => {
