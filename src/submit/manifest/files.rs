@@ -143,7 +143,7 @@ pub(super) fn cargo(
     }
     if let Some(name) = travelling {
         let taken = cargo.take_local(&inputs, name, hold);
-        let taken = taken.and_then(|name| name.ok_or_else(|| format!("'{name}' is a directory")));
+        let taken = taken.and_then(|taken| taken.ok_or_else(|| format!("'{name}' is a directory")));
         cargo.input = Some(taken.map_err(|message| ("input".to_owned(), message))?);
     }
     let most = MOST.saturating_mul(MAX_JOBS as u64);
