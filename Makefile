@@ -62,6 +62,7 @@ bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.
 	$(CARGO) bench --bench polling
 	CARGO="$(CARGO)" hack/bench-negotiator.sh
 	CARGO="$(CARGO)" hack/bench-cluster.sh --write docs/reference/performance.md
+	CARGO="$(CARGO)" hack/bench-cluster.sh --trouble --write docs/reference/performance.md
 
 oracle: ## Compare fresh random cases with HTCondor's own answers: make oracle SEED=7 COUNT=20000
 	CARGO="$(CARGO)" hack/oracle.sh $(SEED) $(COUNT)

@@ -1,7 +1,9 @@
 #!/bin/bash
-# bench-cluster.sh [--turns N] [--write PAGE] [WORKLOAD...]: measures what procs cost a real API server, with Slotwright and with
+# bench-cluster.sh [--trouble] [--turns N] [--write PAGE] [WORKLOAD...]: measures what procs cost a real API server, with Slotwright and with
 # batch/v1 Jobs, in turns on the same server. A WORKLOAD is PROCS,NODES,SECONDS; with 0 SECONDS procs run until the end of the
 # turn. Without a WORKLOAD, measures those of docs/reference/performance.md, which takes about half an hour.
+#
+# With --trouble, measures instead what Slotwright alone does while the API server refuses calls, is slow, or is slow for one tenant.
 #
 # PROFILE names a profile of Cargo other than release: with a quicker build, only the server's figures count.
 #
@@ -13,6 +15,7 @@ WORKLOADS=("2000,100,2" "4000,500,0" "10000,2000,0")
 OPTIONS=()
 while [ $# -gt 0 ]; do
   case $1 in
+    --trouble) OPTIONS+=("$1"); WORKLOADS=("1000,100,2"); shift ;;
     --*) OPTIONS+=("$1" "$2"); shift 2 ;;
     *) break ;;
   esac

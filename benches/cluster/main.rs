@@ -18,6 +18,7 @@ mod measured;
 mod processes;
 mod sides;
 mod table;
+mod trouble;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ use kube::{Client, Config};
 
 use self::measured::Turn;
 use self::sides::{Alone, Batch, Ours, Side};
+use self::trouble::{CASES, Proxy, SLOW};
 
 /// The workload, as the command line says.
 #[derive(Clone, Debug)]
@@ -66,18 +68,23 @@ pub struct Round {
     pub alone: Turn,
 }
 
+/// A turn of Slotwright's in each of the [`CASES`].
+pub type Troubled = Vec<Turn>;
+
 struct Asked {
+    trouble: bool,
     workloads: Vec<Workload>,
     turns: usize,
     page: Option<PathBuf>,
 }
 
 fn asked() -> Asked {
-    let mut asked = Asked { workloads: Vec::new(), turns: 3, page: None };
+    let mut asked = Asked { trouble: false, workloads: Vec::new(), turns: 3, page: None };
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--turns" => asked.turns = arguments.next().unwrap().parse().expect("--turns: a number"),
+            "--trouble" => asked.trouble = true,
             "--write" => asked.page = Some(arguments.next().expect("--write: a page").into()),
             text => asked.workloads.push(Workload::read(text).expect("a workload is PROCS,NODES,SECONDS")),
         }
@@ -93,10 +100,21 @@ async fn main() {
     let client = Client::try_from(config).unwrap();
     sides::install(&client).await;
     let mut all: Vec<(Workload, Vec<Round>)> = Vec::new();
+    let mut troubled: Vec<(Workload, Vec<Troubled>)> = Vec::new();
     for workload in asked.workloads {
         let shapes = shapes::uniform(workload.nodes, 8000, 64 << 30);
         let options = Options { writers: 32, lifecycle: false, ..Options::default() };
         let nodes = HollowNodes::start(client.clone(), shapes, options).await.unwrap();
+        if asked.trouble {
+            let mut rounds = Vec::new();
+            for number in 0..asked.turns {
+                rounds.push(in_trouble(&client, &workload, number).await);
+            }
+            nodes.shutdown().await;
+            sides::remove_nodes(&client).await;
+            troubled.push((workload, rounds));
+            continue;
+        }
         let mut rounds = Vec::new();
         for number in 0..asked.turns {
             let name = format!("turn-{number}");
@@ -112,9 +130,30 @@ async fn main() {
         sides::remove_nodes(&client).await;
         all.push((workload, rounds));
     }
-    let text = table::table(&all);
+    let (text, place) = if asked.trouble {
+        (table::troubled(&troubled), table::TROUBLE)
+    } else {
+        (table::table(&all), table::CLUSTER)
+    };
     println!("{text}");
     if let Some(page) = asked.page {
-        table::write(&page, &text);
+        table::write(&page, &text, place);
     }
+}
+
+/// A turn in each of the [`CASES`].
+async fn in_trouble(client: &Client, workload: &Workload, number: usize) -> Troubled {
+    let mut turns = Vec::new();
+    for case in CASES {
+        let proxy = Proxy::start(client, case.trouble).await;
+        let beside = match case.beside {
+            true => Some(sides::namespace(client, &format!("{SLOW}{number}")).await),
+            false => None,
+        };
+        let (name, kubeconfig) = (format!("turn-{number}"), proxy.kubeconfig());
+        let turn = Ours::turn_through(client, workload, &name, Some(&kubeconfig), beside.as_deref()).await;
+        eprintln!("{workload:?}, {}: {turn:?}", case.title);
+        turns.push(turn);
+    }
+    turns
 }

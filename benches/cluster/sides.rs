@@ -1,6 +1,7 @@
 //! The sides: Slotwright, what Kubernetes has by itself, and nobody.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +102,21 @@ async fn ends(pods: Api<Pod>, places: Arc<Semaphore>, count: u32) {
 
 impl Side for Ours {
     async fn turn(client: &Client, workload: &Workload, name: &str) -> Turn {
-        let mut operator = operator();
+        Self::turn_through(client, workload, name, None, None).await
+    }
+}
+
+impl Ours {
+    /// A turn in which the operator reaches the API server by a kubeconfig, if there is one. `beside` is the namespace of another
+    /// tenant, whose job of as many procs was submitted before.
+    pub async fn turn_through(
+        client: &Client,
+        workload: &Workload,
+        name: &str,
+        kubeconfig: Option<&Path>,
+        beside: Option<&str>,
+    ) -> Turn {
+        let mut operator = operator(kubeconfig);
         let (server, own) = (server(), Processes::one(operator.id()));
         let pslots: Api<PartitionableSlot> = Api::all(client.clone());
         until("all nodes are offered", || async {
@@ -112,17 +127,17 @@ impl Side for Ours {
         })
         .await;
         let namespace = namespace(client, &format!("ours-{name}")).await;
-        let jobs: Api<HTCJob> = Api::namespaced(client.clone(), &namespace);
-        let job = json!({
-            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "sweep"},
-            "spec": {
-                "count": workload.procs, "requests": {"cpus": 1, "memory": "128Mi"},
-                "template": template(workload),
-            },
-        });
+        if let Some(beside) = beside {
+            submit(client, beside, workload).await;
+            let jobs: Api<HTCJob> = Api::namespaced(client.clone(), beside);
+            until("the other tenant's job is accepted", || async {
+                jobs.get("sweep").await.is_ok_and(|job| job.status.is_some())
+            })
+            .await;
+        }
         let start = Start::now(client, &server, &own).await;
         let first = first_pod(client, &namespace);
-        jobs.create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+        let jobs = submit(client, &namespace, workload).await;
         let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
         until("the HTCJob is through", || async {
             if workload.ends() {
@@ -135,6 +150,11 @@ impl Side for Ours {
         let turn = start.end(client, &server, &own, first.await.unwrap()).await;
         let _ = jobs.delete("sweep", &DeleteParams::default()).await;
         gone(client, &namespace).await;
+        if let Some(beside) = beside {
+            let jobs: Api<HTCJob> = Api::namespaced(client.clone(), beside);
+            let _ = jobs.delete("sweep", &DeleteParams::default()).await;
+            gone(client, beside).await;
+        }
         operator.kill().unwrap();
         operator.wait().unwrap();
         turn
@@ -195,8 +215,25 @@ fn template(workload: &Workload) -> Value {
     })
 }
 
-fn operator() -> Child {
+/// Submits the HTCJob of a workload.
+async fn submit(client: &Client, namespace: &str, workload: &Workload) -> Api<HTCJob> {
+    let jobs: Api<HTCJob> = Api::namespaced(client.clone(), namespace);
+    let job = json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "sweep"},
+        "spec": {
+            "count": workload.procs, "requests": {"cpus": 1, "memory": "128Mi"},
+            "template": template(workload),
+        },
+    });
+    jobs.create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+    jobs
+}
+
+fn operator(kubeconfig: Option<&Path>) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
+    if let Some(kubeconfig) = kubeconfig {
+        command.env("KUBECONFIG", kubeconfig);
+    }
     command
         .args(["operator", "--no-leader-elect", "--identity", "bench"])
         .args(["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"])
@@ -223,7 +260,8 @@ pub async fn remove_nodes(client: &Client) {
     pslots.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
 }
 
-async fn namespace(client: &Client, name: &str) -> String {
+/// Makes a namespace with a name that begins so.
+pub async fn namespace(client: &Client, name: &str) -> String {
     let metadata = ObjectMeta { generate_name: Some(format!("{name}-")), ..ObjectMeta::default() };
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let made =

@@ -5,10 +5,43 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::measured::Turn;
-use super::{Round, Workload};
+use super::trouble::CASES;
+use super::{Round, Troubled, Workload};
 
-const FROM: &str = "<!-- make bench writes the cluster from here -->\n";
-const TO: &str = "<!-- to here: the cluster -->";
+/// The place of a table in a page: the lines before and after.
+pub type Place = (&'static str, &'static str);
+
+/// The place of the comparison with batch/v1 Jobs.
+pub const CLUSTER: Place =
+    ("<!-- make bench writes the cluster from here -->\n", "<!-- to here: the cluster -->");
+/// The place of the table of troubles.
+pub const TROUBLE: Place =
+    ("<!-- make bench writes the trouble from here -->\n", "<!-- to here: the trouble -->");
+
+/// The lines of a workload under each trouble, as medians of the rounds.
+pub fn troubled(all: &[(Workload, Vec<Troubled>)]) -> String {
+    let mut text = String::from(
+        "| work | trouble | procs ended a second | first pod runs after, s | own CPU ms for each proc |\n\
+         | --- | --- | ---: | ---: | ---: |\n",
+    );
+    for (workload, rounds) in all {
+        let mut title = title(workload);
+        for (at, case) in CASES.into_iter().enumerate() {
+            let median = |of: &dyn Fn(&Turn) -> f64| {
+                let mut values: Vec<f64> = rounds.iter().map(|turns| of(&turns[at])).collect();
+                values.sort_by(f64::total_cmp);
+                values[values.len() / 2]
+            };
+            let procs = f64::from(workload.procs);
+            let rate = median(&|turn| procs / turn.all.as_secs_f64());
+            let first = median(&|turn| turn.first.as_secs_f64());
+            let own = median(&|turn| turn.own_cpu * 1000.0 / procs);
+            let _ = writeln!(text, "| {title} | {} | {rate:.0} | {first:.1} | {own:.2} |", case.title);
+            title.clear();
+        }
+    }
+    text
+}
 
 /// The lines of a workload: each figure of Slotwright, of batch/v1 Jobs and their ratio, and of pods that nobody manages, as
 /// medians of the rounds.
@@ -77,10 +110,10 @@ fn writes(workload: &Workload, turn: &Turn) -> String {
     many.map(|(what, count)| format!("{:.1} {what}", each(*count))).collect::<Vec<_>>().join(", ")
 }
 
-/// Replaces the table of a page.
-pub fn write(page: &Path, table: &str) {
+/// Replaces a table of a page.
+pub fn write(page: &Path, table: &str, (from, to): Place) {
     let text = std::fs::read_to_string(page).unwrap();
-    let (before, rest) = text.split_once(FROM).expect("the page has the place of the table");
-    let (_, after) = rest.split_once(TO).expect("the page has the end of the table");
-    std::fs::write(page, format!("{before}{FROM}{table}{TO}{after}")).unwrap();
+    let (before, rest) = text.split_once(from).expect("the page has the place of the table");
+    let (_, after) = rest.split_once(to).expect("the page has the end of the table");
+    std::fs::write(page, format!("{before}{from}{table}{to}{after}")).unwrap();
 }

@@ -1,0 +1,146 @@
+//! An API server in trouble: what the operator still starts when calls are refused, when each write takes long, and when the pods of
+//! one namespace take long, as under a slow admission webhook.
+//!
+//! The operator reaches the server by a proxy of this process, which makes the trouble. The played kubelets and the benchmark reach the
+//! server directly. The proxy stands before the server in the turn without trouble, too.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use kube::Client;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// How the names of namespaces begin whose pods are slow.
+pub const SLOW: &str = "slow-";
+
+/// A line of the table.
+pub struct Case {
+    /// What the line says of the trouble.
+    pub title: &'static str,
+    /// The trouble.
+    pub trouble: Trouble,
+    /// Whether another tenant has a job of as many procs, in a namespace whose name begins with [`SLOW`].
+    pub beside: bool,
+}
+
+/// The lines of the table.
+pub const CASES: [Case; 5] = [
+    Case { title: "none", trouble: Trouble::None, beside: false },
+    Case { title: "every second call is answered with 429", trouble: Trouble::Refuses, beside: false },
+    Case {
+        title: "each write takes 200 ms longer",
+        trouble: Trouble::SlowWrites(Duration::from_millis(200)),
+        beside: false,
+    },
+    Case { title: "none; another tenant has a job of as many procs", trouble: Trouble::None, beside: true },
+    Case {
+        title: "each pod of the other tenant takes 10 s to create",
+        trouble: Trouble::SlowNamespace(Duration::from_secs(10)),
+        beside: true,
+    },
+];
+
+/// The most bytes of a request that the proxy passes on.
+const LARGEST: usize = 8 << 20;
+
+/// What is wrong with the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// Every second call is answered with 429, and with `Retry-After: 1` as kube-apiserver says it.
+    Refuses,
+    /// Each write takes longer by this, as with a slow etcd.
+    SlowWrites(Duration),
+    /// The creation of a pod in a namespace whose name begins with [`SLOW`] takes longer by this, as with a slow webhook.
+    SlowNamespace(Duration),
+}
+
+impl Trouble {
+    async fn delay(self, request: &Request) {
+        let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        let path = request.uri().path();
+        let makes_slow_pod = request.method() == Method::POST
+            && path.starts_with(&format!("/api/v1/namespaces/{SLOW}"))
+            && path.ends_with("/pods");
+        match self {
+            Self::SlowWrites(by) if writes => tokio::time::sleep(by).await,
+            Self::SlowNamespace(by) if makes_slow_pod => tokio::time::sleep(by).await,
+            _ => (),
+        }
+    }
+}
+
+/// A proxy before the API server, until this value goes.
+pub struct Proxy {
+    directory: tempfile::TempDir,
+    serving: JoinHandle<()>,
+}
+
+struct Server {
+    client: Client,
+    trouble: Trouble,
+    calls: AtomicU64,
+}
+
+impl Proxy {
+    /// Begins to serve.
+    pub async fn start(client: &Client, trouble: Trouble) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Arc::new(Server { client: client.clone(), trouble, calls: AtomicU64::new(0) });
+        let router = Router::new().fallback(pass).with_state(server);
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let directory = tempfile::tempdir().unwrap();
+        let proxy = Self { directory, serving };
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "proxy",
+            "clusters": [{"name": "proxy", "cluster": {"server": format!("http://{address}")}}],
+            "users": [{"name": "nobody", "user": {}}],
+            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
+        });
+        std::fs::write(proxy.kubeconfig(), config.to_string()).unwrap();
+        proxy
+    }
+
+    /// The file that leads to the proxy.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("config")
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Passes a call on to the API server.
+async fn pass(State(server): State<Arc<Server>>, request: Request) -> Response {
+    if server.trouble == Trouble::Refuses && server.calls.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
+        let status = json!({
+            "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 429, "reason": "TooManyRequests",
+            "message": "Too many requests, please try again later.",
+        });
+        return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "1")], Json(status)).into_response();
+    }
+    server.trouble.delay(&request).await;
+    let (mut parts, body) = request.into_parts();
+    parts.headers.remove(header::HOST);
+    let Ok(bytes) = axum::body::to_bytes(body, LARGEST).await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    match server.client.send(Request::from_parts(parts, bytes.to_vec().into())).await {
+        Ok(answer) => answer.map(Body::new),
+        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+    }
+}
