@@ -7,7 +7,7 @@ const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 
 /// Opens the files for input, output and error, and becomes the program, which gets all signals. An empty path leaves a stream as
 /// the pod has it.
-const SCRIPT: &str = r#"[ -z "$1" ] || exec <"$1"; shift; if [ "$1" = "$2" ]; then exec >"$1" 2>&1; else [ -z "$1" ] || exec >"$1"; [ -z "$2" ] || exec 2>"$2"; fi; shift 2; exec "$@""#;
+const SCRIPT: &str = r#"[ -z "$1" ] || exec <"$1"; [ -z "$2" ] || exec >"$2"; if [ -z "$3" ]; then :; elif [ "$2" = "$3" ]; then exec 2>&1; else exec 2>"$3"; fi; shift 3; exec "$@""#;
 
 /// How many words a wrapped command has before the program.
 const WORDS: usize = 7;

@@ -73,7 +73,10 @@ fn run(job: &Value) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
                 .map(|text| kubernetes(text.as_str().expect("a text")))
                 .collect()
         };
-        let mut words = texts(&container["command"]);
+        let command = texts(&container["command"]);
+        // The shell that opens files for the program is none of the submit file's.
+        let program = submit::streams::unwrapped(&command).map_or(command.as_slice(), |(_, program)| program);
+        let mut words = program.to_vec();
         words.extend(texts(&container["args"]));
         let variables = container["env"].as_array().into_iter().flatten().map(|variable| {
             (variable["name"].as_str().unwrap().to_owned(), kubernetes(variable["value"].as_str().unwrap()))

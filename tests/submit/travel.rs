@@ -15,12 +15,13 @@ fn content(path: &str) -> Found {
     let file = |bytes: Vec<u8>| Found::File { bytes, is_executable: false };
     match path {
         "/home/ada/raw.bin" => file(vec![0xff, 0, 0x10]),
-        "/home/ada/half.bin" | "/home/ada/other-half.bin" => file(vec![0; 600_000]),
+        "/home/ada/half.bin" | "/home/ada/other-half.bin" | "/home/ada/large/a" | "/home/ada/large/b" => {
+            file(vec![0; 600_000])
+        }
         "/home/ada/huge.bin" => Found::TooLarge(MOST + 1),
         "/home/ada/large" | "/home/ada/other/table.csv" => {
             Found::Directory(vec!["b".to_owned(), "a".to_owned()])
         }
-        "/home/ada/large/a" | "/home/ada/large/b" => file(vec![0; 600_000]),
         "/home/ada/many" => Found::Directory((0..300).map(|n| format!("f{n:03}")).collect()),
         _ if path.starts_with("/home/ada/many/") || path.starts_with("/home/ada/other/") => {
             file(b"x".to_vec())

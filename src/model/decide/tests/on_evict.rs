@@ -104,7 +104,6 @@ fn other_procs_keep_the_jobs_request() {
     assert_eq!([0, 1, 2].map(|proc| given(&world, proc)), [Some((128, 1)), Some((256, 1)), Some((128, 1))]);
 }
 
-/// A claim is used again only by a proc that fits into its slot.
 #[test]
 fn why_says_that_no_node_has_what_a_transform_asks_for() {
     let mut world = world(2, |job| {
@@ -116,7 +115,7 @@ fn why_says_that_no_node_has_what_a_transform_asks_for() {
     assert_eq!((job.idle.len(), job.active.len()), (1, 1));
     let why = why(job, &job.problems).unwrap();
     assert!(
-        why.starts_with("spec.requests.memory: asks for 1024 GiB, and the most that a node has is"),
+        why.starts_with("spec.requests.memory: asks for 1Ti of memory, and the most that a node has is"),
         "{why}"
     );
     assert!(
@@ -124,12 +123,13 @@ fn why_says_that_no_node_has_what_a_transform_asks_for() {
         "{why}"
     );
     // Whoever asks for less by an edit is explained by the job's own request again.
-    world.edit("big", "ada", |_| ());
+    world.edit("big", "ada", |job| job.count = 2);
     world.pass(60);
     let job = world.pool.jobs().values().next().unwrap();
     assert_eq!((job.idle.len(), job.active.len(), &job.matchable), (0, 2, &Matchable::Yes));
 }
 
+/// A claim is used again only by a proc that fits into its slot.
 #[test]
 fn a_proc_with_a_larger_request_leaves_its_slot_to_others() {
     let mut world = world(8, by_list);
