@@ -146,10 +146,10 @@ async fn in_trouble(client: &Client, workload: &Workload, number: usize) -> Trou
     let mut turns = Vec::new();
     for case in CASES {
         let proxy = Proxy::start(client, case.trouble).await;
-        let beside = match case.beside {
-            true => Some(sides::namespace(client, &format!("{SLOW}{number}")).await),
-            false => None,
-        };
+        let mut beside = None;
+        if case.beside {
+            beside = Some(sides::namespace(client, &format!("{SLOW}{number}")).await);
+        }
         let (name, kubeconfig) = (format!("turn-{number}"), proxy.kubeconfig());
         let turn = Ours::turn_through(client, workload, &name, Some(&kubeconfig), beside.as_deref()).await;
         eprintln!("{workload:?}, {}: {turn:?}", case.title);

@@ -66,16 +66,17 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    async fn delay(self, request: &Request) {
+    /// How much longer a call takes.
+    fn delay(self, request: &Request) -> Duration {
         let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
         let path = request.uri().path();
         let makes_slow_pod = request.method() == Method::POST
             && path.starts_with(&format!("/api/v1/namespaces/{SLOW}"))
             && path.ends_with("/pods");
         match self {
-            Self::SlowWrites(by) if writes => tokio::time::sleep(by).await,
-            Self::SlowNamespace(by) if makes_slow_pod => tokio::time::sleep(by).await,
-            _ => (),
+            Self::SlowWrites(by) if writes => by,
+            Self::SlowNamespace(by) if makes_slow_pod => by,
+            _ => Duration::ZERO,
         }
     }
 }
@@ -126,14 +127,17 @@ impl Drop for Proxy {
 
 /// Passes a call on to the API server.
 async fn pass(State(server): State<Arc<Server>>, request: Request) -> Response {
-    if server.trouble == Trouble::Refuses && server.calls.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
+    if server.trouble == Trouble::Refuses && !server.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
         let status = json!({
             "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 429, "reason": "TooManyRequests",
             "message": "Too many requests, please try again later.",
         });
         return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "1")], Json(status)).into_response();
     }
-    server.trouble.delay(&request).await;
+    let delay = server.trouble.delay(&request);
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
     let (mut parts, body) = request.into_parts();
     parts.headers.remove(header::HOST);
     let Ok(bytes) = axum::body::to_bytes(body, LARGEST).await else {
