@@ -13,6 +13,10 @@ pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, history: false, items }
 }
 
+/// Two negotiators, of which the default one has all nodes: no claim is of a plain kind, so that each is written before its pod is
+/// made.
+const WRITTEN_FIRST: (When, What) = (When::At(0), What::Negotiators(1));
+
 /// A job of so many procs of one CPU each. Its pods are deleted when they have ended.
 pub fn job(count: u8) -> Order {
     Order { job: 1, group: None, count, cpus: 1, device: 0, requirements: 0, retention: 2 }
@@ -54,6 +58,7 @@ fn what_a_claim_held_is_nobody_elses_until_its_slot_is_gone() {
     for (how, more) in [(How::Throttled, 20), (How::Late(8000), 3), (How::LateAnswer(8000), 3)] {
         for nth in 0..3 {
             let items = vec![
+                WRITTEN_FIRST,
                 // While bob's claim has all of the node. Two of alice's claims have room in what it leaves; the second has a
                 // name that no Slot has.
                 (When::At(3000), What::Submit(Order { job: 0, ..job(5) })),
@@ -278,6 +283,7 @@ fn a_pod_that_failed_before_it_was_evicted_has_failed() {
 fn of_two_claims_for_one_proc_the_one_with_the_pod_is_gone_on_with() {
     for seed in 0..6 {
         let items = vec![
+            WRITTEN_FIRST,
             (When::At(0), What::Negotiating(3)),
             (When::After(Class::JobStatus, 0), What::StripPod(0)),
             (When::Before(Class::DeleteSlot, 0), What::Call(How::Error(500), 6)),

@@ -51,8 +51,8 @@ impl Negotiation {
         self.asking.get(submitter)?.get(request).map(|asking| &asking.job)
     }
 
-    /// The request of a submitter, if an explanation of its job is about this request. A job that asks for several specs is
-    /// explained by the last: its own, or else the one that a proc was given last.
+    /// The request of a submitter, if an explanation of its job is about this request. If a job has several requests, the explanation
+    /// is about the last: the request for procs with the job's spec, or else for those with the newest spec of their own.
     fn explained(&self, submitter: usize, request: usize) -> Option<&Asking> {
         let all = self.asking.get(submitter)?;
         let asking = all.get(request)?;
@@ -404,7 +404,7 @@ const SUBMITTERS: u64 = 4;
 /// How long an explanation is kept while neither the job nor any machine changes. Expressions may read the time.
 const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 
-/// Whether the explanation of a job is about the spec that some of its procs ask for.
+/// Whether the kept explanation of a job is about the spec of this request.
 fn is_about(job: &Job, asking: &Asking) -> bool {
     match (&job.explained_own, &asking.own) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -413,7 +413,7 @@ fn is_about(job: &Job, asking: &Asking) -> bool {
     }
 }
 
-/// Whether a job has no explanation of what its procs ask for that still holds.
+/// Whether a job has no explanation of this request that still holds.
 fn unexplained(pool: &Pool, job: &Job, asking: &Asking, now: Time) -> bool {
     job.matchable == Matchable::Unknown
         || !is_about(job, asking)
