@@ -180,15 +180,19 @@ fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
     slots.map(|(_, slot)| &slot["spec"]["claim"])
 }
 
-/// The claims that have a live pod and no Slot.
+/// The claims that have a live pod and no Slot. No kubelet starts a pod that is being deleted: the claim of such a pod is over, if the
+/// program has not started.
 fn unwritten_claims(world: &World) -> Vec<Value> {
     let mut written: BTreeSet<&str> =
         world.store.of("slots").filter_map(|(_, slot)| slot["spec"]["claim"]["id"].as_str()).collect();
     let mut claims = Vec::new();
     for (_, pod) in world.store.of("pods").filter(|(_, pod)| is_ours(pod) && !is_over(pod)) {
         let id = marks::annotation(pod, labels::CLAIM).unwrap_or_default();
+        let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+        let may_run =
+            pod["metadata"]["deletionTimestamp"].is_null() || world.kubelets.processes.contains_key(uid);
         let counts = world.checks.claims.contains(id) && !world.checks.tampered_claims.contains(id);
-        if counts && written.insert(id) {
+        if may_run && counts && written.insert(id) {
             claims.push(of_pod(pod));
         }
     }

@@ -61,6 +61,9 @@ pub struct Checks {
     pub loops: bool,
     /// Why the programs of each job run once more, by the uid of the job.
     pub again: BTreeMap<String, BTreeSet<Again>>,
+    /// The most memory, in MiB, that a job's status ever recorded for a proc (job uid, proc) that went over its memory, and the
+    /// generation of the spec by which it did.
+    memory: BTreeMap<(String, u32), (i64, i64)>,
 }
 
 impl Checks {
@@ -222,6 +225,7 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
         Class::JobStatus => {
             only_more(world, &call.key, before);
             archived(world, &call.key);
+            remember_memory(world, &call.key);
         }
         Class::SlotStatus => pledged(world, &call.key, before),
         _ => {}
@@ -486,23 +490,32 @@ pub fn started(world: &mut World, process: &Process) {
     if !world.ghosts && job_of(world, job).is_some_and(|job| is_held(job, proc)) {
         world.violated(format!("{name} is recorded as held and is run"));
     }
-    if !world.ghosts && job_of(world, job).is_some_and(|job| memory_for(job, proc) > process.memory) {
-        world.violated(format!("{name} has less memory than the record of its proc says"));
+    let generation = job_of(world, job).and_then(|job| job["metadata"]["generation"].as_i64());
+    let recorded = world.checks.memory.get(&(job.clone(), proc));
+    let recorded = recorded.filter(|(of, _)| generation == Some(*of)).map_or(0, |(_, memory)| *memory);
+    if !world.ghosts && recorded > process.memory {
+        world.violated(format!("{name} has less memory than its job's status recorded"));
     }
 }
 
-/// The memory in MiB that the job's status records for a proc that went over its memory before; 0 without such a record, and if the
-/// spec was edited since.
-fn memory_for(job: &Value, proc: u32) -> i64 {
-    let same = job["status"]["observedGeneration"] == job["metadata"]["generation"];
-    let changed = job["status"]["transformedProcs"].as_array().into_iter().flatten().filter(|_| same);
-    let own = changed.filter(|of| {
-        of["procs"]
-            .as_str()
-            .and_then(|procs| Ranges::parse(procs).ok())
-            .is_some_and(|procs| procs.contains(proc))
-    });
-    own.filter_map(|of| of["attributes"]["RequestMemory"].as_str()?.parse().ok()).max().unwrap_or(0)
+/// Remembers the memory that a job's status records for procs that went over their memory. A status that forgets them is no excuse
+/// for a pod with less memory, unless somebody edited the spec.
+fn remember_memory(world: &mut World, key: &Key) {
+    let Some(job) = world.store.get(key) else { return };
+    let Some(generation) = job["metadata"]["generation"].as_i64() else { return };
+    if job["status"]["observedGeneration"].as_i64() != Some(generation) {
+        return;
+    }
+    let uid = job["metadata"]["uid"].as_str().unwrap_or_default();
+    for changed in job["status"]["transformedProcs"].as_array().into_iter().flatten() {
+        let procs = changed["procs"].as_str().and_then(|procs| Ranges::parse(procs).ok()).unwrap_or_default();
+        let memory =
+            changed["attributes"]["RequestMemory"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+        for proc in procs.iter() {
+            let known = world.checks.memory.entry((uid.to_owned(), proc)).or_default();
+            *known = (*known).max((generation, memory));
+        }
+    }
 }
 
 /// Whether the job's status says that a proc is held, and the spec, if it may release the proc, has not changed since.

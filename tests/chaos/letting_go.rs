@@ -165,11 +165,14 @@ fn a_program_that_takes_too_much_or_is_not_there_has_not_failed() {
 fn a_proc_that_went_over_its_memory_has_more_under_each_leader() {
     const MORE_MEMORY: u8 = 9;
     let Order { job: number, .. } = job(2);
-    for killed in (8000..44_000).step_by(4000) {
+    let times = (8000..44_000).step_by(4000).map(When::At);
+    // By then the status records the next amount, and no pod has it.
+    let creations = (2..6).map(|nth| When::Before(Class::CreatePod, nth));
+    for killed in times.chain(creations) {
         let items = vec![
             (When::At(0), What::Fated(Some(Fated::OutOfMemory))),
             (When::At(3000), What::Attributes(number, MORE_MEMORY)),
-            (When::At(killed), What::Kill(0)),
+            (killed, What::Kill(0)),
             (When::At(75_000), What::Fated(None)),
         ];
         let outcome = run(&story(2, job(2), items), true);

@@ -129,6 +129,7 @@ impl Pool {
     fn update_job(&mut self, uid: &JobUid, facts: JobFacts, now: Time) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         let (changed, new) = (job.generation != facts.generation, job.generation == 0);
+        let counted = job.spec.as_ref().map_or(0, |spec| spec.count);
         let LifeFacts { removed, history, changes, last_act, acts, bad_acts } = *facts.life;
         job.number_recorded = facts.cluster_id == Some(job.cluster_id);
         job.recorded = [facts.succeeded, facts.failed, removed];
@@ -162,6 +163,8 @@ impl Pool {
         if going && new {
             // An earlier operator may have died before the history had the procs.
             self.all_leave_queue(uid, DELETED, now);
+        } else if self.jobs.get(uid).is_some_and(|job| job.removing) {
+            self.added_leave_queue(uid, counted, DELETED, now);
         }
         self.tell_bad_acts(uid, bad_acts);
         self.carry_out(uid, acts, now);

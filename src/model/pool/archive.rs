@@ -177,6 +177,18 @@ impl Pool {
         let count = job.spec.as_ref().map_or(0, |spec| spec.count);
         let beyond = job.active.range(count..).map(|(proc, _)| *proc);
         let procs: Vec<u32> = (0..count).chain(beyond).filter(|proc| !job.is_done(*proc)).collect();
+        self.are_removed(uid, procs, why, now);
+    }
+
+    /// Notes that the procs which an edit added to a job that is being deleted, those from `first` on, leave the queue at once.
+    pub(super) fn added_leave_queue(&mut self, uid: &JobUid, first: u32, why: &str, now: Time) {
+        let Some(job) = self.jobs.get(uid).filter(|_| self.archive.on) else { return };
+        let count = job.spec.as_ref().map_or(0, |spec| spec.count);
+        let procs: Vec<u32> = (first..count).filter(|proc| !job.is_done(*proc)).collect();
+        self.are_removed(uid, procs, why, now);
+    }
+
+    fn are_removed(&mut self, uid: &JobUid, procs: Vec<u32>, why: &str, now: Time) {
         let why: Arc<str> = why.into();
         for proc in procs {
             self.leaves_queue(uid, proc, Left::Removed(why.clone()), None, now);

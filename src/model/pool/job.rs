@@ -439,7 +439,7 @@ pub struct Job {
     pub explained: Time,
     /// The value of [`Pool::offers`](super::Pool::offers) at that time.
     pub explained_by: u64,
-    /// The spec that `matchable` is about, if that is not the job's.
+    /// The spec that the explanation, finished or not, is about; `None` if that is the job's.
     pub explained_own: Option<Arc<OwnSpec>>,
     /// The clauses that keep the job from every machine, those that fail on most slots first; empty while some machine
     /// could run the job. The number is bounded.

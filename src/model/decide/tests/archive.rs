@@ -57,6 +57,22 @@ fn each_way_out_of_the_queue_is_in_the_history_once() {
     assert!(!world.jobs.contains_key("uid-deleted"), "the job goes once the history has its procs");
 }
 
+#[test]
+fn a_proc_that_is_added_to_a_job_while_the_job_is_deleted_was_removed() {
+    let mut world = World::new();
+    world.keep_history();
+    world.fate = |_| (36_000, 0);
+    world.node("n1", 4, 0);
+    world.submit("deleted", "eve", 2, |_| {});
+    world.pass(5);
+    world.remove("deleted");
+    world.edit("deleted", "eve", |job| job.count = 3);
+    world.pass(60);
+    assert_eq!(story(&world), ["1 0 3 - -", "1 1 3 - -", "1 2 3 - -"]);
+    assert!(world.history.as_ref().unwrap().values().all(|(times, _)| *times == 1));
+    assert!(!world.jobs.contains_key("uid-deleted"));
+}
+
 /// The world checks at each step that the history has each end that a status records.
 #[test]
 fn no_end_is_lost_whenever_the_operator_dies() {
