@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::labels;
 use serde_json::{Value, json};
 
+use super::checks::Checks;
 use super::kubelets::{is_ours, is_over};
 use super::marks;
 use super::store::Key;
@@ -180,7 +181,7 @@ fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
     slots.map(|(_, slot)| &slot["spec"]["claim"])
 }
 
-/// The claims that have a live pod and no Slot. No kubelet starts a pod that is being deleted: the claim of such a pod is over, if the
+/// The claims that have a live pod, and never had a Slot that an operator deleted. No kubelet starts a pod that is being deleted: the claim of such a pod is over, if the
 /// program has not started.
 fn unwritten_claims(world: &World) -> Vec<Value> {
     let mut written: BTreeSet<&str> =
@@ -191,7 +192,8 @@ fn unwritten_claims(world: &World) -> Vec<Value> {
         let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
         let may_run =
             pod["metadata"]["deletionTimestamp"].is_null() || world.kubelets.processes.contains_key(uid);
-        let counts = world.checks.claims.contains(id) && !world.checks.tampered_claims.contains(id);
+        let Checks { claims: known, over, tampered_claims, .. } = &world.checks;
+        let counts = known.contains(id) && !over.contains(id) && !tampered_claims.contains(id);
         if may_run && counts && written.insert(id) {
             claims.push(of_pod(pod));
         }

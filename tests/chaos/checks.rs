@@ -47,6 +47,8 @@ pub struct Checks {
     pub claims: BTreeSet<String>,
     /// The uids of Slots that an operator asked to delete: their claims are over.
     pub let_go: BTreeSet<String>,
+    /// The claims of those Slots.
+    pub over: BTreeSet<String>,
     /// The most CPUs that each machine ever had.
     pub most_cpus: BTreeMap<String, i64>,
     /// The quotas, ceilings and limits.
@@ -164,6 +166,8 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             claim_outlives(world, &call.key, None);
             if let Some(slot) = world.store.get(&call.key) {
                 world.checks.let_go.insert(slot["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
+                let claim = slot["spec"]["claim"]["id"].as_str().map(str::to_owned);
+                world.checks.over.extend(claim);
             }
         }
         Class::PatchSlot if call.verb == Verb::Patch && !is_stale(world, call) => {
