@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
+use super::objects::parts;
 use super::resolve::resolve;
 use super::{Entry, Kind, Node, Scalar};
 
@@ -47,8 +48,24 @@ pub struct Parsed {
     pub faults: Vec<Fault>,
 }
 
-/// Reads all documents of a file. A document that cannot be read does not stop the others.
+/// Reads all documents of a file: of YAML, or of JSON objects one after another. A document that cannot be read does not stop the
+/// others.
 pub fn parse(text: &str) -> Parsed {
+    let mut all = Parsed::default();
+    for (start, part) in parts(text) {
+        let Parsed { mut documents, mut faults } = parse_yaml(part);
+        documents.iter_mut().for_each(|document| document.shift(start));
+        faults.iter_mut().for_each(|fault| fault.at += start);
+        all.documents.append(&mut documents);
+        all.faults.append(&mut faults);
+        if all.faults.len() >= MAX_FAULTS {
+            break;
+        }
+    }
+    all
+}
+
+fn parse_yaml(text: &str) -> Parsed {
     let options = granit_parser::options! {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,

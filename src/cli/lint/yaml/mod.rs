@@ -6,6 +6,7 @@
 
 mod build;
 mod locate;
+mod objects;
 mod resolve;
 
 use serde_json::Value;
@@ -62,6 +63,20 @@ pub struct Entry {
 }
 
 impl Node {
+    /// Moves the node by so many bytes: the text that the node was read from begins there in the file.
+    fn shift(&mut self, by: usize) {
+        self.start += by;
+        self.end += by;
+        match &mut self.kind {
+            Kind::Scalar(_) => {}
+            Kind::List(nodes) => nodes.iter_mut().for_each(|node| node.shift(by)),
+            Kind::Map(entries) => entries.iter_mut().for_each(|entry| {
+                entry.start += by;
+                entry.value.shift(by);
+            }),
+        }
+    }
+
     /// The value of a key; `None` if the node is not a map or lacks the key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.kind {

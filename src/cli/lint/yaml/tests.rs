@@ -50,6 +50,20 @@ fn a_place_in_a_scalar_is_found_in_the_file() {
     }
 }
 
+/// `kubectl slotwright submit --dry-run` prints such a stream, and `kubectl apply` reads it.
+#[test]
+fn json_objects_one_after_another_are_documents() {
+    let text = "{\"x\": 1}\n{\"x\": [\"a @\", {\"y\": 2, \"y\": 3}]} {}\n";
+    let parsed = parse(text);
+    assert_eq!(parsed.documents.iter().map(|document| document.start).collect::<Vec<_>>(), [0, 9, 43]);
+    let x = parsed.documents[1].get("x").unwrap();
+    assert_eq!(&text[x.start..=x.end], "[\"a @\", {\"y\": 2, \"y\": 3}]");
+    let [fault] = &parsed.faults[..] else { panic!("{:?}", parsed.faults) };
+    assert_eq!((fault.kind, fault.at), (FaultKind::DuplicateKey, text.rfind("\"y\"").unwrap()));
+    assert_eq!(parse("{\"x\": 1}\n}").documents.len(), 1, "not JSON");
+    assert_eq!(parse("{x: 1}\n---\n{x: 2}").documents.len(), 2, "YAML");
+}
+
 #[test]
 fn the_end_of_a_text_is_behind_its_last_character() {
     for (file, end) in [
