@@ -172,8 +172,9 @@ impl Process {
         if !self.alive {
             return;
         }
+        // A program that is killed does not end by itself any more, however long the node takes to end the program.
+        let first = self.told.is_none_or(|told| self.ends <= told.dies.min(told.granted));
         let told = self.told.filter(|told| told.dies <= at);
-        let first = told.is_none_or(|told| self.ends <= told.dies);
         if self.ends <= at && first {
             let (code, reason, own) = match self.fate {
                 Fate::Exits(0) => (0, "Completed", true),

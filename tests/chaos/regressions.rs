@@ -15,7 +15,7 @@ pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
 
 /// Two negotiators, of which the default one has all nodes: no claim is of a plain kind, so that each is written before its pod is
 /// made.
-const WRITTEN_FIRST: (When, What) = (When::At(0), What::Negotiators(1));
+pub const WRITTEN_FIRST: (When, What) = (When::At(0), What::Negotiators(1));
 
 /// A job of so many procs of one CPU each. Its pods are deleted when they have ended.
 pub fn job(count: u8) -> Order {
@@ -493,12 +493,6 @@ fn a_pod_that_was_let_go_is_not_its_successor() {
         (When::At(25_000), What::Evict(0)),
     ];
     goes_well(story(1, Order { job: 4, ..job(2) }, items));
-}
-
-/// Pods in stories always start. This seed found a bug with pods that cannot start.
-#[test]
-fn a_held_proc_does_not_run() {
-    goes_well(Plan::of(13));
 }
 
 /// The operator gives up a claim on a static slot before the write of the claim is answered. The state of the object

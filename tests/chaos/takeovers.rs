@@ -1,7 +1,9 @@
 //! Tests of operators that take over what an earlier one left, and what people changed meanwhile.
 
+use super::letting_go::IGNORES;
 use super::plan::{Class, How, Order, Plan, What, When};
-use super::regressions::{goes_well, is_written_again, job, story};
+use super::processes::Fated;
+use super::regressions::{WRITTEN_FIRST, goes_well, is_written_again, job, story};
 use super::run::run;
 
 /// A job of one proc that runs without end.
@@ -138,5 +140,68 @@ fn procs_run_once_however_negotiators_divide_the_nodes() {
                 goes_well(Plan { seed: u64::from(after), ..story(4, job(6), items) });
             }
         }
+    }
+}
+
+/// A claim was used again, so that its Slot names an earlier proc, and somebody takes the claim's id off the pod of the present
+/// one. That pod ends, and its leader dies before the end is recorded. Found by seed 400013562.
+#[test]
+fn the_claim_of_an_ended_pod_stays_until_the_end_is_recorded_though_the_pod_lost_its_marks() {
+    for (nth, status) in [(1, 4), (2, 7)] {
+        let items = vec![
+            (When::After(Class::CreatePod, nth), What::Unmark(0, 1)),
+            (When::After(Class::CreatePod, nth), What::Unmark(1, 1)),
+            (When::After(Class::JobStatus, status), What::Kill(0)),
+        ];
+        goes_well(Plan { history: true, ..story(1, Order { job: 0, retention: 1, ..job(5) }, items) });
+    }
+}
+
+/// A job is held, and its programs need a while to end. Its leader dies, and the job is released before the next one leads. Found by
+/// seed 410001669.
+#[test]
+fn the_claims_of_procs_that_were_held_last_until_their_pods_end() {
+    for late in [100, 600, 1100] {
+        let items = vec![
+            (When::At(0), What::Fated(Some(Fated::Handler(IGNORES)))),
+            (When::At(20_000), What::Hold(4, true)),
+            (When::At(20_500 + late), What::Kill(0)),
+            (When::At(20_600 + late), What::Hold(4, false)),
+        ];
+        goes_well(story(3, Order { count: 3, ..forever() }, items));
+    }
+}
+
+/// A proc's program ended and is to run again. The claim went to the job's next proc, whose pod a webhook keeps from being created,
+/// when the leader dies. The pod of the earlier run does not take the claim back. Found by seed 410010061.
+#[test]
+fn a_claim_that_went_on_to_the_next_proc_does_not_go_back_to_an_earlier_run() {
+    for second in [24, 30, 36] {
+        let items = vec![
+            (When::At(0), What::Limit(0, 3)),
+            (When::At(1400), What::Attributes(2, 6)),
+            (When::At(second * 1000), What::Webhook(0, 46, true)),
+            (When::At(second * 1000 + 8000), What::Kill(0)),
+        ];
+        goes_well(story(1, Order { job: 2, retention: 1, ..job(4) }, items));
+    }
+}
+
+/// A job is held, and its leader dies before the pod is deleted. The claim is written, or its pod is all that there is of the claim.
+#[test]
+fn a_new_leader_runs_no_held_proc_in_a_claim_that_it_finds() {
+    for written in [true, false] {
+        let mut items = vec![
+            (When::At(3000), What::Hold(0, true)),
+            (When::Before(Class::DeletePod, 0), What::Call(How::Reset, 2)),
+            // The hold is recorded.
+            (When::After(Class::JobStatus, 1), What::Kill(0)),
+        ];
+        items.extend(written.then_some(WRITTEN_FIRST));
+        let plan = story(1, Order { job: 0, ..job(1) }, items);
+        let outcome = run(&plan, true);
+        assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
+        let ended = outcome.log.iter().any(|line| line.contains("operator 1: DeletePod sweep-0"));
+        assert!(ended, "{}", outcome.log.join("\n"));
     }
 }

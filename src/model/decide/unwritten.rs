@@ -2,9 +2,10 @@
 
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Assignment, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Slot, SlotKind, State, Time,
+    Assignment, Capacity, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Resources, Slot,
+    SlotKind, State, Time,
 };
-use crate::startd::{claim_weight, unclaimed_slot_ad};
+use crate::startd::{claim_weight, size_for, unclaimed_slot_ad};
 use classad::Env;
 
 /// Takes over the pods that live under claims that no object has. Does so once, when everything that existed at the start is
@@ -29,14 +30,19 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
         .get(&facts.job)
         .filter(|job| job.owns(facts) && !job.removing && job.idle.contains(facts.proc))?;
     let spec = job.spec_of(facts.proc)?;
-    let resources = facts.requests.in_slot(machine.total.extended.contains_key(PODS))?;
     let config = pool.startd(machine);
+    let own = machine.slot_config(&config, name.slot);
     let (ad, env) = (unclaimed_slot_ad(machine, parent, &config), Env::at(now.secs()));
+    let resources = if facts.requests == Capacity::default() {
+        // The pod cannot be decoded. The leader carved what the job requests.
+        size_for(machine, parent, own, &ad, &spec.ad, &env).filter(Resources::is_plain)?
+    } else {
+        facts.requests.in_slot(machine.total.extended.contains_key(PODS))?
+    };
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
     // A claim that takes concurrency limits is written before its pod is created: the job was edited since.
     limits.is_empty().then_some(())?;
     let negotiator = pool.answering(&NegotiatorId::Unnamed);
-    let own = machine.slot_config(&config, name.slot);
     let weight = claim_weight(pool, &negotiator, &ad, &resources, own, &env);
     let claim = Claim {
         id: facts.claim.clone(),

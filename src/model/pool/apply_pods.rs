@@ -105,7 +105,9 @@ impl Pool {
     /// did not write that: the proc's pod, which names the claim, is the record.
     fn follow_pod(&mut self, facts: &PodFacts) {
         let Some(name) = self.slot_of_later_proc(facts) else { return };
-        if self.jobs.get(&facts.job).is_some_and(|job| job.was_out(facts.proc)) {
+        let was_out = self.jobs.get(&facts.job).is_some_and(|job| job.was_out(facts.proc));
+        // The leader gave the claim on once such a run was counted, if the proc was to run again.
+        if was_out || self.is_of_earlier_run(facts) {
             return;
         }
         // If another claim's object names the proc, too, the proc belongs to the claim whose pod this is.
@@ -130,8 +132,9 @@ impl Pool {
     /// nobody has seen. The claim was used again, so that its object names another proc than the pod's. All pods that name their
     /// claims must be seen before.
     pub(super) fn adopt_unmarked(&mut self, now: Time) {
-        let unmarked =
-            |facts: &&PodFacts| facts.claim.as_str().is_empty() && facts.tracked && !facts.is_over();
+        // A pod that was evicted counts for nothing more, and may be of a run before the claim's.
+        let counts = |facts: &PodFacts| !facts.is_over() || facts.end.as_ref().is_some_and(End::is_final);
+        let unmarked = |facts: &&PodFacts| facts.claim.as_str().is_empty() && facts.tracked && counts(facts);
         for facts in self.orphans.values().filter(unmarked).cloned().collect::<Vec<_>>() {
             if let Some(claim) = self.claim_without_pod(&facts) {
                 self.pod(PodFacts { claim, ..facts }, now);

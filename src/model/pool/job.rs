@@ -478,9 +478,9 @@ impl Job {
     }
 
     /// Whether the API server has that a proc must not start, so that an earlier leader has seen to the proc's pod: the proc is done,
-    /// or its hold is recorded.
+    /// or its hold is recorded. A proc that was released since is not out: its pod may still end in the slot of its claim.
     pub(super) fn was_out(&self, proc: u32) -> bool {
-        self.is_done(proc) || self.recorded_holds.contains(&proc)
+        self.is_done(proc) || (self.recorded_holds.contains(&proc) && self.on_hold.contains_key(&proc))
     }
 
     /// Whether a proc waits, is held, or has a claim, and was not removed.

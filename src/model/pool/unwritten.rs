@@ -22,18 +22,17 @@ impl Pool {
     }
 
     /// Whether a new claim may be written later than its pod: if a new leader can learn all about the claim from its pod and its
-    /// job. Such a claim is for a dynamic slot without devices, a match that the pool's only negotiator made in the group's turn,
-    /// and no concurrency limits.
+    /// job. Such a claim is for a dynamic slot without devices, and for a match that the pool's only negotiator made in the group's
+    /// turn. A claim that takes concurrency limits is written all the same: see [`Slot::assign`].
     pub fn may_be_unwritten(&self, slot: &Slot) -> bool {
         let claim = slot.claim();
         self.claims_late
             && slot.name().dynamic.is_some()
             && slot.state() == State::Matched
-            && is_plain(slot.resources())
+            && slot.resources().is_plain()
             && self.negotiators.len() <= 1
             && claim.negotiator == self.answering(&NegotiatorId::Unnamed)
             && !claim.regrouped
-            && claim.limits.is_empty()
     }
 
     /// Lets the operator write a claim that was not written until now, because the claim has lasted.
@@ -71,8 +70,9 @@ impl Pool {
     }
 }
 
-/// Whether a slot holds nothing but CPUs, memory, disk and its pod.
-fn is_plain(resources: &Resources) -> bool {
-    resources.devices.is_empty()
-        && resources.extended.iter().all(|(name, amount)| **name == *PODS || *amount == 0)
+impl Resources {
+    /// Whether these are nothing but CPUs, memory, disk and a pod.
+    pub fn is_plain(&self) -> bool {
+        self.devices.is_empty() && self.extended.iter().all(|(name, amount)| **name == *PODS || *amount == 0)
+    }
 }

@@ -109,6 +109,24 @@ pub fn has_room(
     fits && has_all_kinds(machine, request)
 }
 
+/// The size of the slot that would be carved for a job. The Requirements of both sides do not count. `None` if not enough is left.
+pub fn size_for(
+    machine: &Machine,
+    slot: &MachineSlot,
+    config: &SlotConfig,
+    ad: &Ad,
+    job: &Ad,
+    env: &Env,
+) -> Option<Resources> {
+    let left = machine.available_in(slot);
+    let room = room(machine, &left);
+    let taken = match seen_by(ad, job, env) {
+        Some(seen) => carve_as_requested(&seen.ok()?, ad, &room, env).ok(),
+        None => config.requests.fitting(job, ad, &room, env),
+    };
+    resources(machine, taken?).filter(|size| size.fits_in(&left))
+}
+
 /// The part of a claimed slot that is a job's: the size of the job's pod. A dynamic slot may have been carved for a
 /// larger job of the same claim; the part is then what would be carved out of the slot, without regard to the
 /// Requirements of both sides. A static slot is the job's as a whole. `None` if the job does not fit.

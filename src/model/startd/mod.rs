@@ -32,7 +32,7 @@ pub use ad::{
     published_ad, unclaimed_slot_ad, whole_slot_ad,
 };
 pub use arrival::offer_claim;
-pub use carve::{Carving, carve, claim_weight, has_room, part_of, slot_weight};
+pub use carve::{Carving, carve, claim_weight, has_room, part_of, size_for, slot_weight};
 pub use costs::expect_costs;
 pub use draining::keep_deadline;
 pub use governing::{overlap, shadowed};

@@ -1,7 +1,9 @@
 //! Claims that are written only once they have lasted.
 
 use super::world::World;
-use crate::pool::{ClaimId, Claimed, MachineName, Policy, Preempting, Record, Slot, SlotConfig, State};
+use crate::pool::{
+    Capacity, ClaimId, Claimed, MachineName, Policy, Preempting, Record, Slot, SlotConfig, State,
+};
 use condor_config::{Host, Reader, Source};
 
 /// A world with one node of two CPUs, and a job of so many procs that run for so many seconds.
@@ -105,6 +107,18 @@ fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
     world.pass(60);
     assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1, 1]);
     assert!(world.slots.is_empty());
+}
+
+/// The API server has a pod that the new leader cannot decode: only the pod's marks are known. Found by seed 410000485.
+#[test]
+fn the_claim_of_a_pod_that_cannot_be_decoded_has_what_its_job_requests() {
+    let mut world = world(1, |_| (20, 0));
+    world.pass(3);
+    first(&mut world).facts.requests = Capacity::default();
+    world.restart();
+    world.pass(1);
+    let sizes: Vec<i64> = world.pool.slots().values().map(|slot| slot.resources().cpus).collect();
+    assert_eq!((sizes, orphans(&world)), (vec![1], 0));
 }
 
 /// A pod that does not fit is ended as a pod without a claim, and its proc runs elsewhere.
