@@ -27,9 +27,10 @@ else
 endif
 	$(CARGO) test --doc -q
 
+# A test of the program beside chaos, for the features: see BUILT.
 chaos: ## Run the operator under faults in virtual time: make chaos SEEDS=2000, or SEED=7 for the story of one
 	CHAOS_SEEDS=$(or $(SEEDS),2000) $(if $(FIRST),CHAOS_FIRST=$(FIRST)) $(if $(SEED),CHAOS_SEED=$(SEED)) \
-		$(CARGO) test $(if $(PROFILE),--profile $(PROFILE)) --test chaos -- --nocapture whatever
+		$(CARGO) test $(if $(PROFILE),--profile $(PROFILE)) --test chaos --test commands -- --nocapture whatever
 
 mutants: ## Break each guard of tests/mutations on purpose and demand that chaos notices
 	hack/mutants.py
