@@ -54,8 +54,12 @@ pub fn parse(text: &str) -> Parsed {
     let mut all = Parsed::default();
     for (start, part) in parts(text) {
         let Parsed { mut documents, mut faults } = parse_yaml(part);
-        documents.iter_mut().for_each(|document| document.shift(start));
-        faults.iter_mut().for_each(|fault| fault.at += start);
+        for document in &mut documents {
+            document.shift(start);
+        }
+        for fault in &mut faults {
+            fault.at += start;
+        }
         all.documents.append(&mut documents);
         all.faults.append(&mut faults);
         if all.faults.len() >= MAX_FAULTS {

@@ -57,7 +57,7 @@ fn json_objects_one_after_another_are_documents() {
     let parsed = parse(text);
     assert_eq!(parsed.documents.iter().map(|document| document.start).collect::<Vec<_>>(), [0, 9, 43]);
     let x = parsed.documents[1].get("x").unwrap();
-    assert_eq!(&text[x.start..=x.end], "[\"a @\", {\"y\": 2, \"y\": 3}]");
+    assert_eq!(text.get(x.start..=x.end).unwrap(), "[\"a @\", {\"y\": 2, \"y\": 3}]");
     let [fault] = &parsed.faults[..] else { panic!("{:?}", parsed.faults) };
     assert_eq!((fault.kind, fault.at), (FaultKind::DuplicateKey, text.rfind("\"y\"").unwrap()));
     assert_eq!(parse("{\"x\": 1}\n}").documents.len(), 1, "not JSON");
