@@ -526,11 +526,12 @@ fn remember_memory(world: &mut World, key: &Key) {
 fn is_held(job: &Value, proc: u32) -> bool {
     let same = job["status"]["observedGeneration"] == job["metadata"]["generation"];
     let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
-    // An expression of the job's may have released the proc since, of which the status tells later.
+    // PeriodicRelease may have released the proc since, of which the status tells later. It releases no proc that a person holds.
+    let releases = !job["spec"]["attributes"]["PeriodicRelease"].is_null();
     let counts = |held: &&Value| match held["code"].as_i64() {
         Some(1) => same || held["reason"] == "chaos",
         Some(3) => false,
-        _ => same,
+        _ => same && !releases,
     };
     let procs = held.filter(counts).filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
     procs.into_iter().any(|procs| procs.contains(proc))

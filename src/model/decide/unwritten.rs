@@ -2,8 +2,8 @@
 
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Assignment, Capacity, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Resources, Slot,
-    SlotKind, State, Time,
+    Assignment, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Resources, Slot, SlotKind,
+    State, Time,
 };
 use crate::startd::{claim_weight, size_for, unclaimed_slot_ad};
 use classad::Env;
@@ -33,7 +33,7 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
     let config = pool.startd(machine);
     let own = machine.slot_config(&config, name.slot);
     let (ad, env) = (unclaimed_slot_ad(machine, parent, &config), Env::at(now.secs()));
-    let resources = if facts.requests == Capacity::default() {
+    let resources = if facts.requests.is_unknown() {
         // The pod cannot be decoded. The leader carved what the job requests.
         size_for(machine, parent, own, &ad, &spec.ad, &env).filter(Resources::is_plain)?
     } else {

@@ -236,9 +236,11 @@ impl Pool {
             .then(|| slot.name().clone())
     }
 
-    /// Whether a pod is over whose run an earlier leader counted.
+    /// Whether a pod is over whose end an earlier leader saw: the leader counted the pod's run, or took the pod's finalizer off. A pod
+    /// that never ran counts as no run.
     fn is_of_earlier_run(&self, facts: &PodFacts) -> bool {
-        facts.is_over() && self.jobs.get(&facts.job).is_some_and(|job| job.is_booked(facts))
+        let booked = || self.jobs.get(&facts.job).is_some_and(|job| job.is_booked(facts));
+        facts.is_over() && (!facts.tracked || booked())
     }
 
     /// Whether a pod lives under a claim that serves another proc now, because somebody edited the claim while no

@@ -5,7 +5,7 @@
 //! leader books the end again, and the history, which knows the proc by its `GlobalJobId`, keeps one. A disk that fails does not
 //! keep procs for ever: after [`PATIENCE`] the ends count as written, and the job's author is warned.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,8 +57,8 @@ pub struct Ended {
     pub cluster_id: i64,
     /// `ProcId`.
     pub proc: u32,
-    /// The spec in force.
-    pub spec: Arc<JobSpec>,
+    /// The spec in force; `None` if this operator has never understood the job's spec.
+    pub spec: Option<Arc<JobSpec>>,
     /// When the proc left the queue.
     pub at: Time,
     /// How the proc left the queue.
@@ -72,12 +72,14 @@ pub struct Ended {
 impl Ended {
     /// The final ad, without the attributes that follow from the pod template alone.
     pub fn ad(&self) -> Ad {
-        let mut ad = self.spec.ad.clone();
+        let mut ad = self.spec.as_ref().map_or_else(|| self.without_spec(), |spec| spec.ad.clone());
         let id = format!("{}.{}", self.cluster_id, self.proc);
         ad.set("ClusterId", self.cluster_id);
         ad.set("ProcId", i64::from(self.proc));
         ad.set("GlobalJobId", format!("{}#{id}#{}", self.job.namespace, self.job.uid.as_str()).as_str());
-        ad.set("TotalSubmitProcs", i64::from(self.spec.count));
+        if let Some(spec) = &self.spec {
+            ad.set("TotalSubmitProcs", i64::from(spec.count));
+        }
         self.history.set_in(&mut ad, false);
         ad.set("EnteredCurrentStatus", self.at.secs());
         // As in the schedd's history, only a job that has completed has a date here.
@@ -96,6 +98,14 @@ impl Ended {
                 ad.set("RemoveReason", &**why);
             }
         }
+        ad
+    }
+
+    /// What is known of a job whose spec this operator has never understood. Jobs are charged to their namespaces unless policy says
+    /// otherwise.
+    fn without_spec(&self) -> Ad {
+        let mut ad = Ad::default();
+        ad.set("Owner", &*self.job.namespace);
         ad
     }
 
@@ -160,7 +170,7 @@ impl Pool {
             return;
         }
         let Some(job) = self.jobs.get(uid) else { return };
-        let Some(spec) = job.spec_of(proc).cloned() else { return };
+        let spec = job.spec_of(proc).cloned();
         let removal = matches!(left, Left::Removed(_));
         let run = self.last_run(job, proc, facts);
         let (history, cluster_id, job) = (job.history_of(proc), job.cluster_id, job.key.clone());
@@ -175,7 +185,8 @@ impl Pool {
     pub(super) fn all_leave_queue(&mut self, uid: &JobUid, why: &str, now: Time) {
         let Some(job) = self.jobs.get(uid).filter(|_| self.archive.on) else { return };
         let count = job.spec.as_ref().map_or(0, |spec| spec.count);
-        let beyond = job.active.range(count..).map(|(proc, _)| *proc);
+        let beyond: BTreeSet<u32> = job.active.keys().chain(job.on_hold.keys()).copied().collect();
+        let beyond = beyond.range(count..).copied();
         let procs: Vec<u32> = (0..count).chain(beyond).filter(|proc| !job.is_done(*proc)).collect();
         self.are_removed(uid, procs, why, now);
     }

@@ -205,6 +205,13 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// Whether these are the requests of a pod that cannot be decoded: nothing but the pod itself. Each pod of the operator's requests
+    /// more.
+    pub fn is_unknown(&self) -> bool {
+        let others = self.extended.iter().any(|(name, amount)| **name != *PODS && *amount != 0);
+        (self.milli_cpu, self.memory, self.disk, others) == (0, 0, 0, false)
+    }
+
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
         self.milli_cpu = self.milli_cpu.saturating_add(other.milli_cpu);

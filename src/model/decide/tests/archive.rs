@@ -236,3 +236,15 @@ fn a_final_ad_tells_of_the_last_run() {
     let deleted = show("default#3.0#uid-deleted", &["RemoveReason", "JobStatus"]);
     assert_eq!(deleted, ["\"the HTCJob was deleted\"", "3"]);
 }
+
+/// Found by seed 430002913.
+#[test]
+fn an_end_is_in_the_history_though_the_leader_has_never_understood_the_jobs_spec() {
+    let mut world = with_one_that_runs("big");
+    world.edit("big", "ada", |job| job.requirements = Some("(".to_owned()));
+    world.restart();
+    let pod = world.pods["big-0"].facts.pod.clone();
+    world.end_pod(&pod, Some(0));
+    world.pass(10);
+    assert_eq!(story(&world), ["1 0 4 0 -"]);
+}

@@ -431,3 +431,21 @@ fn what_the_runs_of_a_proc_took_is_added_up() {
         "{again:?}"
     );
 }
+
+/// The procs of such a job are not known, so that an act on all of them would be lost. Found by seed 420003290.
+#[test]
+fn an_act_waits_while_the_leader_has_never_understood_the_jobs_spec() {
+    let mut world = world(2, 1);
+    world.act("sweep", Verb::Hold, "", "to see");
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 0, 1, 0, 0, 0]);
+    world.edit("sweep", "alice", |job| job.requirements = Some("(".to_owned()));
+    world.restart();
+    let release = world.act("sweep", Verb::Release, "", "seen");
+    world.pass(5);
+    let job = of(&world, "sweep");
+    assert_eq!((job.on_hold.len(), job.last_act < release), (1, true));
+    world.edit("sweep", "alice", |_| ());
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 0, 0, 1, 0, 0]);
+}

@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::pool::{
-    Capacity, ClaimId, Claimed, MachineName, Policy, Preempting, Record, Slot, SlotConfig, State,
+    Capacity, ClaimId, Claimed, End, MachineName, PODS, Policy, Preempting, Record, Slot, SlotConfig, State,
 };
 use condor_config::{Host, Reader, Source};
 
@@ -109,7 +109,8 @@ fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
     assert!(world.slots.is_empty());
 }
 
-/// The API server has a pod that the new leader cannot decode: only the pod's marks are known. Found by seed 410000485.
+/// The API server has a pod that the new leader cannot decode: only the pod's marks are known. Found by seeds 410000485
+/// and 420004430.
 #[test]
 fn the_claim_of_a_pod_that_cannot_be_decoded_has_what_its_job_requests() {
     let mut world = world(1, |_| (20, 0));
@@ -150,6 +151,34 @@ fn a_pod_that_does_not_say_whose_it_is_gets_no_claim() {
         world.pass(60);
         assert_eq!(world.runs.get("sweep-0"), Some(&1), "{what}");
     }
+}
+
+/// A pod that never ran counts as no run of its proc. Its leader took the finalizer off, and died before the pod was deleted. The
+/// claim has gone to the job's next proc. Found by seed 430004865.
+#[test]
+fn a_pod_that_an_earlier_leader_let_go_keeps_no_claim_from_the_next_proc() {
+    let mut world = world(2, |_| (60, 0));
+    world.pass(10);
+    let (old, new) = (world.pods["sweep-0"].clone(), world.pods["sweep-1"].clone());
+    let claim = old.plan.claim.id.clone();
+    world.pods.get_mut("sweep-1").unwrap().facts.claim = claim.clone();
+    let gone = new.plan.slot.clone();
+    world.slots.remove(&gone);
+    let facts = &mut first(&mut world).facts;
+    facts.end = Some(End::Evicted { why: "its pod was deleted".into() });
+    (facts.running, facts.started, facts.tracked, facts.deleting) = (false, None, false, true);
+    world.restart();
+    let slot = world.pool.slots().values().find(|slot| slot.claim().id == claim).unwrap();
+    assert_eq!(slot.claim().last.proc, 1);
+}
+
+/// Where nodes count pods, such a pod is one, too.
+#[test]
+fn a_pod_that_requests_nothing_but_itself_is_one_that_cannot_be_decoded() {
+    let pod = Capacity { extended: [(PODS.into(), 1)].into(), ..Capacity::default() };
+    let gpu = Capacity { extended: [(PODS.into(), 1), ("nvidia.com/gpu".into(), 1)].into(), ..pod.clone() };
+    let known = [pod, gpu, Capacity { milli_cpu: 1, ..Capacity::default() }].map(|each| each.is_unknown());
+    assert_eq!(known, [true, false, false]);
 }
 
 fn first(world: &mut World) -> &mut super::world::Pod {
