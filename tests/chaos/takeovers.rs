@@ -205,3 +205,18 @@ fn a_new_leader_runs_no_held_proc_in_a_claim_that_it_finds() {
         assert!(ended, "{}", outcome.log.join("\n"));
     }
 }
+
+/// A proc is evicted, its pod cannot be let go, and its claim goes to the job's next proc. The leader dies, and the job is deleted.
+/// Found by seed 430005163.
+#[test]
+fn a_claim_of_a_job_that_goes_does_not_go_back_to_an_earlier_run() {
+    for at in [30_000, 40_000] {
+        let items = vec![
+            (When::At(10_000), What::Evict(0)),
+            (When::Before(Class::UntrackPod, 0), What::Call(How::Silence, 20)),
+            (When::At(at), What::Remove(4)),
+            (When::At(at), What::Kill(0)),
+        ];
+        goes_well(story(1, Order { count: 2, ..forever() }, items));
+    }
+}

@@ -105,9 +105,10 @@ impl Pool {
     /// did not write that: the proc's pod, which names the claim, is the record.
     fn follow_pod(&mut self, facts: &PodFacts) {
         let Some(name) = self.slot_of_later_proc(facts) else { return };
-        let was_out = self.jobs.get(&facts.job).is_some_and(|job| job.was_out(facts.proc));
+        // The runs of a job that is being deleted are not known any more, and do not count.
+        let is_past = |job: &Job| job.was_out(facts.proc) || (job.removing && facts.is_over());
         // The leader gave the claim on once such a run was counted, if the proc was to run again.
-        if was_out || self.is_of_earlier_run(facts) {
+        if self.jobs.get(&facts.job).is_some_and(is_past) || self.is_of_earlier_run(facts) {
             return;
         }
         // If another claim's object names the proc, too, the proc belongs to the claim whose pod this is.

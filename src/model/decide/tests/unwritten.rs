@@ -109,8 +109,7 @@ fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
     assert!(world.slots.is_empty());
 }
 
-/// The API server has a pod that the new leader cannot decode: only the pod's marks are known. Found by seeds 410000485
-/// and 420004430.
+/// The API server has a pod that the new leader cannot decode: only the pod's marks are known. Found by seed 410000485.
 #[test]
 fn the_claim_of_a_pod_that_cannot_be_decoded_has_what_its_job_requests() {
     let mut world = world(1, |_| (20, 0));
