@@ -115,9 +115,11 @@ impl Pool {
         }
     }
 
-    /// Carries out the acts that were not carried out before, in the order of their numbers. A job whose spec this operator has never
-    /// understood has acts that wait for a spec, since the job's procs are not known. Stops once these acts have been about
+    /// Carries out the acts that were not carried out before, in the order of their numbers. Stops once these acts have been about
     /// [`AT_A_TIME`] procs: the job's status then records them, which is a change of the job, and this change leads here again.
+    ///
+    /// While this operator has never understood the job's spec, the job's acts wait: the operator does not know the job's procs. A
+    /// correct spec is a change of the job, too.
     pub(super) fn carry_out(&mut self, uid: &JobUid, acts: Vec<Act>, now: Time) {
         if !self.synced {
             if let Some(job) = self.jobs.get_mut(uid) {

@@ -107,7 +107,7 @@ impl Pool {
         let Some(name) = self.slot_of_later_proc(facts) else { return };
         // The runs of a job that is being deleted are not known any more, and do not count.
         let is_past = |job: &Job| job.was_out(facts.proc) || (job.removing && facts.is_over());
-        // The leader gave the claim on once such a run was counted, if the proc was to run again.
+        // An earlier leader that counted a run gave the run's claim to the next proc.
         if self.jobs.get(&facts.job).is_some_and(is_past) || self.is_of_earlier_run(facts) {
             return;
         }

@@ -59,6 +59,8 @@ pub struct Ended {
     pub proc: u32,
     /// The spec in force; `None` if this operator has never understood the job's spec.
     pub spec: Option<Arc<JobSpec>>,
+    /// The job's owner, if policy decided the owner; `None` if the owner is the namespace.
+    pub owner: Option<Arc<str>>,
     /// When the proc left the queue.
     pub at: Time,
     /// How the proc left the queue.
@@ -101,11 +103,10 @@ impl Ended {
         ad
     }
 
-    /// What is known of a job whose spec this operator has never understood. Jobs are charged to their namespaces unless policy says
-    /// otherwise.
+    /// The ad of a job whose spec this operator has never understood: the job's owner.
     fn without_spec(&self) -> Ad {
         let mut ad = Ad::default();
-        ad.set("Owner", &*self.job.namespace);
+        ad.set("Owner", &**self.owner.as_ref().unwrap_or(&self.job.namespace));
         ad
     }
 
@@ -173,10 +174,11 @@ impl Pool {
         let spec = job.spec_of(proc).cloned();
         let removal = matches!(left, Left::Removed(_));
         let run = self.last_run(job, proc, facts);
-        let (history, cluster_id, job) = (job.history_of(proc), job.cluster_id, job.key.clone());
+        let (history, cluster_id) = (job.history_of(proc), job.cluster_id);
+        let (owner, job) = (job.owner.clone(), job.key.clone());
         let known = self.archive.known.entry(uid.clone()).or_default();
         if known.insert(proc, removal).is_none() {
-            let ended = Ended { job, cluster_id, proc, spec, at: now, left, history, run };
+            let ended = Ended { job, cluster_id, proc, spec, owner, at: now, left, history, run };
             self.archive.waiting.push_back(Arc::new(ended));
         }
     }

@@ -102,11 +102,15 @@ pub fn has_room(
     env: &Env,
 ) -> bool {
     let room = room(machine, &machine.available_in(slot));
-    let fits = match seen_by(ad, job, env) {
-        Some(seen) => seen.is_ok_and(|seen| carve_as_requested(&seen, ad, &room, env).is_ok()),
-        None => config.requests.fits(job, ad, &room, env),
-    };
-    fits && has_all_kinds(machine, request)
+    fitting(config, ad, job, &room, env).is_some() && has_all_kinds(machine, request)
+}
+
+/// The resources that a dynamic slot would take of a partitionable slot, without regard to the Requirements of both sides.
+fn fitting(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Carved> {
+    match seen_by(ad, job, env) {
+        Some(seen) => carve_as_requested(&seen.ok()?, ad, room, env).ok(),
+        None => config.requests.fitting(job, ad, room, env),
+    }
 }
 
 /// The size of the slot that would be carved for a job. The Requirements of both sides do not count. `None` if not enough is left.
@@ -119,12 +123,8 @@ pub fn size_for(
     env: &Env,
 ) -> Option<Resources> {
     let left = machine.available_in(slot);
-    let room = room(machine, &left);
-    let taken = match seen_by(ad, job, env) {
-        Some(seen) => carve_as_requested(&seen.ok()?, ad, &room, env).ok(),
-        None => config.requests.fitting(job, ad, &room, env),
-    };
-    resources(machine, taken?).filter(|size| size.fits_in(&left))
+    let taken = fitting(config, ad, job, &room(machine, &left), env)?;
+    resources(machine, taken).filter(|size| size.fits_in(&left))
 }
 
 /// The part of a claimed slot that is a job's: the size of the job's pod. A dynamic slot may have been carved for a

@@ -247,4 +247,6 @@ fn an_end_is_in_the_history_though_the_leader_has_never_understood_the_jobs_spec
     world.end_pod(&pod, Some(0));
     world.pass(10);
     assert_eq!(story(&world), ["1 0 4 0 -"]);
+    let (_, ad) = world.history.as_ref().unwrap().values().next().unwrap();
+    assert_eq!(ad.eval_attr("Owner", None, &Env::at(0)).to_string(), "\"default\"", "the namespace");
 }

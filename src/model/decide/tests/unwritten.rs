@@ -171,7 +171,7 @@ fn a_pod_that_an_earlier_leader_let_go_keeps_no_claim_from_the_next_proc() {
     assert_eq!(slot.claim().last.proc, 1);
 }
 
-/// Where nodes count pods, such a pod is one, too.
+/// Where nodes count pods, a pod that cannot be decoded requests one of them.
 #[test]
 fn a_pod_that_requests_nothing_but_itself_is_one_that_cannot_be_decoded() {
     let pod = Capacity { extended: [(PODS.into(), 1)].into(), ..Capacity::default() };

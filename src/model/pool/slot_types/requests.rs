@@ -180,11 +180,6 @@ impl RequestPolicy {
         carved(job, slot, left, env, false)
     }
 
-    /// Whether enough is left for a job, whatever the slot's Requirements say about the job.
-    pub fn fits(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> bool {
-        self.fitting(job, slot, left, env).is_some()
-    }
-
     /// The resources that [`RequestPolicy::carve`] would carve for a job, whatever the slot's Requirements say about the job.
     /// None if too little is left.
     pub fn fitting(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Option<Carved> {
