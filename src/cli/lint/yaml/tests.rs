@@ -55,7 +55,7 @@ fn a_place_in_a_scalar_is_found_in_the_file() {
 fn json_objects_one_after_another_are_documents() {
     let text = "{\"x\": 1}\n{\"x\": [\"a @\", {\"y\": 2, \"y\": 3}]} {}\n";
     let parsed = parse(text);
-    assert_eq!(parsed.documents.iter().map(|document| document.start).collect::<Vec<_>>(), [0, 9, 43]);
+    assert_eq!(parsed.documents.iter().map(|document| document.start).collect::<Vec<_>>(), [0, 9, 42]);
     let x = parsed.documents[1].get("x").unwrap();
     assert_eq!(text.get(x.start..=x.end).unwrap(), "[\"a @\", {\"y\": 2, \"y\": 3}]");
     let [fault] = &parsed.faults[..] else { panic!("{:?}", parsed.faults) };
