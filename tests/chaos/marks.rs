@@ -28,6 +28,12 @@ pub fn annotation<'a>(pod: &'a Value, name: &str) -> Option<&'a str> {
     made(pod)["annotations"][name].as_str()
 }
 
+/// Whether a pod has a label of the pool still.
+pub fn has_labels(pod: &Value) -> bool {
+    let labels = pod["metadata"]["labels"].as_object();
+    labels.is_some_and(|labels| labels.keys().any(|name| name.starts_with(PREFIX)))
+}
+
 /// Takes all marks of the pool off: labels, annotations, or both.
 pub fn take_off(pod: &mut Value, labels: bool, annotations: bool) {
     for (field, wanted) in [("labels", labels), ("annotations", annotations)] {

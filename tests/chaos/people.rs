@@ -11,7 +11,7 @@ mod pods;
 mod policies;
 mod slots;
 
-pub use attackers::{Garbled, is_garbled};
+pub use attackers::{Garbled, is_garbled, is_unknown};
 pub use jobs::release;
 pub use mending::mend;
 pub use names::name;

@@ -50,7 +50,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     pool.note_silence(now);
     review_machines(pool, now, &mut effects);
     pool.spread_groups();
-    unwritten::adopt(pool, now);
+    unwritten::adopt(pool, now, &mut effects);
     orphans::settle(pool, now, &mut effects);
     loop {
         gathering::complete(pool, now);

@@ -1,17 +1,29 @@
 //! Takes over pods whose claims an earlier leader had not written yet: it makes each claim again, from the pod and the job.
 
+use super::review_machines;
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Assignment, Claim, Claimed, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Resources, Slot, SlotKind,
-    State, Time,
+    Assignment, Claim, Claimed, Effect, NegotiatorId, Offer, PODS, Phase, PodFacts, Pool, Resources, Slot,
+    SlotKind, State, Time,
 };
 use crate::startd::{claim_weight, size_for, unclaimed_slot_ad};
 use classad::Env;
 
 /// Takes over the pods that live under claims that no object has. Does so once, when everything that existed at the start is
 /// known. A pod that does not fit its job and its machine stays an orphan.
-pub(super) fn adopt(pool: &mut Pool, now: Time) {
-    for facts in pool.take_unwritten() {
+pub(super) fn adopt(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
+    let pods = pool.take_unwritten().into_iter();
+    let (unknown, known): (Vec<_>, Vec<_>) = pods.partition(|facts| facts.requests.is_unknown());
+    take_over(pool, known, now);
+    if !unknown.is_empty() {
+        // Until now, the known pods were taken from what their machines offer. Now they are in slots, and the machines offer more.
+        review_machines(pool, now, effects);
+        take_over(pool, unknown, now);
+    }
+}
+
+fn take_over(pool: &mut Pool, pods: Vec<PodFacts>, now: Time) {
+    for facts in pods {
         if let Some(slot) = slot_of(pool, &facts, now) {
             pool.adopt_pod(facts, slot, now);
         }

@@ -241,7 +241,7 @@ impl Pool {
     }
 
     /// The claimed slots of a machine.
-    fn slots_on(&self, name: &MachineName) -> impl Iterator<Item = &Slot> {
+    pub(super) fn slots_on(&self, name: &MachineName) -> impl Iterator<Item = &Slot> {
         let first = SlotName { machine: name.clone(), slot: 0, dynamic: None };
         self.slots.range(first..).take_while(|(slot, _)| slot.machine == *name).map(|(_, slot)| slot)
     }

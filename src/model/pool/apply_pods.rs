@@ -52,14 +52,7 @@ impl Pool {
     fn claim_taken_off(&self, facts: &PodFacts) -> Option<ClaimId> {
         self.jobs.get(&facts.job).filter(|job| facts.tracked && job.owns(facts))?;
         let own = |claim: &&Claim| claim.last.job.uid == facts.job && claim.last.proc == facts.proc;
-        let claim = match &facts.machine {
-            Some(machine) => {
-                let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
-                let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
-                claims.map(|(_, slot)| slot.claim()).find(own)
-            }
-            None => self.slots.values().map(Slot::claim).find(own),
-        };
+        let claim = self.slots_near(facts).map(Slot::claim).find(own);
         claim.map(|claim| claim.id.clone())
     }
 
@@ -145,18 +138,26 @@ impl Pool {
 
     fn claim_without_pod(&self, facts: &PodFacts) -> Option<ClaimId> {
         self.jobs.get(&facts.job).filter(|job| job.owns(facts))?;
-        let machine = facts.machine.as_ref()?;
-        let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
-        let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
-        let mut claims = claims.map(|(_, slot)| slot.claim().id.clone());
-        claims.find(|claim| {
-            self.slot_of_later_proc(&PodFacts { claim: claim.clone(), ..facts.clone() }).is_some()
-        })
+        let serves = |slot: &Slot| {
+            let claim = slot.claim().id.clone();
+            self.slot_of_later_proc(&PodFacts { claim, ..facts.clone() }).is_some()
+        };
+        let mut slots = self.slots_near(facts);
+        slots.find(|slot| serves(slot)).map(|slot| slot.claim().id.clone())
+    }
+
+    /// The slots of the pod's machine, in the order of their names; all slots if the machine is unknown.
+    fn slots_near<'a>(&'a self, facts: &'a PodFacts) -> Box<dyn Iterator<Item = &'a Slot> + 'a> {
+        match &facts.machine {
+            Some(machine) => Box::new(self.slots_on(machine)),
+            None => Box::new(self.slots.values()),
+        }
     }
 
     /// The slot whose claim this pod names, if the claim's object names another proc of the pod's job, no pod of the claim
     /// is known, and the start is not complete. Anybody may write labels: namespace, name and machine must be those that
-    /// the operator chose.
+    /// the operator chose. The machine of a pod that cannot be decoded is unknown: such a pod's uid must be the one that the Slot's
+    /// status records.
     fn slot_of_later_proc(&self, facts: &PodFacts) -> Option<SlotName> {
         let slot = self.slot_of(&facts.claim).filter(|_| !self.synced && facts.tracked)?;
         let last = &slot.claim().last;
@@ -166,7 +167,10 @@ impl Pool {
             && last.proc != facts.proc
             && last.job.namespace == facts.pod.namespace
             && *pod_name(&last.job.name, facts.proc) == *facts.pod.name
-            && facts.machine.as_ref() == Some(&slot.name().machine))
+            && facts
+                .machine
+                .as_ref()
+                .map_or(slot.records(&facts.pod.uid), |machine| *machine == slot.name().machine))
         .then(|| slot.name().clone())
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::kubelets::{is_of_pool, is_over};
+use super::super::people::is_unknown;
 use super::super::store::Key;
 use super::super::world::World;
 
@@ -51,6 +52,7 @@ pub(super) fn pods_fit(world: &mut World, key: &Key) {
     };
     let lives = |pod: &Value| {
         is_of_pool(pod)
+            && !is_unknown(pod)
             && pod["spec"]["nodeName"] == node.as_str()
             && !is_over(pod)
             && pod["metadata"]["deletionGracePeriodSeconds"] != 0

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::super::checks::{proc_of, started};
 use super::super::ends::reported;
 use super::super::kubelets::{is_backfill, is_of_pool};
+use super::super::people::is_unknown;
 use super::super::processes::{Beside, Fate, Fated, NEVER, Over, Process, Standing};
 use super::super::store::{Key, meta};
 use super::super::world::World;
@@ -163,7 +164,8 @@ impl World {
             }
         }
         if injected || full {
-            let excused = injected || machine.crowded || disowned || foreign > 0;
+            let unknown = || self.on_node(node).any(is_unknown);
+            let excused = injected || machine.crowded || disowned || foreign > 0 || unknown();
             if !excused {
                 let have = machine.cpus;
                 self.violated(format!(
@@ -243,8 +245,10 @@ impl World {
     }
 
     fn foreign_cpus(&self, node: &str) -> i64 {
-        let there =
-            self.store.of("pods").filter(|(_, pod)| !is_of_pool(pod) && pod["spec"]["nodeName"] == node);
-        there.map(|(_, pod)| cpus_of(pod)).sum()
+        self.on_node(node).filter(|pod| !is_of_pool(pod)).map(cpus_of).sum()
+    }
+
+    fn on_node<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.store.of("pods").map(|(_, pod)| &**pod).filter(move |pod| pod["spec"]["nodeName"] == node)
     }
 }

@@ -40,6 +40,11 @@ pub fn is_garbled(pod: &Value) -> bool {
     pod["spec"]["overhead"].is_number()
 }
 
+/// Whether no operator can know what a pod requests of its node: nobody can decode the pod, and somebody took its labels off.
+pub fn is_unknown(pod: &Value) -> bool {
+    is_garbled(pod) && !marks::has_labels(pod)
+}
+
 /// Writes a number in place of an object, in a field that nobody else writes.
 fn garble(world: &mut World, n: u8) {
     let (kind, field) = match n % 3 {

@@ -146,15 +146,23 @@ fn a_new_leader_follows_the_pod_though_the_first_procs_pod_is_there() {
     assert!(world.pool.jobs().values().next().unwrap().idle.contains(0));
 }
 
-/// While no operator led, somebody took the claim's id off a pod of a claim that was used again.
+/// While no operator led, somebody took the claim's id off a pod of a claim that was used again. If the new leader cannot decode the
+/// pod, its machine is unknown, and the Slot's status says whose the pod is. Found by seed 420006251.
 #[test]
 fn a_new_leader_finds_the_claim_of_a_pod_without_the_claims_id() {
-    let mut world = with_second_proc();
-    world.pods.get_mut("sweep-1").unwrap().facts.claim = "".into();
-    world.restart();
-    let slot = world.pool.slots().values().next().unwrap();
-    assert_eq!((slot.assignment().map(|assignment| assignment.proc), strays(&world)), (Some(1), 0));
-    assert_eq!(to_the_end(world), (true, vec![1, 1, 1]));
+    for decodes in [true, false] {
+        let mut world = with_second_proc();
+        let pod = &mut world.pods.get_mut("sweep-1").unwrap().facts;
+        let machine = pod.machine.clone();
+        pod.claim = "".into();
+        pod.machine = pod.machine.take().filter(|_| decodes);
+        world.restart();
+        let slot = world.pool.slots().values().next().unwrap();
+        let proc = slot.assignment().map(|assignment| assignment.proc);
+        assert_eq!((proc, strays(&world)), (Some(1), 0), "{decodes}");
+        world.pods.get_mut("sweep-1").unwrap().facts.machine = machine;
+        assert_eq!(to_the_end(world), (true, vec![1, 1, 1]), "{decodes}");
+    }
 }
 
 /// The pod without an id may be seen before the other, which names its claim.

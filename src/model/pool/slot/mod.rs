@@ -8,7 +8,7 @@
 //! | `activation` | how far the proc has come, and its pod |
 //! | `happenings` | what happens to a slot: the only way in which a slot changes |
 
-use super::ids::SlotName;
+use super::ids::{PodUid, SlotName};
 use super::leaving::{Cause, Eviction, HoldReason, Preemptor, Retirement};
 use super::limits::Wants;
 use super::machine::Load;
@@ -212,6 +212,11 @@ impl Slot {
     /// Whether the claim has no proc to run.
     pub fn is_vacant(&self) -> bool {
         self.activation == Activation::Vacant
+    }
+
+    /// Whether the status that an earlier leader wrote says that this pod runs in the slot.
+    pub fn records(&self, pod: &PodUid) -> bool {
+        self.recorded.as_ref().is_some_and(|recorded| recorded.pod == *pod)
     }
 
     /// Whether the claim has a proc whose pod the operator has not requested yet.
