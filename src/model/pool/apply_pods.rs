@@ -38,6 +38,10 @@ impl Pool {
         };
         self.orphans.remove(&uid);
         self.count_beyond_slot(&name, &facts);
+        if self.slots.get(&name).is_some_and(Slot::is_requested) {
+            // The pod is seen before its creation is answered.
+            self.pod_is_accepted(&facts.job);
+        }
         let booked = self.slots.get(&name).is_some_and(Slot::has_ended);
         match &facts.end {
             _ if booked => self.pod_ends(&name, &facts, now),
@@ -327,9 +331,14 @@ impl Pool {
             slot.pod_is_created(&pod);
             let job = slot.claim().last.job.uid.clone();
             self.changed(Change::Slot(name));
-            if let Some(job) = self.jobs.get_mut(&job) {
-                job.resting = None;
-            }
+            self.pod_is_accepted(&job);
+        }
+    }
+
+    /// The API server has a new pod of the job: if it refused one before, all procs may be tried again.
+    fn pod_is_accepted(&mut self, job: &JobUid) {
+        if self.jobs.get_mut(job).is_some_and(Job::rests_no_more) {
+            self.changed(Change::Released);
         }
     }
 

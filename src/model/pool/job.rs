@@ -18,6 +18,7 @@ use super::on_evict::{OwnSpec, OwnSpecs};
 use super::pacing::Pacing;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
+use super::resting::Resting;
 use super::slot::pod_name;
 use super::submit_rules::Transformed;
 use super::time::Time;
@@ -423,8 +424,8 @@ pub struct Job {
     pub cooling: BTreeMap<u32, Cooling>,
     /// Procs with an earlier pod that still exists. The next pod has the same name.
     pub earlier_pods: BTreeMap<u32, PodUid>,
-    /// Set after the API server refused a pod of the job: no proc is tried before this time.
-    pub resting: Option<Cooling>,
+    /// Set after the API server refused a pod of the job, or a slot refused the job's match, until a pod is accepted.
+    pub resting: Option<Resting>,
     /// Why the API server refused the last pod of the job; `None` once it accepts a pod.
     pub refused: Option<Arc<str>>,
     /// When the first proc started.
@@ -528,22 +529,6 @@ impl Job {
         self.spec.is_some() && self.idle.is_empty() && self.active.is_empty() && self.on_hold.is_empty()
     }
 
-    fn is_resting(&self, now: Time) -> bool {
-        self.resting.is_some_and(|resting| resting.until > now)
-    }
-
-    /// The API server refused a pod of the job, and would refuse the others for the same reason: no proc is tried for a
-    /// while. Returns the time of the next try. Several refusals before that time count once.
-    pub fn rest(&mut self, now: Time) -> Time {
-        if let Some(resting) = self.resting.filter(|resting| resting.until > now) {
-            return resting.until;
-        }
-        let times = self.resting.map_or(1, |resting| resting.times.saturating_add(1));
-        let until = now + Cooling::wait(times);
-        self.resting = Some(Cooling { times, until });
-        until
-    }
-
     /// Whether the job may start a proc now, as far as no single proc is the reason.
     pub(super) fn starts_any(&self, now: Time) -> bool {
         !self.is_resting(now) && (!self.is_paced() || self.startable(now) > 0)
@@ -559,7 +544,7 @@ impl Job {
         if self.is_resting(now) {
             return 0;
         }
-        self.paced(self.idle.len().saturating_sub(self.waiting(now)), now)
+        self.paced(self.idle.len().saturating_sub(self.waiting(now)), now).min(self.tried_at_once())
     }
 
     /// The slots for which claims for procs of the job wait.

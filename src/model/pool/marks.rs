@@ -139,7 +139,7 @@ pub(super) enum Change<'a> {
     Assigned(&'a SlotName, &'a JobUid, &'a SubmitterName),
     /// A proc was taken from its claim before it started.
     Withdrawn(&'a JobUid),
-    /// Procs were released, so that they may be matched.
+    /// Procs were released, or the API server accepts a job's pods again, so that more procs may be matched.
     Released,
     /// A job is gone.
     JobGone(&'a JobUid),

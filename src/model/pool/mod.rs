@@ -60,6 +60,7 @@ mod policy;
 mod ranges;
 mod read;
 mod resources;
+mod resting;
 mod schedule;
 mod secure_attributes;
 mod slot;

@@ -62,6 +62,26 @@ fn what_starts_late_is_not_held() {
     assert_eq!((world.runs.get("train-0"), world.runs.get("train-1")), (Some(&1), Some(&1)));
 }
 
+/// A webhook lets no pod of alice's pass. Her procs are tried one at a time, so that others have the machines meanwhile.
+#[test]
+fn a_job_whose_pods_are_refused_tries_with_one_proc_after_each_pause() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.pods_refused = Some("denied by a webhook");
+    world.submit("sweep", "alice", 4, |_| {});
+    let mut tries = Vec::new();
+    for _ in 0..30 {
+        world.pass(10);
+        let told = std::mem::take(&mut world.log);
+        tries
+            .extend(Some(told.iter().filter(|told| told.ends_with("is refused")).count()).filter(|n| *n > 0));
+    }
+    assert_eq!(tries, [4, 1, 1, 1, 1]);
+    world.pods_refused = None;
+    world.pass(200);
+    assert_eq!(world.runs.len(), 4, "once a pod is accepted, all are tried");
+}
+
 #[test]
 fn a_name_that_is_none_is_not_tried_twice_and_an_edit_releases() {
     let mut world = World::new();

@@ -84,6 +84,8 @@ pub(super) struct World {
     pub(super) backfill: BTreeMap<String, backfill::Facts>,
     /// Whether backfill pods run as soon as they are made, and end as soon as they are told to.
     pub(super) backfill_obeys: bool,
+    /// Why the API server refuses each pod of a proc, if it does.
+    pub(super) pods_refused: Option<&'static str>,
     /// Why backfill pods cannot be created, and whether that is certain.
     pub(super) backfill_refused: Option<(&'static str, bool)>,
     /// How many times a backfill pod was asked for.
@@ -142,6 +144,7 @@ impl World {
             recorded: BTreeMap::new(),
             backfill: BTreeMap::new(),
             backfill_obeys: true,
+            pods_refused: None,
             backfill_refused: None,
             backfill_asked: 0,
             backfill_numbers: Vec::new(),

@@ -65,6 +65,13 @@ impl World {
             self.pool.slots().get(&plan.slot).is_none_or(|slot| slot.record() == Record::Unwritten);
         assert!(deferred || self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
+        if let Some(why) = self.pods_refused {
+            self.log.push(format!("{name} is refused"));
+            let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
+            let refused = Outcome::PodRefused { slot, claim, proc: plan.proc, why: why.to_owned() };
+            self.pool.apply(Event::Outcome(refused), self.now);
+            return;
+        }
         self.next_uid += 1;
         let obstacle = (self.obstacle)(&name).map(Arc::new);
         let facts = PodFacts {
