@@ -42,10 +42,12 @@ pub fn completion(args: &CompletionArgs, mut command: Command, out: &mut dyn Wri
 /// Writes the manual pages of a command.
 ///
 /// # Errors
-/// When the directory cannot be written.
+/// When the directory cannot be written. The error names the directory.
 pub fn man(args: &ManArgs, command: Command) -> io::Result<()> {
-    std::fs::create_dir_all(&args.directory)?;
-    clap_mangen::generate_to(command, &args.directory)
+    let made = std::fs::create_dir_all(&args.directory);
+    made.and_then(|()| clap_mangen::generate_to(command, &args.directory)).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot write {}: {error}", args.directory.display()))
+    })
 }
 
 /// Answers kubectl, which asks what the last word of `kubectl slotwright WORDS` may be: each answer a line, with its description

@@ -2,6 +2,7 @@
 
 mod bench_workload;
 mod classad_oracle;
+mod complete;
 mod config_safety;
 mod config_seeds;
 mod crds;
