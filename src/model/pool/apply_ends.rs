@@ -74,6 +74,9 @@ impl Pool {
         if let (Some(spent), Some(job), false) = (spent, self.jobs.get_mut(&facts.job), booked) {
             job.count_spent(facts.proc, spent, vacated);
         }
+        if let Some(soon) = self.jobs.get_mut(&facts.job).and_then(|job| job.rests_shorter(now)) {
+            self.wake_at(soon);
+        }
         self.forget_removed(name, facts, now);
     }
 

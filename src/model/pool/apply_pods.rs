@@ -40,7 +40,7 @@ impl Pool {
         self.count_beyond_slot(&name, &facts);
         if self.slots.get(&name).is_some_and(Slot::is_requested) {
             // The pod is seen before its creation is answered.
-            self.pod_is_accepted(&facts.job);
+            self.pod_is_accepted(&facts.job, facts.proc);
         }
         let booked = self.slots.get(&name).is_some_and(Slot::has_ended);
         match &facts.end {
@@ -329,15 +329,15 @@ impl Pool {
         {
             self.unseen.made(pod.clone(), name.clone(), now);
             slot.pod_is_created(&pod);
-            let job = slot.claim().last.job.uid.clone();
+            let (job, proc) = (slot.claim().last.job.uid.clone(), slot.claim().last.proc);
             self.changed(Change::Slot(name));
-            self.pod_is_accepted(&job);
+            self.pod_is_accepted(&job, proc);
         }
     }
 
-    /// The API server has a new pod of the job: if it refused one before, all procs may be tried again.
-    fn pod_is_accepted(&mut self, job: &JobUid) {
-        if self.jobs.get_mut(job).is_some_and(Job::rests_no_more) {
+    /// The API server has the new pod of a proc: if it refused one of the job's before, more procs may be tried.
+    fn pod_is_accepted(&mut self, job: &JobUid, proc: u32) {
+        if self.jobs.get_mut(job).is_some_and(|job| job.pod_is_accepted(proc)) {
             self.changed(Change::Released);
         }
     }

@@ -424,7 +424,7 @@ pub struct Job {
     pub cooling: BTreeMap<u32, Cooling>,
     /// Procs with an earlier pod that still exists. The next pod has the same name.
     pub earlier_pods: BTreeMap<u32, PodUid>,
-    /// Set after the API server refused a pod of the job, or a slot refused the job's match, until a pod is accepted.
+    /// Set after the API server refused a pod of the job, or a slot refused the job's match, until enough pods are accepted.
     pub resting: Option<Resting>,
     /// Why the API server refused the last pod of the job; `None` once it accepts a pod.
     pub refused: Option<Arc<str>>,
@@ -531,7 +531,7 @@ impl Job {
 
     /// Whether the job may start a proc now, as far as no single proc is the reason.
     pub(super) fn starts_any(&self, now: Time) -> bool {
-        !self.is_resting(now) && (!self.is_paced() || self.startable(now) > 0)
+        self.triable(now) > 0 && (!self.is_paced() || self.startable(now) > 0)
     }
 
     /// Whether a proc that is idle may start now, as far as the proc alone goes.
@@ -541,10 +541,11 @@ impl Job {
 
     /// How many idle procs may start now.
     pub fn startable(&self, now: Time) -> u64 {
-        if self.is_resting(now) {
+        let triable = self.triable(now);
+        if triable == 0 {
             return 0;
         }
-        self.paced(self.idle.len().saturating_sub(self.waiting(now)), now).min(self.tried_at_once())
+        self.paced(self.idle.len().saturating_sub(self.waiting(now)), now).min(triable)
     }
 
     /// The slots for which claims for procs of the job wait.

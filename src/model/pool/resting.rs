@@ -1,52 +1,80 @@
-//! Jobs that rest, because the API server refused a pod of theirs or a slot refused their match. After the pause they try with one
-//! proc, so that they do not keep slots from others.
+//! Jobs that rest, because the API server refused a pod of theirs or a slot refused their match. After the pause such a job tries
+//! with one proc, then with two, with four and so on, so that it does not keep slots from others for pods that are refused again.
+
+use std::collections::BTreeSet;
 
 use super::job::{Cooling, Job};
 use super::time::Time;
 
-/// The refusals since the API server last accepted a pod of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// With more procs at once than this, a job starts as if nothing had been refused.
+const ENOUGH: u64 = 1000;
+
+/// Since when and how a job whose procs were refused tries again.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resting {
-    /// How often the job rested, and until when.
+    /// How many times in a row everything was refused, and until when no proc is tried.
     cooling: Cooling,
-    /// The proc that got a slot after the last pause.
-    trial: Option<u32>,
+    /// How many procs may be tried at once.
+    most: u64,
+    /// The procs that got slots since the first pause, and whose pods the API server has not accepted.
+    tried: BTreeSet<u32>,
 }
 
 impl Job {
-    /// Lets the job rest after a refusal: the others of its procs would be refused for the same reason, so that none is tried for a
-    /// while. Returns the time of the next try. Several refusals before that time count once.
+    /// Lets the job rest after a refusal: its other procs would be refused for the same reason, so that none is tried for a while.
+    /// Returns the time of the next try. Several refusals before that time count once.
     pub fn rest(&mut self, now: Time) -> Time {
-        let cooling = self.resting.map(|resting| resting.cooling);
+        let cooling = self.resting.as_ref().map(|resting| resting.cooling);
         if let Some(cooling) = cooling.filter(|cooling| cooling.until > now) {
             return cooling.until;
         }
         let times = cooling.map_or(1, |cooling| cooling.times.saturating_add(1));
         let until = now + Cooling::wait(times);
-        self.resting = Some(Resting { cooling: Cooling { times, until }, trial: None });
+        let tried = self.resting.take().map_or_else(BTreeSet::new, |resting| resting.tried);
+        self.resting = Some(Resting { cooling: Cooling { times, until }, most: 1, tried });
         until
-    }
-
-    /// Notes that the API server accepted a pod of the job. Returns whether there was a refusal before.
-    pub(super) fn rests_no_more(&mut self) -> bool {
-        self.resting.take().is_some()
     }
 
     /// Notes that a proc has got a slot.
     pub(super) fn is_tried(&mut self, proc: u32) {
         if let Some(resting) = &mut self.resting {
-            resting.trial = Some(proc);
+            resting.tried.insert(proc);
         }
     }
 
-    /// Whether no proc may be tried now: the pause is not over, or the proc that was tried after the pause still has its slot.
-    pub(super) fn is_resting(&self, now: Time) -> bool {
-        let tries = |resting: Resting| resting.trial.is_some_and(|proc| self.active.contains_key(&proc));
-        self.resting.is_some_and(|resting| resting.cooling.until > now || tries(resting))
+    /// Notes that the API server accepted the pod of a proc. Returns whether more procs may be tried now than before.
+    pub(super) fn pod_is_accepted(&mut self, proc: u32) -> bool {
+        let Some(resting) = &mut self.resting else { return false };
+        if !resting.tried.remove(&proc) {
+            return false;
+        }
+        resting.cooling.times = 0;
+        resting.most = resting.most.saturating_mul(2);
+        if resting.most > ENOUGH {
+            self.resting = None;
+        }
+        true
     }
 
-    /// How many procs may get slots at once.
-    pub(super) fn tried_at_once(&self) -> u64 {
-        if self.resting.is_some() { 1 } else { u64::MAX }
+    /// Notes that a pod of the job has ended, so that what it took of a quota is free. Returns when the next try is, if that is sooner
+    /// than before.
+    pub(super) fn rests_shorter(&mut self, now: Time) -> Option<Time> {
+        let resting = self.resting.as_mut()?;
+        let soon = now + Cooling::wait(1);
+        if resting.cooling.until <= soon {
+            return None;
+        }
+        resting.cooling.until = soon;
+        Some(soon)
+    }
+
+    /// How many more procs may get slots now.
+    pub(super) fn triable(&self, now: Time) -> u64 {
+        let Some(resting) = &self.resting else { return u64::MAX };
+        if resting.cooling.until > now {
+            return 0;
+        }
+        let wait = resting.tried.iter().filter(|proc| self.active.contains_key(proc)).count() as u64;
+        resting.most.saturating_sub(wait)
     }
 }

@@ -62,6 +62,28 @@ fn what_starts_late_is_not_held() {
     assert_eq!((world.runs.get("train-0"), world.runs.get("train-1")), (Some(&1), Some(&1)));
 }
 
+/// A ResourceQuota admits three pods of a job of 40 procs, which run for 100 s each, and the pool has slots for 30.
+#[test]
+fn a_job_that_a_quota_bounds_keeps_few_slots_from_others_and_few_of_its_own_empty() {
+    let mut world = World::new();
+    world.node("n1", 30, 0);
+    world.fate = |_| (100, 0);
+    world.quota = Some(3);
+    world.submit("sweep", "alice", 40, |_| {});
+    world.pass(60);
+    world.log.clear();
+    let (mut run, mut most) = (0, 0);
+    for _ in 0..1000 {
+        world.pass(1);
+        run += world.pods.values().filter(|pod| pod.facts.running).count();
+        most = most.max(world.pool.slots().len());
+    }
+    let refused = world.log.iter().filter(|told| told.ends_with("is refused")).count();
+    assert!(most <= 6, "{most} slots at a time");
+    assert!(run >= 2550, "{run} of 3000 seconds");
+    assert!(refused <= 100, "{refused} pods are refused");
+}
+
 /// A webhook lets no pod of alice's pass. Her procs are tried one at a time, so that others have the machines meanwhile.
 #[test]
 fn a_job_whose_pods_are_refused_tries_with_one_proc_after_each_pause() {

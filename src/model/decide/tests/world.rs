@@ -86,6 +86,8 @@ pub(super) struct World {
     pub(super) backfill_obeys: bool,
     /// Why the API server refuses each pod of a proc, if it does.
     pub(super) pods_refused: Option<&'static str>,
+    /// How many living pods of procs the API server admits, if a quota says so.
+    pub(super) quota: Option<usize>,
     /// Why backfill pods cannot be created, and whether that is certain.
     pub(super) backfill_refused: Option<(&'static str, bool)>,
     /// How many times a backfill pod was asked for.
@@ -145,6 +147,7 @@ impl World {
             backfill: BTreeMap::new(),
             backfill_obeys: true,
             pods_refused: None,
+            quota: None,
             backfill_refused: None,
             backfill_asked: 0,
             backfill_numbers: Vec::new(),

@@ -65,7 +65,9 @@ impl World {
             self.pool.slots().get(&plan.slot).is_none_or(|slot| slot.record() == Record::Unwritten);
         assert!(deferred || self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
-        if let Some(why) = self.pods_refused {
+        let living = self.pods.values().filter(|pod| !pod.facts.is_over()).count();
+        let exceeded = self.quota.filter(|most| living >= *most).map(|_| "exceeded quota");
+        if let Some(why) = self.pods_refused.or(exceeded) {
             self.log.push(format!("{name} is refused"));
             let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
             let refused = Outcome::PodRefused { slot, claim, proc: plan.proc, why: why.to_owned() };

@@ -17,7 +17,7 @@ pub struct Macros {
 }
 
 /// HTCondor's macros about the machine whose values are known from the node.
-const KNOWN: &[&str] = &[
+pub const KNOWN: &[&str] = &[
     "DETECTED_CPUS",
     "DETECTED_CORES",
     "DETECTED_PHYSICAL_CPUS",

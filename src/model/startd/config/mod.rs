@@ -21,7 +21,7 @@ use crate::pool::{CronPolicy, Latch, Machine, Policy, SlotConfig, StartdConfig};
 use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
-pub use macros::{Macros, of_machine};
+pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
 pub use remarks::{Remark, Severity, of_file, of_text, sort};
 
 /// The knobs of a text that the operator acts on. Fields whose knobs the text does not set are empty.
