@@ -83,13 +83,15 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
     let mut problems = job.problems.clone();
     problems.extend(group_problem(pool, job));
     let archived = !pool.awaits_history(&job.key.uid);
-    let complete = job.is_complete() && problems.is_empty() && !job.removing && archived;
+    let complete = job.is_complete() && !job.removing && archived;
     let [succeeded, failed] = pool.recordable_ends(job);
     let suspended = pool.suspended_procs(job);
     let mut conditions = vec![accepted(old, &problems, job.generation, now)];
     if problems.is_empty() && !job.removing {
         conditions.extend(applied(job, old, now));
         conditions.extend(waiting::conditions(job, old, now));
+    }
+    if complete || (problems.is_empty() && !job.removing) {
         conditions.push(completion(job, suspended, complete, old, now));
     }
     HTCJobStatus {
