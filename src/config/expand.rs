@@ -89,7 +89,7 @@ impl<'n> Expander<'n> {
             given,
             around: Vec::new(),
             functions: 0,
-            random: names.host().seed.unwrap_or(0),
+            random: seed(names),
             complaints: None,
         }
     }
@@ -375,6 +375,12 @@ fn found_place(text: &Text, at: usize) -> Place {
 }
 
 /// A step of SplitMix64, a generator that is good enough to choose values by.
+/// The seed of the names' present draw.
+fn seed(names: &dyn Names) -> u64 {
+    let seed = names.host().seed.unwrap_or(0);
+    if names.draw() == 0 { seed } else { mix(seed ^ mix(names.draw())) }
+}
+
 fn mix(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

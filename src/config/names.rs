@@ -32,6 +32,11 @@ pub(super) trait Names {
         &self.config().host
     }
 
+    /// The number of the draw: `$RANDOM_CHOICE()` and `$RANDOM_INTEGER()` have other values in each draw.
+    fn draw(&self) -> u64 {
+        0
+    }
+
     /// Evaluates an expression in an ad. The steps are paid for.
     fn evaluate_in(&self, expr: &Expr, ad: &Ad, env: &Env) -> Evaluation {
         let evaluation = expr.evaluate(Some(ad), None, env);

@@ -39,6 +39,7 @@ pub struct Scope<'c> {
     allowance: Allowance,
     warnings: Vec<Diagnostic>,
     written: BTreeSet<Name>,
+    draw: u64,
 }
 
 /// One of a script's own variables.
@@ -76,6 +77,7 @@ impl<'c> Scope<'c> {
             env,
             allowance: Allowance::of(work),
             warnings: Vec::new(),
+            draw: 0,
             written: BTreeSet::new(),
         }
     }
@@ -155,6 +157,11 @@ impl<'c> Scope<'c> {
             return Ok(());
         }
         Err(self.error(text, 0, "the script takes too much work: shorten what it makes, or leave steps out"))
+    }
+
+    /// Begins the draw of this number: random values are others than in other draws.
+    pub const fn begin_draw(&mut self, number: u64) {
+        self.draw = number;
     }
 
     /// Predefines a variable. The script's own variable of the name stands above it.
@@ -265,6 +272,10 @@ impl<'c> Scope<'c> {
 impl Names for Scope<'_> {
     fn config(&self) -> &Config {
         self.config
+    }
+
+    fn draw(&self) -> u64 {
+        self.draw
     }
 
     fn find(&self, name: &str, place: Place) -> Option<Text> {

@@ -126,6 +126,11 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
     let given = env.clone();
     let mut scope = Scope::of_submit_file(&config, env.clone(), WORK);
     predefine(&mut scope, source, world);
+    if let Some(line) = behind_queue(&lines) {
+        let message = "stands behind the last queue statement, so that no job has it: put it before";
+        findings.push(scope.error(line, 0, message));
+        return Submission { cluster: None, findings };
+    }
     let mut run = Run {
         world,
         env: &given,
@@ -154,7 +159,9 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
     findings.append(&mut run.findings);
     match outcome {
         Ok(()) => {
-            findings.extend(unused::warnings(&scope));
+            if run.cluster.is_some() {
+                findings.extend(unused::warnings(&scope));
+            }
             findings.sort_by(|one, other| one.position.cmp(&other.position));
             let written = unused::written(&scope);
             let cluster = run.cluster.map(|ad| Cluster { ad, procs: run.procs, written, env });
@@ -165,6 +172,19 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
             Submission { cluster: None, findings }
         }
     }
+}
+
+/// The first line behind the last queue statement. Conditionals may close there.
+fn behind_queue(lines: &[Text]) -> Option<&Text> {
+    let last = lines.iter().rposition(|line| queue::arguments(&line.as_str()).is_some())?;
+    lines.iter().skip(last + 1).find(|line| {
+        let text = line.as_str();
+        let first = text.split_ascii_whitespace().next();
+        first.is_some_and(|first| {
+            let closes = ["if", "elif", "else", "endif"].iter().any(|word| first.eq_ignore_ascii_case(word));
+            !closes && !first.starts_with('#')
+        })
+    })
 }
 
 fn no_command(line: &str) -> String {
@@ -360,6 +380,8 @@ impl Run<'_> {
         let Place { row, step, items, same } = place;
         let id = self.procs.len();
         number(scope, id, row, step);
+        // Each proc has random values of its own.
+        scope.begin_draw(u64::try_from(id).unwrap_or(u64::MAX));
         let id = i64::try_from(id).unwrap_or(i64::MAX);
         if let (true, Some(first)) = (same && self.statements == 1, &self.first) {
             let status = self.procs.first().and_then(|proc| proc.ad.get("JobStatus")).cloned();

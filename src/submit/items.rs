@@ -103,6 +103,12 @@ fn is_name(name: &str) -> bool {
 
 /// The lines of a file, joined where a backslash continues them. `-` is what the caller reads for it.
 fn file(world: &World<'_>, name: &str) -> Result<Vec<String>, String> {
+    if let Some(command) = name.trim_end().strip_suffix('|') {
+        return Err(format!(
+            "'{}' is a command, and none is run here: write what it prints into a file",
+            command.trim()
+        ));
+    }
     let files = world.files.ok_or(FileError::Refused(""));
     let text =
         files.and_then(|files| files(name)).map_err(|error| format!("the items in '{name}': {error}"))?;

@@ -1,8 +1,9 @@
 //! No text panics, and the same text gives the same answer.
 
+use condor_config::{Host, Source};
 use proptest::prelude::*;
-use submit::Options;
 use submit::manifest::{self, Settings};
+use submit::{Options, World};
 
 use crate::manifests;
 use crate::place;
@@ -36,6 +37,44 @@ fn a_name_without_a_value_is_told_of_with_its_line() {
     let found = manifests::place().submit("any", text, &Options::default()).findings;
     let lines: Vec<u32> = found.iter().map(|finding| finding.position.line).collect();
     assert_eq!(lines, [2, 3], "{found:?}");
+}
+
+/// HTCondor draws for each proc; one draw would give all procs of a Monte Carlo job the same seed.
+#[test]
+fn each_proc_has_random_values_of_its_own() {
+    let text = "executable = sim.sh\nseed = $RANDOM_INTEGER(1,1000000)\narguments = $(seed) $RANDOM_CHOICE(a,b)\nqueue 4\n";
+    let world = World { host: Host { seed: Some(7), ..Host::none() }, ..World::none() };
+    let drawn = || -> Vec<String> {
+        let cluster = submit::submit(&Source::new("any", text), &Options::default(), &world).cluster.unwrap();
+        let own = |proc: &submit::Proc| proc.ad.get("Args").or(cluster.ad.get("Args")).unwrap().to_string();
+        cluster.procs.iter().map(own).collect()
+    };
+    let procs = drawn();
+    let mut different = procs.clone();
+    different.sort();
+    different.dedup();
+    assert_eq!((procs.len(), different.len()), (4, 4), "{procs:?}");
+    assert_eq!(procs, drawn(), "the same seed gives the same values");
+}
+
+/// `condor_submit` says "Extra data found after queue statement".
+#[test]
+fn what_stands_behind_the_last_queue_statement_is_refused() {
+    for (behind, line) in [
+        ("arguments = late\n", Some(5)),
+        ("# a comment\n\nrequest_cpus = 2\n", Some(7)),
+        ("\n# a comment\n", None),
+    ] {
+        let text = format!("executable = sim.sh\nqueue a from (\n1\n)\n{behind}");
+        let submission = manifests::place().submit("any", &text, &Options::default());
+        let error = submission.errors().next().map(|error| error.position.line);
+        assert_eq!((error, submission.cluster.is_none()), (line, line.is_some()), "{behind:?}");
+    }
+    let closed = "executable = sim.sh\nif true\nqueue\nendif\n";
+    assert!(manifests::place().submit("any", closed, &Options::default()).cluster.is_some());
+    let command = "executable = sim.sh\nqueue a from ls -1 |\n";
+    let submission = manifests::place().submit("any", command, &Options::default());
+    assert!(submission.errors().any(|error| error.message.contains("'ls -1' is a command")));
 }
 
 proptest! {

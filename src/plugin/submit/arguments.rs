@@ -151,11 +151,12 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
     }
     // The command line stands above the file.
     request.options.appended.extend(late);
-    if request.file.is_empty() {
-        "-".clone_into(&mut request.file);
-    }
+    // As in HTCondor, the word - makes the answer long, and no word does not.
     if request.file == "-" && request.printed == Printed::Counts {
         request.printed = Printed::Ads;
+    }
+    if request.file.is_empty() {
+        "-".clone_into(&mut request.file);
     }
     Ok(Asked::Submit(Box::new(request)))
 }

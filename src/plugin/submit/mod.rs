@@ -200,7 +200,9 @@ impl Request {
         } else {
             fs::read_to_string(&self.file)
         };
-        read.map_err(|error| Error::File(self.file.clone(), error))
+        let text = read.map_err(|error| Error::File(self.file.clone(), place::not_utf8(error)))?;
+        // Editors of other systems begin a file with a byte order mark.
+        Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
     }
 
     fn settings(&self) -> Result<Settings, Error> {

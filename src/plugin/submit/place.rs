@@ -18,6 +18,14 @@ pub struct Place {
     seed: u64,
 }
 
+/// The error of reading a text, with what to do if the text is in another encoding.
+pub(super) fn not_utf8(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::InvalidData {
+        return error;
+    }
+    io::Error::new(error.kind(), "it is not UTF-8: convert it, such as by iconv -f latin1 -t utf-8")
+}
+
 impl Place {
     /// This computer, now.
     ///
@@ -69,7 +77,7 @@ impl Place {
         } else {
             fs::read_to_string(self.directory.join(name))
         };
-        read.map_err(|error| failure(&error))
+        read.map_err(|error| failure(&not_utf8(error)))
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Entry>, FileError> {

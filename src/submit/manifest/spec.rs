@@ -408,7 +408,8 @@ impl Shared<'_> {
         }
         let given = template.pointer("/spec/containers/0/image").and_then(Value::as_str).map(str::to_owned);
         given.or_else(|| settings.image.clone()).ok_or_else(|| {
-            let message = "a pod needs an image: write container_image = docker://NAME, or name one on the command line";
+            let message =
+                "a pod needs an image: write container_image = docker://NAME, or set SLOTWRIGHT_IMAGE";
             ("container_image".to_owned(), message.to_owned())
         })
     }
