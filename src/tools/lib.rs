@@ -41,4 +41,4 @@ pub use autoformat::Formats;
 pub use choice::reads as reads_ads;
 pub use long::{Form, whole};
 pub use screen::{Screen, Width};
-pub use values::job_id;
+pub use values::{job_id, job_in_queue};

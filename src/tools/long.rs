@@ -48,7 +48,8 @@ pub fn whole<'a>(ads: impl IntoIterator<Item = &'a Ad>, only: &[Name], form: For
     let begin = out.len();
     for ad in ads {
         let attributes = attributes(ad, only);
-        if attributes.is_empty() {
+        // An object without attributes is an answer, too, where programs read it.
+        if attributes.is_empty() && matches!(form, Form::Long | Form::New) {
             continue;
         }
         if out.len() > begin {

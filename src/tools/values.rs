@@ -18,6 +18,13 @@ pub fn job_id(word: &str) -> Option<(i64, Option<i64>)> {
     }
 }
 
+/// As [`job_id`], for condor_q, condor_qedit and condor_history: the words `12.` and `12.-1` mean the whole cluster, too.
+pub fn job_in_queue(word: &str) -> Option<(i64, Option<i64>)> {
+    let whole = word.strip_suffix("-1").unwrap_or(word).strip_suffix('.');
+    let whole = whole.filter(|cluster| cluster.bytes().all(|byte| byte.is_ascii_digit()));
+    job_id(whole.unwrap_or(word))
+}
+
 /// A message for standard error, as HTCondor's tools begin it.
 pub(crate) fn error(message: String) -> String {
     format!("Error: {message}")
@@ -88,6 +95,16 @@ mod tests {
             (".3", None),
         ] {
             assert_eq!(job_id(word), expected, "{word}");
+        }
+        for (word, expected) in [
+            ("12.", Some((12, None))),
+            ("12.-1", Some((12, None))),
+            ("12.3", Some((12, Some(3)))),
+            ("12", Some((12, None))),
+            ("ada.", None),
+            (".", None),
+        ] {
+            assert_eq!(job_in_queue(word), expected, "{word}");
         }
     }
 }

@@ -252,6 +252,10 @@ impl Said {
             [form] => *form,
             _ => return Err("Error: Cannot use more than one of XML and JSON[L]".to_owned()),
         };
+        // Whole ads have the attributes that columns read, and no others.
+        if !matches!(request.form, Shown::Columns | Shown::Table) {
+            request.only.extend(request.columns.reads());
+        }
         Ok(request)
     }
 }
@@ -263,7 +267,7 @@ fn since(text: &str) -> Result<Expr, String> {
     if let Some(expr) = Expr::parse_old(text).ok().filter(|expr| expr.as_literal().is_none()) {
         return Ok(expr);
     }
-    let condition = crate::job_id(text).map(|(cluster, proc)| match proc {
+    let condition = crate::job_in_queue(text).map(|(cluster, proc)| match proc {
         Some(proc) => format!("ClusterId == {cluster} && ProcId == {proc}"),
         None => format!("ClusterId == {cluster}"),
     });

@@ -1,9 +1,11 @@
 //! The command line of condor_q.
 
+use classad::Name;
+
 use super::{Request, Shown, Times};
 use crate::long::Form;
 use crate::options::{Known, Words, find, known};
-use crate::values::{append, error, form, format, job_id, limit, names, wide};
+use crate::values::{append, error, form, format, job_in_queue, limit, names, wide};
 
 /// How condor_q is used here.
 pub const USAGE: &str = "\
@@ -80,7 +82,7 @@ enum Does {
 
 use Does::Refused;
 
-const ONE_QUEUE: &str = "there is one queue, the HTCJobs of the kubeconfig's cluster; use --context of kubectl slotwright condor-q, or -allusers";
+const ONE_QUEUE: &str = "there is one queue, the HTCJobs of the kubeconfig's cluster; use kubectl slotwright --context NAME condor_q, or -allusers";
 const NO_LOGS: &str = "the queue is asked, not a job event log; condor_wait reads one";
 const NO_FACTORIES: &str = "all procs exist from the start, at no cost";
 const NO_DAGS: &str = "there is no DAGMan";
@@ -204,7 +206,7 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
 impl Request {
     /// Adds a job or an owner.
     fn choose_word(&mut self, word: &str) {
-        match job_id(word) {
+        match job_in_queue(word) {
             Some(id) => self.chosen.jobs.push(id),
             None => self.chosen.owners.push(word.to_owned()),
         }
@@ -324,6 +326,11 @@ impl Said {
                 (Some(false), None) => Shown::Procs,
             },
         };
+        // Whole ads have the attributes that columns read, and no others.
+        if self.whole.is_some() && !request.columns.is_empty() {
+            request.only.extend(request.columns.reads());
+            request.only.extend(["ClusterId", "ProcId"].map(Name::from));
+        }
         if !request.more_columns.is_empty() {
             match request.form {
                 Shown::Default | Shown::Batch => {

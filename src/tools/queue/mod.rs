@@ -211,7 +211,7 @@ impl Chosen {
         let (cluster, own_proc) = id(ad, env);
         let is = |attribute: &str, names: &[String]| {
             let value = ad.eval_attr(attribute, None, env);
-            value.as_str().is_some_and(|value| names.iter().any(|name| name == value))
+            value.as_str().is_some_and(|value| names.iter().any(|name| name.eq_ignore_ascii_case(value)))
         };
         all || self.jobs.iter().any(|(job, proc)| *job == cluster && proc.is_none_or(|proc| proc == own_proc))
             || (!self.owners.is_empty() && is("Owner", &self.owners))

@@ -76,8 +76,7 @@ enum Does {
 
 use Does::Refused;
 
-const ONE_POOL: &str =
-    "there is one pool, that of the kubeconfig's cluster; use --context of kubectl slotwright condor-status";
+const ONE_POOL: &str = "there is one pool, that of the kubeconfig's cluster; use kubectl slotwright --context NAME condor_status";
 const NO_DAEMON: &str =
     "that daemon is part of the operator: see kubectl get pods, and the operator's metrics";
 const NO_KIND: &str = "there are no such ads";
@@ -105,7 +104,13 @@ const OPTIONS: &[Known<Does>] = &[
     ),
     known("diagnose", 3, Refused("it is an option for those who develop condor_status")),
     known("debug", 2, Does::Nothing),
-    known("defrag", 3, Refused("there is no defrag daemon; a job that needs a whole machine waits its turn")),
+    known(
+        "defrag",
+        3,
+        Refused(
+            "there is no defrag daemon; ALLOW_PSLOT_PREEMPTION gathers slots for a job that needs a whole machine",
+        ),
+    ),
     known("help", 1, Does::Help),
     known("limit", 2, Does::Limit),
     known("long", 1, Does::Long),
@@ -117,7 +122,7 @@ const OPTIONS: &[Known<Does>] = &[
     known("data", 2, Refused("Slotwright does not move files")),
     known("run", 1, Does::Claimed),
     known("cod", 3, Refused("there is no computing on demand")),
-    known("gpus", 3, Refused("use -constraint 'GPUs > 0' -af Name GPUs DeviceName")),
+    known("gpus", 3, Refused("use -constraint 'GPUs > 0' -af Name GPUs GPUs_DeviceName")),
     known("java", 1, Refused("there is no java universe")),
     known("absent", 2, Refused("ads of machines that have gone are not kept yet; see kubectl get nodes")),
     known("offline", 2, Refused("there are no offline universes")),
