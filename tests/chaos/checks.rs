@@ -334,7 +334,10 @@ fn lives(world: &World, pod: &Value) -> bool {
 /// Whether the pod's program ended by itself while nothing but the tracking finalizer keeps the pod.
 fn ended_by_itself(world: &World, pod: &Value) -> bool {
     let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
+    // An earlier program of the proc may have ended by itself, and this one not.
+    let process = world.kubelets.processes.get(pod["metadata"]["uid"].as_str().unwrap_or_default());
     tracked
+        && process.and_then(|process| process.over.as_ref()).is_some_and(|over| over.own)
         && world.checks.ends.contains_key(&proc_of(pod))
         && pod["status"]["reason"].is_null()
         && !terminated(pod).is_null()

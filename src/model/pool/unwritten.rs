@@ -47,7 +47,8 @@ impl Pool {
         if !std::mem::take(&mut self.unwritten) {
             return Vec::new();
         }
-        let lives = |facts: &&PodFacts| facts.tracked && facts.end.is_none() && !facts.deleting;
+        // A program that has ended keeps its claim until its pod is over.
+        let lives = |facts: &&PodFacts| facts.tracked && !facts.is_over() && !facts.deleting;
         self.orphans.values().filter(lives).cloned().collect()
     }
 

@@ -2,7 +2,8 @@
 
 use super::world::World;
 use crate::pool::{
-    Capacity, ClaimId, Claimed, End, MachineName, PODS, Policy, Preempting, Record, Slot, SlotConfig, State,
+    Capacity, ClaimId, Claimed, End, MachineName, PODS, Policy, Preempting, Record, Remains, Slot,
+    SlotConfig, State,
 };
 use condor_config::{Host, Reader, Source};
 
@@ -107,6 +108,22 @@ fn a_new_leader_makes_the_claim_of_a_young_pod_again() {
     world.pass(60);
     assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1, 1]);
     assert!(world.slots.is_empty());
+}
+
+/// The program has ended, and its pod has no final phase yet: its claim still counts, so that nobody else gets what it holds. Found by
+/// seed 480006800.
+#[test]
+fn a_claim_is_made_again_though_its_program_has_just_ended() {
+    for remains in [Remains::Ending, Remains::Others] {
+        let mut world = world(3, |_| (20, 0));
+        world.pass(3);
+        let before = claims(&world).1;
+        let facts = &mut first(&mut world).facts;
+        (facts.end, facts.remains, facts.running) = (Some(End::Exited { code: 0 }), remains, false);
+        world.restart();
+        crate::decide::decide(&mut world.pool, world.now);
+        assert_eq!((claims(&world).1, orphans(&world)), (before, 0), "{remains:?}");
+    }
 }
 
 /// The API server has a pod that the new leader cannot decode: only the pod's marks are known. Found by the seeds 410000485 and, where
