@@ -14,7 +14,8 @@ pub(super) fn ad(ended: &Ended, template: Option<&PodTemplateSpec>) -> Ad {
     ad
 }
 
-/// Puts into the ad of a job what the template of its pods tells: `ContainerImage`, `Cmd` and `Arguments`.
+/// Puts into the ad of a job what the template of its pods tells: `ContainerImage`, `Cmd`, and the arguments. As after condor_submit,
+/// the arguments are `Args` if spaces alone separate them, and else `Arguments`.
 pub fn set_template(ad: &mut Ad, template: &PodTemplateSpec) {
     let Some(container) = template.spec.as_ref().and_then(|spec| spec.containers.first()) else { return };
     if let Some(image) = &container.image
@@ -29,7 +30,10 @@ pub fn set_template(ad: &mut Ad, template: &PodTemplateSpec) {
     if let Some((program, rest)) = command.split_first() {
         ad.set("Cmd", program.as_str());
         let arguments: Vec<String> = rest.iter().chain(container.args.iter().flatten()).cloned().collect();
-        if !arguments.is_empty() {
+        let plain = |word: &String| !word.is_empty() && !word.contains([' ', '\t', '\r', '\n', '\'', '"']);
+        if arguments.iter().all(plain) && !arguments.is_empty() {
+            ad.set("Args", arguments.join(" ").as_str());
+        } else if !arguments.is_empty() {
             ad.set("Arguments", join_arguments(&arguments).as_str());
         }
     }
