@@ -32,6 +32,14 @@ pub struct Objects {
     pods: Vec<SlimPod>,
 }
 
+/// The policy of a node.
+pub struct Governing {
+    /// The NodePolicy; `None` if no policy selects the node.
+    pub policy: Option<String>,
+    /// The macros that describe the node, such as `DETECTED_CPUS`, with their values.
+    pub macros: Vec<(String, String)>,
+}
+
 impl Objects {
     /// Reads the objects. Without jobs or pods, which the user may not be allowed to list, the ads lack something; a
     /// note says what.
@@ -89,6 +97,25 @@ impl Objects {
             startd::review_machine(&mut pool, &machine, now, &mut Vec::new());
         }
         pool
+    }
+
+    /// The NodePolicy that governs a node, and the macros that describe the node; `None` if there is no such node.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses to list nodes or NodePolicies.
+    pub async fn governing(
+        cluster: &Cluster,
+        node: &str,
+        now: Time,
+    ) -> Result<Option<Governing>, cluster::Error> {
+        let objects =
+            Self { policies: cluster.list_all().await?, nodes: cluster.list_all().await?, ..Self::default() };
+        let pool = objects.pool(now);
+        let machine = pool.machines().values().find(|machine| machine.facts.name.as_str() == node);
+        Ok(machine.map(|machine| Governing {
+            policy: machine.policy.as_ref().map(ToString::to_string),
+            macros: startd::config::of_machine(machine).pairs(),
+        }))
     }
 
     /// The slots of these names, which are slots or nodes, on this node, in order. Without names or node, all slots.

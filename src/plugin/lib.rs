@@ -205,7 +205,7 @@ pub enum Error {
         wanted: String,
     },
     /// There is no such command.
-    #[error("there is no command {0}; see all with: kubectl slotwright --help")]
+    #[error("{}", suggestion(.0))]
     NoSuchCommand(String),
     /// The submit file has errors, or was not submitted.
     #[error(transparent)]
@@ -332,6 +332,50 @@ impl Tool {
         }
         let other = || condor::TOOLS.iter().find(|tool| **tool == name).map(|tool| Self::Other(tool));
         act::verb_of(&name).map(Self::Act).or_else(other)
+    }
+}
+
+/// Why a tool of HTCondor does not exist here; `None` if the tool exists, or the name is that of no tool.
+pub fn unsupported(name: &str) -> Option<String> {
+    /// The tools that users look for first, and what to use instead.
+    const INSTEAD: &[(&str, &str)] = &[
+        (
+            "condor_continue",
+            "jobs are suspended and continued by SUSPEND and CONTINUE of NodePolicies; see condor_hold",
+        ),
+        ("condor_dagman", "DAGs do not exist here: a workflow engine submits the jobs"),
+        ("condor_now", "a job goes before others by its priority; see condor_prio and condor_userprio"),
+        ("condor_qusers", "see condor_userprio -allusers"),
+        ("condor_submit_dag", "DAGs do not exist here: a workflow engine submits the jobs"),
+        (
+            "condor_suspend",
+            "jobs are suspended and continued by SUSPEND and CONTINUE of NodePolicies; see condor_hold",
+        ),
+        ("condor_watch_q", "use watch condor_q, or kubectl get htcjobs --watch"),
+    ];
+    let name = name.replace('-', "_");
+    if !name.starts_with("condor_") || Tool::named(&name).is_some() {
+        return None;
+    }
+    let instead = INSTEAD.iter().find(|(tool, _)| *tool == name).map(|(_, instead)| (*instead).to_owned());
+    let instead = instead.unwrap_or_else(|| {
+        format!(
+            "the tools are condor_submit, condor_rm, condor_hold, condor_release, condor_vacate_job, {}",
+            condor::TOOLS.join(", ")
+        )
+    });
+    Some(format!("{name} is not supported: {instead}"))
+}
+
+/// What to type instead of a command that does not exist.
+fn suggestion(word: &str) -> String {
+    if let Some(why) = unsupported(word) {
+        return why;
+    }
+    let tool = format!("condor_{word}");
+    match Tool::named(&tool) {
+        Some(_) => format!("there is no command {word}; HTCondor's tool is: kubectl slotwright {tool}"),
+        None => format!("there is no command {word}; see all with: kubectl slotwright --help"),
     }
 }
 

@@ -19,8 +19,12 @@ async fn main() -> ExitCode {
         let done = plugin::complete::for_kubectl(&words, &mut io::stdout());
         return done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).and_then(Tool::named);
-    if let Some(tool) = called {
+    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if let Some(why) = plugin::unsupported(called) {
+        let _ = writeln!(io::stderr(), "{why}");
+        return ExitCode::FAILURE;
+    }
+    if let Some(tool) = Tool::named(called) {
         let words: Vec<String> = words.collect();
         let (out, err) = (&mut io::stdout(), &mut io::stderr());
         let done = plugin::by_name(tool, &words, &Connection::default(), width(), out, err).await;

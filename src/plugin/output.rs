@@ -288,6 +288,9 @@ fn lost(standing: &Standing, retention: PodRetention) -> String {
             "the proc is held ({reason}) and has no pod; what earlier runs printed went with their pods"
         ),
         Standing::Idle(0) => "the proc waits, and has not run yet".to_owned(),
+        Standing::Idle(1) => {
+            "the proc waits to run again; what its earlier run printed went with its pod".to_owned()
+        }
         Standing::Idle(runs) => {
             format!("the proc waits to run again; what {runs} earlier runs printed went with their pods")
         }

@@ -74,6 +74,9 @@ pub struct Details {
     pub removed_procs: String,
     /// Procs that have a claim, by number; `None` if the slots could not be read.
     pub running_procs: Option<Vec<ProcLine>>,
+    /// How many procs run that no Slot shows, since they began a few seconds ago; 0 if one proc is asked for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub young_procs: i64,
 }
 
 /// A proc that has a claim.
@@ -178,11 +181,17 @@ pub fn check_proc(job: &HTCJob, proc: i64) -> Result<(), Error> {
 /// With `proc`, the details list only that proc.
 pub fn detailed(job: &HTCJob, slots: Option<&[Slot]>, proc: Option<i64>) -> JobLine {
     let status = job.status.clone().unwrap_or_default();
+    let running_procs = slots.map(|slots| procs(job, slots, proc));
+    let young = |shown: &Vec<ProcLine>| {
+        let shown = i64::try_from(shown.len()).unwrap_or(i64::MAX);
+        if proc.is_none() { status.running.saturating_sub(shown).max(0) } else { 0 }
+    };
     let details = Details {
         completed_procs: status.completed_procs,
         failed_procs: status.failed_procs,
         removed_procs: status.removed_procs,
-        running_procs: slots.map(|slots| procs(job, slots, proc)),
+        young_procs: running_procs.as_ref().map_or(0, young),
+        running_procs,
     };
     JobLine { details: Some(details), ..line(job) }
 }
@@ -309,10 +318,16 @@ fn render_details(line: &JobLine, details: &Details) -> String {
     }
     match details.running_procs.as_deref() {
         None => text.push_str("Running procs: not known\n"),
-        Some([]) => text.push_str("Running procs: none\n"),
+        Some([]) if details.young_procs == 0 => text.push_str("Running procs: none\n"),
+        Some([]) => text.push_str("Running procs:\n"),
         Some(procs) => {
             let _ = write!(text, "Running procs:\n{}", proc_table(procs));
         }
+    }
+    // A claim of a plain kind gets its Slot once its proc has lasted.
+    if details.young_procs > 0 {
+        let procs = counted(u64::try_from(details.young_procs).unwrap_or(0), "proc");
+        let _ = writeln!(text, "  {procs} began less than about 5 s ago: no Slot shows that yet");
     }
     text
 }

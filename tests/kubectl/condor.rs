@@ -9,7 +9,7 @@ use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use super::Cluster;
+use super::{Cluster, NOW};
 
 impl Cluster {
     /// Runs a tool through a link of its name to the program. Times are UTC.
@@ -77,7 +77,7 @@ async fn jobs() {
     ] {
         assert_eq!(ads.pointer(attribute), Some(&value), "{attribute}: {ads}");
     }
-    assert_eq!(cluster.tool_says(&["condor_q", "-totals", "99"]).await.lines().count(), 7);
+    assert_eq!(cluster.tool_says(&["condor_q", "-totals", "99"]).await.lines().count(), 6);
     let error = cluster.tool_fails(&["condor_q", "-name", "x"]).await;
     assert!(error.starts_with("Error: -name is not supported: there is one queue"), "{error}");
 }
@@ -126,10 +126,14 @@ async fn slots() {
 async fn what_is_no_command_is_said() {
     let cluster = Cluster::bare().await;
     let error = cluster.fails(&["condor_nonsense"]).await;
-    assert_eq!(
-        error,
-        "kubectl slotwright: there is no command condor_nonsense; see all with: kubectl slotwright --help\n"
-    );
+    let expected =
+        "kubectl slotwright: condor_nonsense is not supported: the tools are condor_submit, condor_rm,";
+    assert!(error.starts_with(expected), "{error}");
+    let error = cluster.fails(&["prio"]).await;
+    let expected = "there is no command prio; HTCondor's tool is: kubectl slotwright condor_prio";
+    assert_eq!(error, format!("kubectl slotwright: {expected}\n"));
+    let error = cluster.tool_fails(&["condor_submit_dag", "1"]).await;
+    assert!(error.starts_with("condor_submit_dag is not supported: DAGs do not exist here"), "{error}");
     assert!(cluster.tool_says(&["condor_version"]).await.contains("$CondorVersion: 25.14.1"));
 }
 
@@ -189,6 +193,9 @@ async fn a_machine_is_drained() {
     let spec = cluster.spec_of::<DrainRequest>(None, name, "/spec").await;
     assert_eq!(spec.pointer("/schedule"), Some(&json!("Fast")), "{spec}");
     assert_eq!(spec.pointer("/node"), Some(&json!("node1")), "{spec}");
+    let again = cluster.tool_fails(&["condor_drain", "node1"]).await;
+    assert_eq!(again, format!("ERROR: node1 is draining already, by DrainRequest {name}\n"));
+    assert_eq!(cluster.tool_fails(&["condor_drain", "nosuch"]).await, "ERROR: unknown host nosuch\n");
     assert_eq!(
         cluster.tool_says(&["condor_drain", "-cancel", "node1"]).await,
         "Sent request to cancel draining on node1\n"
@@ -204,7 +211,11 @@ async fn waiting_logs_and_configuration() {
     let missing = cluster.tool_fails(&["condor_wait", "nosuch.log"]).await;
     assert!(missing.starts_with("Error: job event log nosuch.log: No such file"), "{missing}");
     let error = cluster.tool_fails(&["condor_tail", "1.1"]).await;
-    assert!(error.contains("cannot read the log of pod default/pi-1"), "{error}");
+    assert!(error.contains("1.1 does not run: it is idle; kubectl slotwright output 1.1"), "{error}");
+    assert_eq!(
+        cluster.tool_fails(&["condor_ssh_to_job", "1"]).await,
+        "Error: 1.0 does not run: it has ended\n"
+    );
     assert!(
         cluster
             .tool_fails(&["condor_ssh_to_job", "1.9"])
@@ -215,6 +226,37 @@ async fn waiting_logs_and_configuration() {
     cluster.put::<NodePolicy>(None, "all", policy, json!({})).await;
     assert_eq!(cluster.tool_says(&["condor_config_val", "START", "RACK"]).await, "b == \"b\"\nb\n");
     assert_eq!(cluster.tool_fails(&["condor_config_val", "-schedd", "RACK"]).await, "Not defined: RACK\n");
+    let policy = json!({"nodeSelector": {"none": "such"}, "start": "TARGET.x", "config": "HALF = $(DETECTED_CPUS) / 2\n"});
+    cluster.put::<NodePolicy>(None, "another", policy, json!({})).await;
+    let words = ["condor_config_val", "-v", "-name", "slot1@node1", "START", "ARCH"];
+    let expected = "START = b == \"b\"\n # at: NodePolicy all\nARCH = aarch64\n # at: HTCondor's default\n";
+    assert_eq!(cluster.tool_says(&words).await, expected);
+    assert_eq!(cluster.tool_says(&["condor_config_val", "-name", "another", "START"]).await, "TARGET.x\n");
+    let unknown = cluster.tool_fails(&["condor_config_val", "-name", "nosuch", "START"]).await;
+    assert!(unknown.starts_with("Error: there is no nosuch: name a node"), "{unknown}");
+    let depends = cluster.tool_fails(&["condor_config_val", "-name", "another", "HALF"]).await;
+    assert_eq!(depends, "HALF: depends on the node: name one with -name\n");
+}
+
+/// The operator has never understood the spec of such a job, so that it has no procs.
+#[tokio::test]
+async fn a_job_whose_spec_was_never_accepted_is_removed_whole() {
+    let cluster = Cluster::with_pool().await;
+    let spec = json!({"template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}});
+    let status = json!({"observedGeneration": 1, "clusterId": 7, "summary": "Held", "conditions": [{"type": "Accepted",
+        "status": "False", "reason": "InvalidExpression", "message": "spec.rank: what?", "lastTransitionTime": NOW}]});
+    cluster.put::<HTCJob>(Some("default"), "wrong", spec, status).await;
+    let error = cluster.tool_fails(&["condor_release", "7"]).await;
+    let note = "note: default/wrong does not run until its spec is correct: spec.rank: what?\n";
+    assert_eq!(error, format!("{note}\nCouldn't find/release all jobs in cluster 7\n"));
+    let output = cluster.tool(&["condor_rm", "7"]).await;
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "All jobs in cluster 7 have been marked for removal\n"
+    );
+    let note = "note: default/wrong is deleted: its spec was never accepted\n";
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), note));
+    assert!(cluster.tool_says(&["condor_q", "7", "-af", "JobStatus"]).await.is_empty());
 }
 
 #[tokio::test]

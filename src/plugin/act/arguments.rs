@@ -159,7 +159,7 @@ fn read_word(word: &str, selection: &mut Selection, told: &mut Vec<String>) -> b
         return true;
     }
     if !selection.add(word) {
-        told.push(format!("Warning: unrecognized \"{word}\" skipped."));
+        selection.users.push(word.to_owned());
     }
     false
 }
@@ -216,8 +216,9 @@ mod tests {
         ] {
             assert_eq!(read(tool, words), Err((expected.to_owned(), usage)), "{tool} {words:?}");
         }
-        let Ok(Asked::Act(_, told, failed)) = read("condor_rm", &["0", "5.x"]) else { panic!() };
-        assert_eq!(told, ["Invalid cluster # from 0.", "Warning: unrecognized \"5.x\" skipped."]);
-        assert!(failed);
+        // As HTCondor's tools do, a word that is neither a job nor a proc is taken for a user.
+        let Ok(Asked::Act(request, told, failed)) = read("condor_rm", &["0", "5.x", "1,2"]) else { panic!() };
+        assert_eq!((told, failed), (vec!["Invalid cluster # from 0.".to_owned()], true));
+        assert_eq!(request.selection.users, ["5.x", "1,2"]);
     }
 }

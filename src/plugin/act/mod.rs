@@ -202,7 +202,7 @@ impl Selection {
         let named = !self.clusters.is_empty() || !self.users.is_empty() || !self.names.is_empty();
         !named
             || self.clusters.contains(&found.cluster)
-            || self.users.contains(&found.owner)
+            || self.users.iter().any(|user| user.eq_ignore_ascii_case(&found.owner))
             || self.names.contains(&found.name)
     }
 
@@ -356,6 +356,11 @@ async fn by_constraint(
         });
         let count = acted.len();
         if count == 0 {
+            let named = !selection.clusters.is_empty() || !selection.names.is_empty();
+            if let Some(why) = job.refusal().filter(|_| named) {
+                let place = format!("{}/{}", job.namespace, job.name);
+                writeln!(err, "note: {place} does not run until its spec is correct: {why}")?;
+            }
             continue;
         }
         let which = if whole { write::Which::All } else { write::Which::These(&acted) };

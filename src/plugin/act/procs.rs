@@ -3,6 +3,7 @@
 use api::HTCJob;
 use classad::{Ad, Env, Expr};
 use controller::kinds;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use model::pool::{JobFacts, Ranges, Time};
 
 use crate::cluster::{self, Cluster};
@@ -85,6 +86,20 @@ impl<'a> Found<'a> {
             runs,
             now,
         })
+    }
+
+    /// Why the operator has never accepted the job's spec; `None` if the operator has. Without an accepted spec the operator knows
+    /// no procs of the job, and acts wait.
+    pub(super) fn refusal(&self) -> Option<&str> {
+        let status = self.job.status.as_ref().filter(|status| status.submitter.is_none())?;
+        let refused = |condition: &&Condition| condition.type_ == "Accepted" && condition.status == "False";
+        status.conditions.iter().find(refused).map(|condition| condition.message.as_str())
+    }
+
+    /// Whether no proc of the job ever got anywhere.
+    pub(super) fn is_untouched(&self) -> bool {
+        let ended = [&self.facts.succeeded, &self.facts.failed, &self.facts.life.removed];
+        ended.into_iter().all(Ranges::is_empty) && self.facts.on_hold.is_empty()
     }
 
     /// The job's uid.
@@ -236,5 +251,23 @@ mod tests {
             assert_eq!(meant(&found, Some(&constraint), false, queued).to_string(), expected, "{text}");
         }
         assert!(found.is_queued() && found.proc(8).is_none());
+    }
+
+    /// The submitter follows from the spec: the operator has never understood the spec of a job without one.
+    #[test]
+    fn a_job_whose_spec_was_never_accepted_says_why() {
+        let (mut job, runs) = (job(), Runs::default());
+        let mut refusal = |submitter: Option<&str>, accepted: &str| {
+            let status = job.status.as_mut().unwrap();
+            status.submitter = submitter.map(str::to_owned);
+            let condition = json!({"type": "Accepted", "status": accepted, "message": "spec.rank: what?", "reason": "r",
+                                   "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            status.conditions = vec![serde_json::from_value(condition).unwrap()];
+            Found::of(&job, &runs, Time::from_secs(0)).unwrap().refusal().map(str::to_owned)
+        };
+        assert_eq!(refusal(None, "False").as_deref(), Some("spec.rank: what?"));
+        assert_eq!(refusal(Some("alice"), "False"), None, "an earlier spec is in force");
+        assert_eq!(refusal(None, "True"), None, "the operator has not looked at the job yet");
+        assert!(!Found::of(&job, &runs, Time::from_secs(0)).unwrap().is_untouched());
     }
 }

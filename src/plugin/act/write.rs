@@ -61,19 +61,36 @@ pub(super) async fn act(
         return Ok(());
     }
     let all = matches!(which, Which::All);
+    if all && request.verb == Verb::Remove && job.refusal().is_some() && job.is_untouched() {
+        return delete(cluster, job, err).await;
+    }
     let mut waited = true;
     for procs in texts {
         let id = write(cluster, job, request, procs.as_deref(), all).await?;
-        waited = wait(cluster, job, id).await?;
+        waited = job.refusal().is_some() || wait(cluster, job, id).await?;
+    }
+    // Nobody may be there to read the notes.
+    if let Some(why) = job.refusal() {
+        let _ = writeln!(
+            err,
+            "note: {}/{} has the request, which takes effect once its spec is correct: {why}",
+            job.namespace, job.name
+        );
     }
     if !waited {
-        // Nobody may be there to read it.
         let _ = writeln!(
             err,
             "note: {}/{} has the request, and no operator has carried it out yet",
             job.namespace, job.name
         );
     }
+    Ok(())
+}
+
+/// Deletes a job whose spec was never accepted. The job has no procs that could be removed, and no history.
+async fn delete(cluster: &Cluster, job: &Found<'_>, err: &mut dyn Write) -> Result<(), cluster::Error> {
+    cluster.remove::<HTCJob>(Some(&job.namespace), &job.name).await?;
+    let _ = writeln!(err, "note: {}/{} is deleted: its spec was never accepted", job.namespace, job.name);
     Ok(())
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Picked {
 impl Chosen {
     /// Adds a job or an owner.
     pub(super) fn add(&mut self, word: &str) {
-        match tools::job_id(word) {
+        match tools::job_in_queue(word) {
             Some(id) => self.ids.push(id),
             None => self.owners.push(word.to_owned()),
         }
@@ -45,7 +45,9 @@ impl Chosen {
         let owner = ad.eval_attr("Owner", None, env);
         let named = self.all
             || self.ids.iter().any(|(id, proc)| *id == cluster && proc.is_none_or(|proc| proc == own_proc))
-            || owner.as_str().is_some_and(|owner| self.owners.iter().any(|named| named == owner));
+            || owner
+                .as_str()
+                .is_some_and(|owner| self.owners.iter().any(|named| named.eq_ignore_ascii_case(owner)));
         let holds = |expr: &Expr| expr.eval(Some(ad), None, env).as_bool_equiv() == Some(true);
         let unnamed = self.ids.is_empty() && self.owners.is_empty();
         match &self.constraint {

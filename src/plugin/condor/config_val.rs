@@ -6,17 +6,19 @@
 use api::{Negotiator, NodePolicy, SubmitPolicy};
 use condor_config::{Config, Host, Reader, Source};
 use kube::ResourceExt;
+use model::startd::config::MACHINE_MACROS;
 use serde_json::Value;
 
 use super::{Answer, Failure, Outcome, version};
+use crate::ads::Objects;
 use crate::cluster::{Cluster, Connection};
 use crate::if_allowed;
 
 const USAGE: &str = "\
-Usage: condor_config_val [-schedd | -negotiator | -startd] [-name OBJECT] [-dump] [-verbose] NAME ...
+Usage: condor_config_val [-schedd | -negotiator | -startd] [-name NAME] [-dump] [-verbose] NAME ...
   -schedd, -negotiator, -startd   the configuration of the SubmitPolicy, of Negotiators, of NodePolicies [default: whichever sets
                                   the name, in this order]
-  -name OBJECT                    that of the object of this name
+  -name NAME                      that of the object of this name, or of this node
   -dump                           all that the objects set
   -verbose                        name the object beside the value";
 
@@ -27,7 +29,15 @@ struct Written {
     /// The object, such as `NodePolicy desktops`.
     object: String,
     name: String,
+    /// `spec.config`, and behind it the fields of a NodePolicy that stand for knobs.
     config: String,
+}
+
+/// The texts that answer, and the node for which they are read.
+struct Read {
+    texts: Vec<Written>,
+    /// The macros of the node; `None` if no node was named, so that nothing is known of one.
+    macros: Option<Vec<(String, String)>>,
 }
 
 /// The request of a command line.
@@ -72,17 +82,43 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
     };
     let cluster = Cluster::connect(connection).await?;
     let mut notes = Vec::new();
-    let texts = texts(&cluster, &asked, &mut notes).await?;
-    let text = if asked.dump { dump(&texts)? } else { values(&texts, &asked)? };
-    Ok(Answer { text, notes })
+    let read = read(&cluster, &asked, &mut notes).await?;
+    let (text, missing) =
+        if asked.dump { (dump(&read)?, Vec::new()) } else { values(&read, &asked, &mut notes)? };
+    let status = u8::from(!missing.is_empty());
+    notes.extend(missing);
+    Ok(Answer { text, notes, status })
 }
 
-async fn texts(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Result<Vec<Written>, Failure> {
+/// Reads the configuration of the objects that are meant.
+async fn read(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Result<Read, Failure> {
+    let mut texts = texts(cluster, notes).await?;
+    texts.retain(|text| asked.daemon.is_none_or(|daemon| daemon == text.daemon));
+    let Some(name) = &asked.object else { return Ok(Read { texts, macros: None }) };
+    if texts.iter().any(|text| text.name == *name) {
+        texts.retain(|text| text.name == *name);
+        return Ok(Read { texts, macros: None });
+    }
+    // As in HTCondor, a slot or a startd may be named, such as slot1@node7.
+    let node = name.rsplit('@').next().unwrap_or(name);
+    let Some(governing) = Objects::governing(cluster, node, crate::now()).await? else {
+        return Err(Failure(format!(
+            "Error: there is no {name}: name a node, or an object that has a spec.config"
+        )));
+    };
+    texts.retain(|text| text.daemon == STARTD && Some(&text.name) == governing.policy.as_ref());
+    Ok(Read { texts, macros: Some(governing.macros) })
+}
+
+const STARTD: &str = "STARTD";
+
+/// The configuration of all objects.
+async fn texts(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Vec<Written>, Failure> {
     let policies: Vec<SubmitPolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let negotiators: Vec<Negotiator> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let of_machines: Vec<NodePolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let text = |daemon: &'static str, kind: &str, name: String, spec: serde_json::Result<Value>| {
-        let config = spec.ok()?.pointer("/config")?.as_str()?.to_owned();
+        let config = written(&spec.ok()?)?;
         Some(Written { daemon, object: format!("{kind} {name}"), name, config })
     };
     let mut all: Vec<Written> = Vec::new();
@@ -99,34 +135,96 @@ async fn texts(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Res
     all.extend(
         of_machines
             .iter()
-            .filter_map(|one| text("STARTD", "NodePolicy", one.name_any(), serde_json::to_value(&one.spec))),
+            .filter_map(|one| text(STARTD, "NodePolicy", one.name_any(), serde_json::to_value(&one.spec))),
     );
-    all.retain(|text| {
-        asked.daemon.is_none_or(|daemon| daemon == text.daemon)
-            && asked.object.as_ref().is_none_or(|name| *name == text.name)
-    });
     Ok(all)
 }
 
-fn read(daemon: &str, object: &str, text: &str) -> Result<Config, Failure> {
-    let reading = Reader::new(Host::none()).subsystem(daemon).read(&[Source::new(object, text.to_owned())]);
+/// The fields of a NodePolicy that stand for knobs.
+const FIELDS: &[(&str, &str)] =
+    &[("START", "/start"), ("SLOT_WEIGHT", "/slotWeight"), ("CLAIM_WORKLIFE", "/claimWorklifeSeconds")];
+
+/// The configuration that a spec gives, as a text; `None` if it gives none.
+fn written(spec: &Value) -> Option<String> {
+    let mut text = spec.pointer("/config").and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
+    for (knob, field) in FIELDS {
+        let value = match spec.pointer(field) {
+            Some(Value::String(value)) => value.split_whitespace().collect::<Vec<_>>().join(" "),
+            Some(Value::Number(value)) => value.to_string(),
+            _ => continue,
+        };
+        text.extend(["\n", knob, " = ", &value]);
+    }
+    (!text.is_empty()).then(|| text.trim_start_matches('\n').to_owned() + "\n")
+}
+
+fn parsed(daemon: &str, object: &str, text: &str, macros: &[(String, String)]) -> Result<Config, Failure> {
+    let host = Host { predefined: macros.to_vec(), ..Host::none() };
+    let reading = Reader::new(host).subsystem(daemon).read(&[Source::new(object, text.to_owned())]);
     reading.into_config().map_err(|error| Failure(error.to_string()))
 }
 
-/// The values of names: of the first object that sets the name, or else HTCondor's default.
-fn values(texts: &[Written], asked: &Asked) -> Result<String, Failure> {
-    let configs: Vec<(&Written, Config)> = texts
+/// A text's configuration on a node; if no node is known, on two nodes that differ in everything.
+struct Configs {
+    config: Config,
+    other: Option<Config>,
+}
+
+impl Configs {
+    fn of(
+        daemon: &str,
+        object: &str,
+        text: &str,
+        macros: Option<&[(String, String)]>,
+    ) -> Result<Self, Failure> {
+        if let Some(macros) = macros {
+            return Ok(Self { config: parsed(daemon, object, text, macros)?, other: None });
+        }
+        let all = |value: &str| -> Vec<(String, String)> {
+            MACHINE_MACROS.iter().map(|name| ((*name).to_owned(), value.to_owned())).collect()
+        };
+        let config = parsed(daemon, object, text, &all("3"))?;
+        Ok(Self { config, other: Some(parsed(daemon, object, text, &all("70"))?) })
+    }
+
+    /// The value of a name. Fails if the value depends on the node and none is known.
+    fn value(&self, name: &str) -> Result<Option<String>, String> {
+        let value = |config: &Config| config.value(name).map_err(|error| error.to_string());
+        let found = value(&self.config)?;
+        match &self.other {
+            Some(other) if value(other)? != found => {
+                Err("depends on the node: name one with -name".to_owned())
+            }
+            _ => Ok(found),
+        }
+    }
+}
+
+/// The values of names: of the first object that sets the name, or else HTCondor's default. Beside them, what is said of names
+/// without a value.
+fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String, Vec<String>), Failure> {
+    let macros = read.macros.as_deref();
+    let configs: Vec<(&Written, Configs)> = read
+        .texts
         .iter()
-        .map(|text| Ok((text, read(text.daemon, &text.object, &text.config)?)))
+        .map(|text| Ok((text, Configs::of(text.daemon, &text.object, &text.config, macros)?)))
         .collect::<Result<_, Failure>>()?;
-    let defaults = read(asked.daemon.unwrap_or("SCHEDD"), "defaults", "")?;
+    let daemon = if macros.is_some() { STARTD } else { asked.daemon.unwrap_or("SCHEDD") };
+    let defaults = Configs::of(daemon, "defaults", "", macros)?;
     let (mut out, mut missing) = (String::new(), Vec::new());
     for name in &asked.names {
-        let default = defaults.raw(name);
-        let sets = |config: &Config| config.raw(name).is_some_and(|raw| Some(&raw) != default.as_ref());
+        let default = defaults.config.raw(name);
+        let sets =
+            |configs: &Configs| configs.config.raw(name).is_some_and(|raw| Some(&raw) != default.as_ref());
         let setting = configs.iter().find(|(_, config)| sets(config));
         let (place, config) = setting
             .map_or(("HTCondor's default", &defaults), |(text, config)| (text.object.as_str(), config));
+        let policies = configs.iter().filter(|(text, _)| text.daemon == STARTD).count();
+        if setting.is_some_and(|(text, _)| text.daemon == STARTD) && policies > 1 {
+            notes.push(format!(
+                "note: {name} is that of {place}, and there are {policies} NodePolicies; see a node's by -name NODE"
+            ));
+        }
         match config.value(name) {
             Ok(Some(value)) if asked.verbose => out.extend([name, " = ", &value, "\n # at: ", place, "\n"]),
             Ok(Some(value)) => out.extend([&*value, "\n"]),
@@ -134,14 +232,14 @@ fn values(texts: &[Written], asked: &Asked) -> Result<String, Failure> {
             Err(error) => missing.push(format!("{name}: {error}")),
         }
     }
-    if missing.is_empty() { Ok(out) } else { Err(Failure(out + &missing.join("\n"))) }
+    Ok((out, missing))
 }
 
 /// The texts of the objects, each under its name.
-fn dump(texts: &[Written]) -> Result<String, Failure> {
+fn dump(read: &Read) -> Result<String, Failure> {
     let mut out = String::new();
-    for text in texts {
-        read(text.daemon, &text.object, &text.config)?;
+    for text in &read.texts {
+        Configs::of(text.daemon, &text.object, &text.config, read.macros.as_deref())?;
         out.extend(["# ", text.daemon, " of ", &text.object, "\n", text.config.trim_end(), "\n"]);
     }
     Ok(out)
@@ -151,29 +249,50 @@ fn dump(texts: &[Written]) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
+    fn text(daemon: &'static str, object: &str, text: &str) -> Written {
+        let (object, config) = (object.to_owned(), text.to_owned());
+        Written { daemon, name: object.clone(), object, config }
+    }
+
+    fn asked(names: &[&str]) -> Asked {
+        Asked { names: names.iter().map(|name| (*name).to_owned()).collect(), ..Asked::default() }
+    }
+
     #[test]
     fn the_first_object_that_sets_a_name_counts() {
-        let text = |daemon, object: &str, text: &str| Written {
-            daemon,
-            object: object.to_owned(),
-            name: object.to_owned(),
-            config: text.to_owned(),
-        };
-        let texts = [
+        let texts = vec![
             text("NEGOTIATOR", "Negotiator a", "A = 1\nPRIORITY_HALFLIFE = 60\n"),
-            text("STARTD", "NodePolicy b", "A = 2\nB = $(A)3\n"),
+            text(STARTD, "NodePolicy b", "A = 2\nB = $(A)3\n"),
         ];
-        let asked = |names: &[&str]| Asked {
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-            ..Asked::default()
-        };
+        let (read, mut notes) = (Read { texts, macros: None }, Vec::new());
+        let known = ["A", "B", "PRIORITY_HALFLIFE", "SLOT_WEIGHT"];
+        let none = Vec::<String>::new();
         assert_eq!(
-            values(&texts, &asked(&["A", "B", "PRIORITY_HALFLIFE", "SLOT_WEIGHT"])).unwrap(),
-            "1\n23\n60\nCpus\n"
+            values(&read, &asked(&known), &mut notes).unwrap(),
+            ("1\n23\n60\nCpus\n".to_owned(), none.clone())
         );
         let verbose = Asked { verbose: true, ..asked(&["B"]) };
-        assert_eq!(values(&texts, &verbose).unwrap(), "B = 23\n # at: NodePolicy b\n");
-        assert_eq!(values(&texts, &asked(&["NOBODY"])).unwrap_err().0, "Not defined: NOBODY");
-        assert!(dump(&texts).unwrap().starts_with("# NEGOTIATOR of Negotiator a\nA = 1\n"));
+        assert_eq!(values(&read, &verbose, &mut notes).unwrap().0, "B = 23\n # at: NodePolicy b\n");
+        let part = values(&read, &asked(&["NOBODY", "A"]), &mut notes).unwrap();
+        assert_eq!((part, notes), (("1\n".to_owned(), vec!["Not defined: NOBODY".to_owned()]), none));
+        assert!(dump(&read).unwrap().starts_with("# NEGOTIATOR of Negotiator a\nA = 1\n"));
+    }
+
+    #[test]
+    fn a_value_that_depends_on_the_node_needs_the_node() {
+        let spec = serde_json::json!({"config": "HALF = $(DETECTED_CPUS) / 2", "start": "TARGET.RequestCpus\n  <= $(HALF)"});
+        let policy = text(STARTD, "NodePolicy b", &written(&spec).unwrap());
+        let mut read = Read { texts: vec![policy, text(STARTD, "NodePolicy c", "")], macros: None };
+        let mut notes = Vec::new();
+        let missing = values(&read, &asked(&["START"]), &mut notes).unwrap().1;
+        assert_eq!(missing, ["START: depends on the node: name one with -name"]);
+        assert_eq!(notes.len(), 1, "another NodePolicy may govern the node that is meant");
+        read.macros = Some(vec![("DETECTED_CPUS".into(), "32".into())]);
+        assert_eq!(
+            values(&read, &asked(&["START"]), &mut notes).unwrap().0,
+            "TARGET.RequestCpus <= 32 / 2\n"
+        );
+        assert_eq!(values(&read, &asked(&["DETECTED_CPUS"]), &mut notes).unwrap().0, "32\n");
+        assert_eq!(written(&serde_json::json!({"nodeSelector": {}})), None);
     }
 }

@@ -1,11 +1,13 @@
 //! `condor_drain`: drains a machine by a DrainRequest.
 
 use api::DrainRequest;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 use tools::options::{Known, Words, find};
 
 use super::{Answer, Failure, Outcome, place, version};
 use crate::cluster::{Cluster, Connection};
+use crate::if_allowed;
 
 /// How condor_drain is used here.
 const USAGE: &str = "\
@@ -126,6 +128,16 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
     if asked.cancel {
         return cancel(&cluster, &asked).await;
     }
+    let mut notes = Vec::new();
+    let machines = if_allowed(cluster.list_metadata::<Node>().await, &mut notes)?;
+    if machines.is_some_and(|all| !all.iter().any(|node| node.name.as_ref() == Some(&asked.machine))) {
+        return Err(Failure(format!("ERROR: unknown host {}", asked.machine)));
+    }
+    let requests: Vec<DrainRequest> = cluster.list_all().await?;
+    if let Some(name) = requests.iter().find_map(|request| drains(request, &asked.machine)) {
+        let machine = &asked.machine;
+        return Err(Failure(format!("ERROR: {machine} is draining already, by DrainRequest {name}")));
+    }
     let name = format!("condor-drain-{}-{}", asked.machine, place::now());
     asked.spec.insert("node".to_owned(), json!(asked.machine));
     let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "DrainRequest",
@@ -135,7 +147,17 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
     if asked.verbose {
         text = format!("{text}\tRequest id: {name}\n");
     }
-    Ok(Answer { text, ..Answer::default() })
+    Ok(Answer { text, notes, ..Answer::default() })
+}
+
+/// The name of a request, if it drains this machine or is about to.
+fn drains<'r>(request: &'r DrainRequest, machine: &str) -> Option<&'r str> {
+    let conditions = request.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let phase = conditions.iter().find(|condition| condition.type_ == "Drained");
+    let phase = phase.map(|condition| condition.reason.as_str());
+    let drains =
+        request.spec.node == machine && matches!(phase, None | Some("Waiting" | "Draining" | "Drained"));
+    request.metadata.name.as_deref().filter(|_| drains)
 }
 
 async fn cancel(cluster: &Cluster, asked: &Asked) -> Outcome {

@@ -76,8 +76,8 @@ pub(super) async fn prio(words: &[String], connection: &Connection) -> Outcome {
 
 /// How condor_qedit is used here.
 const EDIT_USAGE: &str = "\
-Usage: condor_qedit {CLUSTER | CLUSTER.PROC | OWNER | -constraint EXPRESSION} ATTRIBUTE VALUE ...
-       condor_qedit {CLUSTER | CLUSTER.PROC | OWNER | -constraint EXPRESSION} ATTRIBUTE=VALUE ...
+Usage: condor_qedit {CLUSTER ... | CLUSTER.PROC ... | OWNER | -constraint EXPRESSION} ATTRIBUTE VALUE ...
+       condor_qedit {CLUSTER ... | CLUSTER.PROC ... | OWNER | -constraint EXPRESSION} ATTRIBUTE=VALUE ...
 A job with several procs shares its attributes: CLUSTER.PROC is for jobs with one proc.";
 
 /// Attributes that say what has become of a job, or who it is.
@@ -103,6 +103,23 @@ const PROTECTED: &[&str] = &[
     "User",
 ];
 
+/// Attributes that say what the job's pods are made from. Their values follow from the job's template.
+const OF_TEMPLATE: &[&str] = &[
+    "Args",
+    "Arguments",
+    "Cmd",
+    "ContainerImage",
+    "DockerImage",
+    "Env",
+    "Environment",
+    "Err",
+    "In",
+    "Iwd",
+    "Out",
+    "TransferExecutable",
+    "TransferInput",
+];
+
 fn parse_edit(words: &[String]) -> Result<(Chosen, Vec<(String, String)>), String> {
     let (mut chosen, mut edits) = (Chosen::default(), Vec::new());
     let mut words = words.iter().map(String::as_str);
@@ -120,6 +137,8 @@ fn parse_edit(words: &[String]) -> Result<(Chosen, Vec<(String, String)>), Strin
                 return Err(format!("condor_qedit: {word} is not a valid option\n{EDIT_USAGE}"));
             }
             _ if chosen.is_nothing() => chosen.add(word),
+            // Further jobs. No attribute's name begins with a digit.
+            _ if edits.is_empty() && tools::job_in_queue(word).is_some() => chosen.add(word),
             _ => {
                 let missing = || format!("condor_qedit : expression required after attribute {word}");
                 let (name, value) = match word.split_once('=') {
@@ -186,6 +205,17 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
             "Update of protected attribute \"{protected}\" is not allowed.\nTransaction failed.  No attributes were set."
         ));
     }
+    if !is_attribute(name) {
+        return Err(format!(
+            "Update aborted, illegal attribute-name specified for attribute \"{name}\".\nTransaction failed.  No attributes were set."
+        ));
+    }
+    if OF_TEMPLATE.iter().any(|known| is(known)) {
+        let object = job.metadata.name.as_deref().unwrap_or_default();
+        return Err(format!(
+            "{name} follows from spec.template of the job: change it there, by kubectl edit htcjob {object}\nTransaction failed.  No attributes were set."
+        ));
+    }
     let literal = Expr::parse_old(value).ok().and_then(|expr| expr.as_literal().cloned());
     let number = || {
         let number = literal.as_ref().and_then(classad::Value::as_int);
@@ -231,6 +261,12 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
         }
     }
     Ok(())
+}
+
+/// Whether an attribute can have this name.
+fn is_attribute(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
@@ -282,6 +318,14 @@ mod tests {
         assert!(
             patch("jobstatus", "5").is_err_and(|error| error.contains("protected attribute \"JobStatus\""))
         );
+        for name in ["Bad Name", "", "1x", "a-b"] {
+            assert!(patch(name, "3").is_err_and(|error| error.contains("illegal attribute-name")), "{name}");
+        }
+        for name in ["cmd", "Args", "ContainerImage"] {
+            assert!(patch(name, "3").is_err_and(|error| error.contains("kubectl edit htcjob pi")), "{name}");
+        }
+        let several = parse_edit(&words("12 13.0 Foo 1 Bar=2")).unwrap();
+        assert_eq!(several.1, [("Foo", "1"), ("Bar", "2")].map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert!(patch("RequestCpus", "a + 1").is_err_and(|error| error.contains("is no whole number")));
         for (line, part) in [
             ("12", "no attributes specifed"),

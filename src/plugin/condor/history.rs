@@ -27,7 +27,7 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
         of_files(&request, Path::new(file), screen.now, |ad| see(ad, &mut printer, &mut answer.text))?;
     } else {
         let cluster = Cluster::connect(connection).await?;
-        let Answer { text, notes } = &mut answer;
+        let Answer { text, notes, .. } = &mut answer;
         of_operator(&request, &cluster, notes, |ad| see(ad, &mut printer, text)).await?;
     }
     answer.text.push_str(&printer.foot());
@@ -183,6 +183,7 @@ fn path(request: &Request, (left, scans, from): (Option<usize>, Option<usize>, O
 }
 
 fn refused(namespace: &str, service: &str, status: u16, message: &str) -> Failure {
+    let message = message.trim_end();
     let what = match status {
         403 => format!(
             "not allowed to read the history: {message}; ask an admin for the Role {service}-reader in namespace {namespace}"

@@ -13,9 +13,11 @@ use api::{HTCJob, Slot, SlotActivity};
 use classad::{Ad, Env};
 use controller::archive::set_template;
 use controller::kinds;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodTemplateSpec};
 use kube::api::ObjectMeta;
 use model::pool::{Event, Job, JobUid, Pool, Ranges, Time};
+
+use submit::each::Items;
 
 use super::last_runs::LastRuns;
 use crate::cluster::{self, Cluster};
@@ -151,7 +153,8 @@ fn queued<'a>(job: &'a HTCJob, known: &'a Job) -> impl Iterator<Item = u32> + 'a
 
 /// Adds the ads of a job's procs.
 fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &mut Vec<Ad>) {
-    let shared = shared(job, known, now);
+    let each = Each::of(job, known);
+    let shared = shared(job, known, &each, now);
     let status = job.status.clone().unwrap_or_default();
     let why = status.why.as_deref();
     // A spec that is not accepted holds the procs that wait.
@@ -169,6 +172,7 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
         let number = i64::from(proc);
         let mut ad = Ad::new().with("ProcId", number);
         ad.chain(Some(shared.clone()));
+        each.set_in(&mut ad, proc);
         let run = runs.get(&number);
         if let Some(own) = known.own_spec(proc) {
             own.set_in(&mut ad);
@@ -217,7 +221,8 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
 
 /// Adds the ads of the procs that are done and left in the queue, each at its place.
 fn left(job: &HTCJob, known: &Job, last_runs: &LastRuns, now: Time, ads: &mut Vec<Ad>) {
-    let shared = shared(job, known, now);
+    let each = Each::of(job, known);
+    let shared = shared(job, known, &each, now);
     let env = Env::at(now.secs());
     let gone = out_of_queue(job);
     let status = job.status.clone().unwrap_or_default();
@@ -227,6 +232,7 @@ fn left(job: &HTCJob, known: &Job, last_runs: &LastRuns, now: Time, ads: &mut Ve
     for proc in ended.filter(|proc| !known.removed.contains(*proc) && !gone.contains(*proc)) {
         let mut ad = Ad::new().with("ProcId", i64::from(proc));
         ad.chain(Some(shared.clone()));
+        each.set_in(&mut ad, proc);
         known.history_of(proc).set_in(&mut ad, true);
         ad.set("JobStatus", state::COMPLETED);
         if let Some(completed) = completed {
@@ -254,7 +260,7 @@ fn success(ad: &Ad, env: &Env) -> i64 {
 }
 
 /// The attributes that the ads of all procs of a job have in common.
-fn shared(job: &HTCJob, known: &Job, now: Time) -> Ad {
+fn shared(job: &HTCJob, known: &Job, each: &Each<'_>, now: Time) -> Ad {
     let mut ad = match &known.spec {
         Some(spec) => spec.ad.clone(),
         None => unaccepted(job, known),
@@ -264,10 +270,54 @@ fn shared(job: &HTCJob, known: &Job, now: Time) -> Ad {
     ad.set("ClusterId", known.cluster_id);
     ad.set("TotalSubmitProcs", job.spec.count);
     ad.set("ServerTime", now.secs());
-    if let Ok(template) = kinds::job::template_of(job) {
-        set_template(&mut ad, &template);
+    if let Some(template) = &each.template {
+        set_template(&mut ad, template);
     }
     ad
+}
+
+/// What the template of a job's pods tells, where each proc has values of its own.
+#[derive(Default)]
+struct Each<'j> {
+    /// The template, if it tells the same of all procs.
+    template: Option<PodTemplateSpec>,
+    /// The template's first container and the job's items, if the container has references to the items.
+    own: Option<(Container, Items<'j>)>,
+    cluster: String,
+}
+
+impl<'j> Each<'j> {
+    fn of(job: &'j HTCJob, known: &Job) -> Self {
+        let cluster = known.cluster_id.to_string();
+        let Ok(template) = kinds::job::template_of(job) else { return Self { cluster, ..Self::default() } };
+        let first = template.spec.as_ref().and_then(|spec| spec.containers.first());
+        let texts = |container: &Container| {
+            let words = container.command.iter().chain(&container.args).flatten();
+            words.chain(&container.image).any(|text| text.contains("$("))
+        };
+        let items = job.spec.items.as_ref().map(controller::render::borrowed);
+        match first.filter(|container| texts(container)).cloned().zip(items) {
+            Some(own) => Self { own: Some(own), cluster, ..Self::default() },
+            None => Self { template: Some(template), cluster, ..Self::default() },
+        }
+    }
+
+    /// Sets what the template tells of one proc alone.
+    fn set_in(&self, ad: &mut Ad, proc: u32) {
+        let Some((container, items)) = &self.own else { return };
+        let names = items.names(&self.cluster, usize::try_from(proc).unwrap_or(usize::MAX));
+        let words = |words: &Option<Vec<String>>| {
+            words.as_ref().map(|words| words.iter().map(|word| names.replace(word, false)).collect())
+        };
+        let container = Container {
+            image: container.image.as_ref().map(|image| names.replace(image, false)),
+            command: words(&container.command),
+            args: words(&container.args),
+            ..Container::default()
+        };
+        let spec = PodSpec { containers: vec![container], ..PodSpec::default() };
+        set_template(ad, &PodTemplateSpec { spec: Some(spec), ..PodTemplateSpec::default() });
+    }
 }
 
 /// The ad of a job whose spec the operator has not accepted.

@@ -59,6 +59,19 @@ fn shown(ad: &Ad, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| ad.eval_attr(name, None, &Env::at(0)).to_string()).collect()
 }
 
+/// Arguments that spaces alone separate are `Args`, as after condor_submit.
+#[test]
+fn each_proc_has_its_own_arguments() {
+    let spec = json!({"items": {"variables": ["name"], "rows": [["a"], ["b"], ["c"], ["d"], ["e"]]},
+        "template": {"spec": {"containers": [{"name": "main", "image": "sim:$(name)", "command": ["/bin/sim", "--name", "$(name)"],
+            "args": ["$(Process)"]}]}}});
+    let ads = ads(&[job(spec, status())], Some(&Runs::default()), None, NOW);
+    let shows: Vec<String> =
+        ads.iter().map(|ad| shown(ad, &["Cmd", "Args", "Arguments", "ContainerImage"]).join(" ")).collect();
+    assert_eq!(shows[0], "\"/bin/sim\" \"--name a 0\" undefined \"sim:a\"");
+    assert_eq!(shows[1], "\"/bin/sim\" \"--name c 2\" undefined \"sim:c\"");
+}
+
 #[test]
 fn each_proc_in_the_queue_has_an_ad() {
     let runs = Runs::of(&[slot(0, "Busy"), slot(3, "Suspended")], &[pod(0), pod(3)]);

@@ -45,6 +45,8 @@ struct Answer {
     text: String,
     /// For standard error, each a line.
     notes: Vec<String>,
+    /// The exit status.
+    status: u8,
 }
 
 /// Why a tool fails: a message for standard error. The exit status is 1.
@@ -110,7 +112,7 @@ pub async fn run(
         other => Err(Failure(format!("{other} is no tool of this program; there are {}", TOOLS.join(", ")))),
     };
     let printed = match outcome {
-        Ok(answer) => print(&answer, width.is_some(), out, err).map(|()| 0),
+        Ok(answer) => print(&answer, width.is_some(), out, err).map(|()| answer.status),
         Err(Failure(message)) => writeln!(err, "{}", harmless(&message)).map(|()| 1),
     };
     match printed {
@@ -142,7 +144,7 @@ pub(crate) fn harmless(text: &str) -> String {
 fn version() -> Answer {
     let text =
         format!("$SlotwrightVersion: {} $\n$CondorVersion: {} $\n", env!("CARGO_PKG_VERSION"), FOLLOWS);
-    Answer { text, notes: Vec::new() }
+    Answer { text, ..Answer::default() }
 }
 
 /// The version of HTCondor beside which the tools are tested.

@@ -1,10 +1,13 @@
 //! `condor_tail` and `condor_ssh_to_job`: what a proc's pod prints, and a shell in the pod.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use api::HTCJob;
+use classad::{Ad, Env};
+use model::pool::Time;
 
-use super::{Answer, Failure, Outcome, place, version};
+use super::{Answer, Failure, Outcome, jobs, place, version};
 use crate::cluster::{Cluster, Connection};
 
 const TAIL_USAGE: &str = "\
@@ -20,8 +23,30 @@ Runs a shell, or the command, in the first container of the proc's pod, by kubec
 /// The most lines of a log that are asked for.
 const LINES: i64 = 1000;
 
-/// The pod of a proc: its namespace and name.
-async fn pod_of(cluster: &Cluster, word: &str) -> Result<(String, String), Failure> {
+/// The pod of a proc.
+struct Found {
+    namespace: String,
+    name: String,
+    /// Why the proc has no pod that runs; `None` if the proc has one.
+    absent: Option<String>,
+}
+
+/// Why a proc has no pod that runs, by its ad in the queue.
+fn absence(job: &HTCJob, proc: i64) -> &'static str {
+    let now = place::now();
+    let env = Env::at(now);
+    let ads = jobs::ads(std::slice::from_ref(job), Some(&jobs::Runs::default()), None, Time::from_secs(now));
+    let number = |ad: &Ad, name: &str| ad.eval_attr(name, None, &env).as_int();
+    let own = ads.iter().find(|ad| number(ad, "ProcId") == Some(proc));
+    match own.and_then(|ad| number(ad, "JobStatus")) {
+        Some(1) => "it is idle",
+        Some(5) => "it is held",
+        _ => "it has ended",
+    }
+}
+
+/// The pod of a proc. If a job is named without a proc, the proc is the first that runs, or else the first.
+async fn pod_of(cluster: &Cluster, word: &str) -> Result<Found, Failure> {
     let unknown = || Failure(format!("{word} is no job: give CLUSTER.PROC, such as 12.0"));
     let (wanted, proc) = tools::job_id(word).ok_or_else(unknown)?;
     let all: Vec<HTCJob> = match cluster.list_all().await {
@@ -32,15 +57,20 @@ async fn pod_of(cluster: &Cluster, word: &str) -> Result<(String, String), Failu
     };
     let is = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(wanted);
     let job = all.iter().find(is).ok_or_else(|| Failure(format!("no job {wanted} in the cluster")))?;
-    let proc = proc.unwrap_or(0);
+    let name = job.metadata.name.as_deref().unwrap_or_default();
+    let namespace = job.metadata.namespace.clone().unwrap_or_default();
+    let pods = jobs::pods(cluster, Some(&namespace)).await?;
+    let pods: BTreeSet<&str> = pods.iter().filter_map(|metadata| metadata.name.as_deref()).collect();
+    let runs = |proc: &i64| pods.contains(format!("{name}-{proc}").as_str());
+    let proc = proc.or_else(|| (0..job.spec.count).find(runs)).unwrap_or(0);
     if !(0..job.spec.count).contains(&proc) {
         return Err(Failure(format!(
             "job {wanted} has no proc {proc}: its procs are 0 to {}",
             job.spec.count - 1
         )));
     }
-    let name = job.metadata.name.as_deref().unwrap_or_default();
-    Ok((job.metadata.namespace.clone().unwrap_or_default(), format!("{name}-{proc}")))
+    let absent = (!runs(&proc)).then(|| format!("{wanted}.{proc} does not run: {}", absence(job, proc)));
+    Ok(Found { namespace, name: format!("{name}-{proc}"), absent })
 }
 
 /// Runs kubectl in place of this tool, on its terminal.
@@ -87,12 +117,14 @@ pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
     }
     let job = job.ok_or_else(|| Failure(TAIL_USAGE.to_owned()))?;
     let cluster = Cluster::connect(connection).await?;
-    let (namespace, pod) = pod_of(&cluster, job).await?;
-    if follow {
+    let Found { namespace, name: pod, absent } = pod_of(&cluster, job).await?;
+    if follow && absent.is_none() {
         return kubectl(&["logs", "-f", "--tail=20", "-n", &namespace, &pod]);
     }
+    // The pod of a proc that has ended may still be there, with its log.
     let log = cluster.log(&namespace, &pod, Some(LINES)).await.map_err(|error| {
-        Failure(format!("Error: {error}; kubectl slotwright output {job} says what is left"))
+        let why = absent.unwrap_or_else(|| error.to_string());
+        Failure(format!("Error: {why}; kubectl slotwright output {job} says what is left"))
     })?;
     let from = log.ceil_char_boundary(log.len().saturating_sub(most));
     Ok(Answer { text: log.get(from..).unwrap_or_default().to_owned(), ..Answer::default() })
@@ -111,7 +143,10 @@ pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
         _ => {}
     }
     let cluster = Cluster::connect(connection).await?;
-    let (namespace, pod) = pod_of(&cluster, job).await?;
+    let Found { namespace, name: pod, absent } = pod_of(&cluster, job).await?;
+    if let Some(why) = absent {
+        return Err(Failure(format!("Error: {why}")));
+    }
     let mut words = vec!["exec", "-it", "-n", &namespace, &pod, "--"];
     if command.is_empty() {
         words.push("/bin/sh");

@@ -34,9 +34,9 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
     let text = if request.analysis {
         analysis::print(&request.choose(&ads, &screen), &found.jobs, &label, &screen)
     } else {
-        request.print(&ads, &found.source(label, &ads, screen.now), &screen)
+        request.print(&ads, &found.source(label, &ads, request.names_jobs(), screen.now), &screen)
     };
-    Ok(Answer { text, notes: std::mem::take(&mut found.notes) })
+    Ok(Answer { text, notes: std::mem::take(&mut found.notes), ..Answer::default() })
 }
 
 /// The objects that an answer is made of.
@@ -72,6 +72,7 @@ impl Found {
             Some(jobs) => jobs,
             None => cluster.list(Some(&namespace)).await?,
         };
+        notes.extend(unseen(&jobs, place::now()));
         let some_run = jobs.iter().any(|job| job.status.as_ref().is_some_and(|status| status.running > 0));
         let runs = if request.needs_runs() && some_run {
             runs(cluster, (!all).then_some(namespace.as_str()), &mut notes).await?
@@ -86,17 +87,36 @@ impl Found {
         Ok(Self { namespace, jobs, all, runs, last_runs, notes })
     }
 
-    /// The label, and the totals that are known beside those of the jobs that are shown.
-    fn source(&self, label: String, ads: &[Ad], now: i64) -> Source {
+    /// The label, and the totals that are known beside those of the jobs that are shown. Where the command line names jobs or owners,
+    /// condor_q does not count those of the user.
+    fn source(&self, label: String, ads: &[Ad], named: bool, now: i64) -> Source {
         let env = Env::at(now);
         let own = ads
             .iter()
             .filter(|ad| ad.eval_attr("JobNamespace", None, &env).as_str() == Some(self.namespace.as_str()));
         Source {
             label,
-            own: Some((self.namespace.clone(), Totals::of(own, &env))),
+            own: (!named).then(|| (self.namespace.clone(), Totals::of(own, &env))),
             everybody: self.all.then(|| Totals::of(ads, &env)),
         }
+    }
+}
+
+/// A note if jobs have waited for their numbers for a while: an operator gives a number at once.
+fn unseen(jobs: &[HTCJob], now: i64) -> Option<String> {
+    /// For how long a job may have no number, in seconds.
+    const SOON: i64 = 10;
+    let made = |job: &HTCJob| job.metadata.creation_timestamp.as_ref().map(|time| time.0.as_second());
+    let waits = |job: &&HTCJob| {
+        let number = job.status.as_ref().and_then(|status| status.cluster_id);
+        number.is_none() && made(job).is_some_and(|made| now - made > SOON)
+    };
+    match jobs.iter().filter(waits).count() {
+        0 => None,
+        1 => Some("note: 1 HTCJob has no number yet, and is not shown: does an operator run?".to_owned()),
+        some => Some(format!(
+            "note: {some} HTCJobs have no numbers yet, and are not shown: does an operator run?"
+        )),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
         }
         None => read(&request, connection, screen.now, &mut notes).await?,
     };
-    Ok(Answer { text: request.print(&ads, &screen), notes })
+    Ok(Answer { text: request.print(&ads, &screen), notes, ..Answer::default() })
 }
 
 /// The ads that a request is about, as the cluster's objects tell.

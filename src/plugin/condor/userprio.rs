@@ -31,7 +31,7 @@ async fn show(request: &Request, connection: &Connection, width: Option<usize>) 
     let (negotiator, note) = choose_negotiator(&negotiators, name).ok_or_else(unknown)?;
     let found = lines(&submitters, &negotiator, Time::from_secs(screen.now));
     let ads: Vec<Ad> = found.iter().map(|line| ad(line, &submitters, screen.now)).collect();
-    Ok(Answer { text: request.print(&ads, &screen), notes: note.into_iter().collect() })
+    Ok(Answer { text: request.print(&ads, &screen), notes: note.into_iter().collect(), ..Answer::default() })
 }
 
 /// The ad of a submitter, as the accountant of HTCondor has it.

@@ -21,6 +21,7 @@ use ::submit::manifest::{self, JobLog, Settings};
 use ::submit::{Cluster as Jobs, Options};
 use clap::Args;
 use condor_config::{Diagnostic, Severity, Source};
+use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -348,7 +349,8 @@ async fn create(
         let name = text_at(&created, "/metadata/name");
         let waits = request.waits || !logs.is_empty();
         let id = if waits { number(&cluster, namespace, &name).await } else { None };
-        logged.extend(begin_logs(&cluster, (namespace, &name), id, logs, err)?);
+        let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
+        logged.extend(begin_logs(&cluster, (namespace, &name, time), id, logs, err)?);
         let id = id.filter(|_| request.waits).map_or(name, |id| id.to_string());
         if request.printed == Printed::Terse {
             lines.push(format!("{id}.0 - {id}.{}", count.saturating_sub(1)));
@@ -365,10 +367,11 @@ async fn create(
     Ok(out.flush()?)
 }
 
-/// Writes that a job was submitted into the logs of its procs, and returns the logs. A job that got no number in time has none.
+/// Writes that a job was submitted into the logs of its procs, and returns the logs. A job that got no number in time has none. `job`
+/// is its namespace, its name, and when the API server stored the job.
 fn begin_logs(
     cluster: &Cluster,
-    job: (&str, &str),
+    job: (&str, &str, Option<Timestamp>),
     number: Option<i64>,
     logs: &[JobLog],
     err: &mut dyn Write,

@@ -225,15 +225,15 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
     LogFile::open(path).map(drop).map_err(wrong(path))
 }
 
-/// Writes the event 000 of procs of a job that was submitted.
+/// Writes the event 000 of procs of a job that was submitted, with the time at which the API server stored the job.
 pub(crate) fn begin(
     cluster: &Cluster,
-    (namespace, name): (&str, &str),
+    (namespace, name, stored): (&str, &str, Option<Timestamp>),
     number: i64,
     procs: &[Submitted],
 ) -> Result<(), Error> {
     let host = Origin::new(cluster.server(), namespace, name).host();
-    let (zone, time) = (zone(), Timestamp::now().as_second());
+    let (zone, time) = (zone(), stored.unwrap_or_else(Timestamp::now).as_second());
     let mut texts: BTreeMap<&Path, String> = BTreeMap::new();
     for Submitted { proc, path, notes } in procs {
         let kind = Kind::Submitted { host: host.clone(), notes: notes.clone() };
