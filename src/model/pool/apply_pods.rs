@@ -13,7 +13,7 @@ use super::time::Time;
 impl Pool {
     pub(super) fn pod(&mut self, mut facts: PodFacts, now: Time) {
         if facts.claim.as_str().is_empty()
-            && let Some(claim) = self.claim_taken_off(&facts)
+            && let Some(claim) = self.claim_that_runs(&facts).or_else(|| self.claim_taken_off(&facts))
         {
             facts.claim = claim;
         }
@@ -48,6 +48,13 @@ impl Pool {
             Some(end) if facts.remains != Remains::Ending => self.pod_ended(&name, &facts, end.clone(), now),
             _ => self.pod_lives(&name, facts, now),
         }
+    }
+
+    /// The claim in whose slot this very pod runs, whatever the pod says of itself.
+    fn claim_that_runs(&self, facts: &PodFacts) -> Option<ClaimId> {
+        let slot = self.slots.get(self.jobs.get(&facts.job)?.active.get(&facts.proc)?)?;
+        let runs = slot.running().is_some_and(|running| running.pod.uid == facts.pod.uid);
+        runs.then(|| slot.claim().id.clone())
     }
 
     /// The claim of a pod from which somebody took the claim's id while no operator led. It is the claim on the pod's
@@ -301,6 +308,8 @@ impl Pool {
 
     pub(super) fn pod_gone(&mut self, facts: &PodFacts, now: Time) {
         let uid = &facts.pod.uid;
+        let claim = self.claim_that_runs(facts).filter(|_| facts.claim.as_str().is_empty());
+        let facts = &claim.map_or_else(|| facts.clone(), |claim| PodFacts { claim, ..facts.clone() });
         let slot = self.slot_for(facts);
         self.unseen.seen(uid);
         self.orphans.remove(uid);

@@ -1,7 +1,7 @@
 //! Claims that are used again for jobs of other sizes.
 
 use super::world::{Pod, World};
-use crate::pool::{ClaimId, End, History, HoldReason, LASTING, PodFacts, Ranges, Remains, Slot};
+use crate::pool::{ClaimId, End, Event, History, HoldReason, LASTING, PodFacts, Ranges, Remains, Slot};
 use crate::schedd::Submission;
 
 /// Runs a job of a minute that fills a node's CPUs, and then another job of the same submitter. Returns what each pod has (CPUs,
@@ -163,6 +163,21 @@ fn a_new_leader_finds_the_claim_of_a_pod_without_the_claims_id() {
         world.pods.get_mut("sweep-1").unwrap().facts.machine = machine;
         assert_eq!(to_the_end(world), (true, vec![1, 1, 1]), "{decodes}");
     }
+}
+
+/// Somebody took the claim's id off a pod while no operator led, and takes the pod away under the next leader. Found by seed 500002553.
+#[test]
+fn a_pod_without_the_claims_id_that_is_taken_away_leaves_no_claim_behind() {
+    let mut world = with_second_proc();
+    world.pods.get_mut("sweep-1").unwrap().facts.claim = "".into();
+    world.restart();
+    let mut facts = world.pods.remove("sweep-1").unwrap().facts;
+    facts.tracked = false;
+    world.pool.apply(Event::Pod(facts.clone()), world.now);
+    facts.deleting = true;
+    world.pool.apply(Event::PodGone(facts), world.now);
+    world.pass(120);
+    assert!(world.slots.is_empty() && world.pool.slots().is_empty());
 }
 
 /// The pod without an id may be seen before the other, which names its claim.
