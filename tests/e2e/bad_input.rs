@@ -1,7 +1,9 @@
 //! Bad input: for each mistake the operator writes a message that names field, position and remedy, and the mistake does
 //! not keep other jobs from running.
 
+use api::labels::ACTS;
 use hollow::nodes::shapes;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::harness::{Cluster, condition, eventually, job, story};
@@ -66,5 +68,13 @@ async fn every_mistake_is_explained_and_the_others_run() {
         })
         .await;
     }
+    // A job that can never run as it stands is complete once all its procs are removed.
+    let acts = json!({"acts": [{"id": 1, "act": "Remove", "reason": "not wanted"}]}).to_string();
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {ACTS: acts}}}));
+    cluster.jobs("bad").patch("nogroup", &PatchParams::default(), &patch).await.unwrap();
+    let complete =
+        |job: &api::HTCJob| condition(job, "Complete").is_some_and(|(status, ..)| status == "True");
+    let removed = cluster.job_when("bad", "nogroup", "is complete", complete).await;
+    assert_eq!(removed.status.unwrap().summary.as_deref(), Some("Removed"));
     cluster.stop().await;
 }

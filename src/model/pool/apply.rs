@@ -31,7 +31,7 @@ impl Pool {
             Event::Backfill(facts) => self.backfill_seen(facts, now),
             Event::BackfillGone(machine, pod) => self.backfill_gone(&machine, &pod, now),
             Event::Pod(facts) => self.pod(facts, now),
-            Event::PodGone(facts) => self.pod_gone(&facts, now),
+            Event::PodGone(facts) => self.pod_gone(facts, now),
             Event::Job(facts) => self.job(facts, now),
             Event::JobGone(uid) => self.job_gone(&uid, now),
             Event::Archived(batch) => self.archived(batch),

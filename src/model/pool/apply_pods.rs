@@ -306,11 +306,14 @@ impl Pool {
         }
     }
 
-    pub(super) fn pod_gone(&mut self, facts: &PodFacts, now: Time) {
+    pub(super) fn pod_gone(&mut self, mut facts: PodFacts, now: Time) {
+        if facts.claim.as_str().is_empty()
+            && let Some(claim) = self.claim_that_runs(&facts)
+        {
+            facts.claim = claim;
+        }
         let uid = &facts.pod.uid;
-        let claim = self.claim_that_runs(facts).filter(|_| facts.claim.as_str().is_empty());
-        let facts = &claim.map_or_else(|| facts.clone(), |claim| PodFacts { claim, ..facts.clone() });
-        let slot = self.slot_for(facts);
+        let slot = self.slot_for(&facts);
         self.unseen.seen(uid);
         self.orphans.remove(uid);
         self.orphans_granted.remove(uid);
@@ -324,7 +327,7 @@ impl Pool {
             self.pod_ended(&name, &facts, end, now);
             self.vanished.insert(uid.clone());
         }
-        self.forget_earlier_pod(facts);
+        self.forget_earlier_pod(&facts);
         self.changed(Change::Job(&facts.job));
     }
 

@@ -9,14 +9,15 @@ use super::time::Time;
 /// With more procs at once than this, a job starts as if nothing had been refused.
 const ENOUGH: u64 = 1000;
 
-/// Since when and how a job whose procs were refused tries again.
+/// How a job tries again after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resting {
     /// How many times in a row everything was refused, and until when no proc is tried.
     cooling: Cooling,
     /// How many procs may be tried at once.
     most: u64,
-    /// The procs that got slots since the first pause, and whose pods the API server has not accepted.
+    /// The procs that got slots since the first pause, and whose pods the API server has not accepted. Those that have lost their
+    /// slots do not count; the next pause forgets them.
     tried: BTreeSet<u32>,
 }
 
@@ -30,13 +31,14 @@ impl Job {
         }
         let times = cooling.map_or(1, |cooling| cooling.times.saturating_add(1));
         let until = now + Cooling::wait(times);
-        let tried = self.resting.take().map_or_else(BTreeSet::new, |resting| resting.tried);
+        let mut tried = self.resting.take().map_or_else(BTreeSet::new, |resting| resting.tried);
+        tried.retain(|proc| self.active.contains_key(proc));
         self.resting = Some(Resting { cooling: Cooling { times, until }, most: 1, tried });
         until
     }
 
     /// Notes that a proc has got a slot.
-    pub(super) fn is_tried(&mut self, proc: u32) {
+    pub(super) fn note_try(&mut self, proc: u32) {
         if let Some(resting) = &mut self.resting {
             resting.tried.insert(proc);
         }

@@ -70,6 +70,6 @@ impl Pool {
         }
         let Some(slot) = self.slots.get(name) else { return };
         let facts = PodFacts { deleting: true, ..PodFacts::of_nothing(pod, slot) };
-        self.pod_gone(&facts, now);
+        self.pod_gone(facts, now);
     }
 }
