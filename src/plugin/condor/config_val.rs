@@ -5,6 +5,7 @@
 
 use api::{Negotiator, NodePolicy, SubmitPolicy};
 use condor_config::{Config, Host, Reader, Source};
+use controller::kinds::node_policy::KNOBS_OF_FIELDS;
 use kube::ResourceExt;
 use model::startd::config::MACHINE_MACROS;
 use serde_json::Value;
@@ -140,15 +141,11 @@ async fn texts(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Vec<Written
     Ok(all)
 }
 
-/// The fields of a NodePolicy that stand for knobs.
-const FIELDS: &[(&str, &str)] =
-    &[("START", "/start"), ("SLOT_WEIGHT", "/slotWeight"), ("CLAIM_WORKLIFE", "/claimWorklifeSeconds")];
-
 /// The configuration that a spec gives, as a text; `None` if it gives none.
 fn written(spec: &Value) -> Option<String> {
     let mut text = spec.pointer("/config").and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
-    for (knob, field) in FIELDS {
-        let value = match spec.pointer(field) {
+    for (field, knob) in KNOBS_OF_FIELDS {
+        let value = match spec.get(field) {
             Some(Value::String(value)) => value.split_whitespace().collect::<Vec<_>>().join(" "),
             Some(Value::Number(value)) => value.to_string(),
             _ => continue,

@@ -153,14 +153,16 @@ fn take_text(
     warnings
 }
 
+/// The fields of a NodePolicy's spec that stand for knobs, each with its knob.
+pub const KNOBS_OF_FIELDS: [(&str, &str); 3] =
+    [("start", "START"), ("slotWeight", "SLOT_WEIGHT"), ("claimWorklifeSeconds", "CLAIM_WORKLIFE")];
+
 /// Adds a problem for everything that a field and the text both give: neither counts, since whoever reads only one of
 /// them would be misled.
 fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec<Problem>) {
-    let mut fields = vec![
-        ("spec.start".to_owned(), "START", spec.start.is_some()),
-        ("spec.slotWeight".to_owned(), "SLOT_WEIGHT", spec.slot_weight.is_some()),
-        ("spec.claimWorklifeSeconds".to_owned(), "CLAIM_WORKLIFE", spec.claim_worklife_seconds.is_some()),
-    ];
+    let set = [spec.start.is_some(), spec.slot_weight.is_some(), spec.claim_worklife_seconds.is_some()];
+    let own = KNOBS_OF_FIELDS.iter().zip(set);
+    let mut fields: Vec<_> = own.map(|((field, knob), set)| (format!("spec.{field}"), *knob, set)).collect();
     fields
         .extend(spec.attributes.keys().map(|name| (format!("spec.attributes[{name}]"), name.as_str(), true)));
     for (field, name, _) in fields.into_iter().filter(|(_, _, set)| *set) {
