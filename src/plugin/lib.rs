@@ -17,7 +17,8 @@
 //! | `ads` | whole ads of slots, like `condor_status -l` |
 //! | `userprio` | submitters and priorities, like `condor_userprio` |
 //! | `submit` | HTCJobs of a submit file, like `condor_submit` |
-//! | `condor` | HTCondor's tools by their own names and with their own options |
+//! | `tool` | HTCondor's tools by their own names: which there are, and what to use instead of others |
+//! | `condor` | those tools, with their own options |
 //! | `act` | hold, release, rm and vacate-job, like `condor_hold` and the like |
 //! | `complete` | completions of shells, and manual pages |
 //! | `userlog` | the job event logs of submit files |
@@ -34,6 +35,7 @@ mod q;
 mod status;
 pub mod submit;
 mod text;
+mod tool;
 pub mod userlog;
 mod userprio;
 
@@ -48,6 +50,7 @@ use api::{HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
 use cluster::Cluster;
 pub use cluster::Connection;
 use model::pool::Time;
+pub use tool::{Tool, by_name, unsupported};
 
 /// Show jobs, slots and priorities as HTCondor's tools do, and submit submit files.
 #[derive(Parser, Debug)]
@@ -205,7 +208,7 @@ pub enum Error {
         wanted: String,
     },
     /// There is no such command.
-    #[error("{}", suggestion(.0))]
+    #[error("{}", tool::suggestion(.0))]
     NoSuchCommand(String),
     /// The submit file has errors, or was not submitted.
     #[error(transparent)]
@@ -309,137 +312,6 @@ async fn condor_tool(
     match by_name(tool, words, connection, width, out, err).await? {
         0 => Ok(()),
         _ => Err(Error::NotDone),
-    }
-}
-
-/// A tool of HTCondor that the plugin can be called as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
-    /// `condor_submit`.
-    Submit,
-    /// `condor_hold`, `condor_release`, `condor_rm` or `condor_vacate_job`.
-    Act(act::Verb),
-    /// One of [`condor::TOOLS`].
-    Other(&'static str),
-}
-
-impl Tool {
-    /// The tool with this name: `condor_q`, or `condor-q`.
-    pub fn named(name: &str) -> Option<Self> {
-        let name = name.replace('-', "_");
-        if name == "condor_submit" {
-            return Some(Self::Submit);
-        }
-        let other = || condor::TOOLS.iter().find(|tool| **tool == name).map(|tool| Self::Other(tool));
-        act::verb_of(&name).map(Self::Act).or_else(other)
-    }
-}
-
-/// Why a tool of HTCondor does not exist here; `None` if the tool exists, or the name is that of no tool.
-pub fn unsupported(name: &str) -> Option<String> {
-    /// The tools that users look for first, and what to use instead.
-    const INSTEAD: &[(&str, &str)] = &[
-        (
-            "condor_continue",
-            "jobs are suspended and continued by SUSPEND and CONTINUE of NodePolicies; see condor_hold",
-        ),
-        ("condor_dagman", "DAGs do not exist here: a workflow engine submits the jobs"),
-        ("condor_now", "a job goes before others by its priority; see condor_prio and condor_userprio"),
-        ("condor_qusers", "see condor_userprio -allusers"),
-        ("condor_submit_dag", "DAGs do not exist here: a workflow engine submits the jobs"),
-        (
-            "condor_suspend",
-            "jobs are suspended and continued by SUSPEND and CONTINUE of NodePolicies; see condor_hold",
-        ),
-        ("condor_watch_q", "use watch condor_q, or kubectl get htcjobs --watch"),
-    ];
-    let name = name.replace('-', "_");
-    if !name.starts_with("condor_") || Tool::named(&name).is_some() {
-        return None;
-    }
-    let instead = INSTEAD.iter().find(|(tool, _)| *tool == name).map(|(_, instead)| (*instead).to_owned());
-    let instead = instead.unwrap_or_else(|| {
-        format!(
-            "the tools are condor_submit, condor_rm, condor_hold, condor_release, condor_vacate_job, {}",
-            condor::TOOLS.join(", ")
-        )
-    });
-    Some(format!("{name} is not supported: {instead}"))
-}
-
-/// What to type instead of a command that does not exist.
-fn suggestion(word: &str) -> String {
-    if let Some(why) = unsupported(word) {
-        return why;
-    }
-    let tool = format!("condor_{word}");
-    match Tool::named(&tool) {
-        Some(_) => format!("there is no command {word}; HTCondor's tool is: kubectl slotwright {tool}"),
-        None => format!("there is no command {word}; see all with: kubectl slotwright --help"),
-    }
-}
-
-/// Does what a tool of HTCondor does with the words behind its name. Returns the exit status.
-///
-/// # Errors
-/// When the output cannot be written.
-pub async fn by_name(
-    tool: Tool,
-    words: &[String],
-    connection: &Connection,
-    width: Option<usize>,
-    out: &mut (dyn Write + Send),
-    err: &mut (dyn Write + Send),
-) -> io::Result<u8> {
-    match tool {
-        Tool::Submit => condor_submit(words, connection, out, err).await,
-        Tool::Act(verb) => condor_act(verb, words, connection, out, err).await,
-        Tool::Other(tool) => condor::run(tool, words, connection, width, out, err).await,
-    }
-}
-
-async fn condor_submit(
-    words: &[String],
-    connection: &Connection,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    let request = match submit::parse(words) {
-        Ok(submit::Asked::Submit(request)) => request,
-        Ok(submit::Asked::Help) => return writeln!(out, "{}", submit::USAGE).map(|()| 0),
-        Err(message) => return writeln!(err, "condor_submit: {message}").map(|()| 1),
-    };
-    let place = submit::Place::here()?;
-    match submit::run(&request, connection, &place, &mut io::stdin(), out, err).await {
-        Ok(()) => Ok(0),
-        Err(submit::Error::Output(error)) => Err(error),
-        Err(error) => writeln!(err, "\nERROR: {error}").map(|()| 1),
-    }
-}
-
-async fn condor_act(
-    verb: act::Verb,
-    words: &[String],
-    connection: &Connection,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> io::Result<u8> {
-    let (request, told, failed) = match act::parse(verb, words) {
-        Ok(act::Asked::Act(request, told, failed)) => (request, told, failed),
-        Ok(act::Asked::Help) => return writeln!(err, "{}", act::usage(verb)).map(|()| 0),
-        Ok(act::Asked::Version) => {
-            return writeln!(out, "slotwright {}", env!("CARGO_PKG_VERSION")).map(|()| 0);
-        }
-        Err((message, false)) => return writeln!(err, "{message}").map(|()| 1),
-        Err((message, true)) => return writeln!(err, "{message}\n{}", act::usage(verb)).map(|()| 1),
-    };
-    for line in told {
-        writeln!(err, "{line}")?;
-    }
-    match act::run(&request, connection, now(), out, err).await {
-        Ok(status) => Ok(status.max(u8::from(failed))),
-        Err(act::Error::Output(error)) => Err(error),
-        Err(error) => writeln!(err, "{}: {error}", act::tool_of(verb)).map(|()| 1),
     }
 }
 

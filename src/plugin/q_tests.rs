@@ -83,6 +83,12 @@ fn a_job_with_its_procs() {
     let line = detailed(&running(), Some(&all), None);
     insta::assert_snapshot!(render(std::slice::from_ref(&line), false, None));
     insta::assert_yaml_snapshot!(line);
+    // The status counts two procs that run.
+    let some = detailed(&running(), Some(&all[..1]), None);
+    let text = render(std::slice::from_ref(&some), false, None);
+    assert!(text.ends_with("  1 proc began less than about 5 s ago: no Slot shows that yet\n"), "{text}");
+    let text = render(&[detailed(&running(), Some(&[]), None)], false, None);
+    assert!(text.contains("Running procs:\n  2 procs began") && !text.contains("none"), "{text}");
     let one = detailed(&running(), Some(&all), Some(4)).details.and_then(|details| details.running_procs);
     assert_eq!(one.unwrap().iter().map(|proc| proc.proc).collect::<Vec<_>>(), [4]);
 }

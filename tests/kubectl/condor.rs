@@ -126,8 +126,7 @@ async fn slots() {
 async fn what_is_no_command_is_said() {
     let cluster = Cluster::bare().await;
     let error = cluster.fails(&["condor_nonsense"]).await;
-    let expected =
-        "kubectl slotwright: condor_nonsense is not supported: the tools are condor_submit, condor_rm,";
+    let expected = "kubectl slotwright: condor_nonsense is not supported: the tools are condor_config_val, ";
     assert!(error.starts_with(expected), "{error}");
     let error = cluster.fails(&["prio"]).await;
     let expected = "there is no command prio; HTCondor's tool is: kubectl slotwright condor_prio";

@@ -449,7 +449,9 @@ async fn by_its_name_condor_submit_prints_the_number_that_the_operator_gives() {
     let events: Vec<&str> = log.split_inclusive("...\n").collect();
     assert_eq!(events.len(), 3, "{log}");
     for (proc, event) in events.iter().enumerate() {
-        assert!(event.starts_with(&format!("000 (042.00{proc}.000) 20")) && event.contains(&host), "{event}");
+        // The time at which the API server stored the job.
+        let begins = format!("000 (042.00{proc}.000) {} ", NOW.replace('T', " ").trim_end_matches('Z'));
+        assert!(event.starts_with(&begins) && event.contains(&host), "{begins}: {event}");
     }
 }
 
@@ -458,17 +460,21 @@ async fn condor_submit_submits_nothing_where_a_file_has_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let link = directory.path().join("condor_submit");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-slotwright"), &link).unwrap();
+    let dry = &["-dry-run", "-"] as &[&str];
     for (text, line, status, out, err) in [
+        (&b"executable = /bin/true\nqueue 2\n"[..], dry, 0, "2 job(s) dry-run to cluster 1.", ""),
+        (b"executable = /bin/true\nqueue x\n", &[], 1, "", "line 2, column 1: queue: 'x' is no count"),
+        (b"executable = /bin/true\nqueue\n", &[], 1, "", "a pod needs an image"),
+        (b"", &["-pool", "x"], 1, "", "-pool is not supported"),
+        // A byte order mark, and Latin-1.
+        (b"\xef\xbb\xbfexecutable = /bin/true\nqueue\n", dry, 0, "1 job(s) dry-run to cluster 1.", ""),
         (
-            "executable = /bin/true\nqueue 2\n",
-            &["-dry-run", "-"] as &[&str],
-            0,
-            "2 job(s) dry-run to cluster 1.",
+            b"executable = /bin/caf\xe9\nqueue\n",
+            dry,
+            1,
             "",
+            "a.sub: it is not UTF-8: convert it, such as by iconv",
         ),
-        ("executable = /bin/true\nqueue x\n", &[], 1, "", "line 2, column 1: queue: 'x' is no count"),
-        ("executable = /bin/true\nqueue\n", &[], 1, "", "a pod needs an image"),
-        ("", &["-pool", "x"], 1, "", "-pool is not supported"),
     ] {
         let path = directory.path().join("a.sub");
         std::fs::write(&path, text).unwrap();

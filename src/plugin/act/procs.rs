@@ -1,6 +1,7 @@
 //! The procs of jobs: what is known of each, and which of them are meant.
 
 use api::HTCJob;
+use api::condition::ACCEPTED;
 use classad::{Ad, Env, Expr};
 use controller::kinds;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -92,7 +93,7 @@ impl<'a> Found<'a> {
     /// no procs of the job, and acts wait.
     pub(super) fn refusal(&self) -> Option<&str> {
         let status = self.job.status.as_ref().filter(|status| status.submitter.is_none())?;
-        let refused = |condition: &&Condition| condition.type_ == "Accepted" && condition.status == "False";
+        let refused = |condition: &&Condition| condition.type_ == ACCEPTED && condition.status == "False";
         status.conditions.iter().find(refused).map(|condition| condition.message.as_str())
     }
 

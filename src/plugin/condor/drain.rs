@@ -1,6 +1,7 @@
 //! `condor_drain`: drains a machine by a DrainRequest.
 
 use api::DrainRequest;
+use api::condition::DRAINED;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 use tools::options::{Known, Words, find};
@@ -153,7 +154,7 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
 /// The name of a request, if it drains this machine or is about to.
 fn drains<'r>(request: &'r DrainRequest, machine: &str) -> Option<&'r str> {
     let conditions = request.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let phase = conditions.iter().find(|condition| condition.type_ == "Drained");
+    let phase = conditions.iter().find(|condition| condition.type_ == DRAINED);
     let phase = phase.map(|condition| condition.reason.as_str());
     let drains =
         request.spec.node == machine && matches!(phase, None | Some("Waiting" | "Draining" | "Drained"));

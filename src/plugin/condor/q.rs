@@ -139,3 +139,30 @@ async fn runs(
     }
     Ok(Some(Runs::of(&slots.unwrap_or_default(), &pods.unwrap_or_default())))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn jobs_that_nobody_has_looked_at_for_a_while_are_told_of() {
+        let job = |number: Option<i64>| -> HTCJob {
+            serde_json::from_value(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+                "metadata": {"name": "a", "creationTimestamp": "2030-01-01T00:00:00Z"},
+                "spec": {"template": {}}, "status": {"clusterId": number}}))
+            .unwrap()
+        };
+        let (new, known) = (job(None), job(Some(3)));
+        let made = new.metadata.creation_timestamp.as_ref().unwrap().0.as_second();
+        let said = |jobs: &[HTCJob], after: i64| unseen(jobs, made + after);
+        assert_eq!(said(std::slice::from_ref(&new), 10), None);
+        assert!(
+            said(&[new.clone(), known.clone()], 11)
+                .is_some_and(|note| note.contains("1 HTCJob has no number"))
+        );
+        assert!(said(&[new.clone(), new], 11).is_some_and(|note| note.contains("2 HTCJobs have no numbers")));
+        assert_eq!(said(&[known], 60), None);
+    }
+}

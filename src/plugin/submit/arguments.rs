@@ -184,7 +184,9 @@ mod tests {
         let request = asked(&["sim.sub", "-queue", "x", "in", "(a,", "b)", "-dry-run", "-"]).unwrap();
         assert_eq!(request.options.queue.as_deref(), Some("queue x in (a, b)"));
         assert_eq!(request.dry, Some(Dry::Ads("-".to_owned())));
-        assert_eq!(asked(&[]).unwrap().file, "-");
+        let printed = |line: &[&str]| asked(line).map(|request| (request.file, request.printed));
+        assert_eq!(printed(&[]), Ok(("-".to_owned(), Printed::Counts)));
+        assert_eq!(printed(&["-"]), Ok(("-".to_owned(), Printed::Ads)));
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl Request {
         };
         let text = read.map_err(|error| Error::File(self.file.clone(), place::not_utf8(error)))?;
         // Editors of other systems begin a file with a byte order mark.
-        Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+        Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
     }
 
     fn settings(&self) -> Result<Settings, Error> {
