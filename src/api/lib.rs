@@ -8,6 +8,7 @@
 // Printer columns repeat their keys.
 #![allow(clippy::duplicated_attributes)]
 
+mod absent_machine;
 mod common;
 mod concurrency_limit;
 mod drain_request;
@@ -28,6 +29,7 @@ mod slot;
 mod submit_policy;
 mod submitter;
 
+pub use absent_machine::{AbsentMachine, AbsentMachineSpec, AbsentMachineStatus, AbsentSlot};
 pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
 pub use concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitSpec, ConcurrencyLimitStatus, LimitInUse};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
@@ -70,6 +72,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         Negotiator::crd(),
         NodeReport::crd(),
         DrainRequest::crd(),
+        AbsentMachine::crd(),
     ]
     .map(portable::portable)
     .into()

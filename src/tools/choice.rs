@@ -42,6 +42,18 @@ impl Constraint {
         self.0.iter().all(|expr| expr.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
     }
 
+    /// Whether a condition names this attribute of the ad.
+    pub(crate) fn names(&self, attribute: &str) -> bool {
+        self.0.iter().any(|expr| {
+            let references = expr.references();
+            references
+                .my
+                .iter()
+                .chain(&references.bare)
+                .any(|name| name.as_str().eq_ignore_ascii_case(attribute))
+        })
+    }
+
     /// Whether there is no condition.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -20,7 +20,7 @@ impl Key {
 }
 
 /// The kinds that the server has: plural, kind, apiVersion, and whether the status is a subresource.
-pub const KINDS: [(&str, &str, &str, bool); 15] = [
+pub const KINDS: [(&str, &str, &str, bool); 16] = [
     ("nodes", "Node", "v1", true),
     ("pods", "Pod", "v1", true),
     ("leases", "Lease", "coordination.k8s.io/v1", false),
@@ -28,6 +28,7 @@ pub const KINDS: [(&str, &str, &str, bool); 15] = [
     ("htcjobs", "HTCJob", "slotwright.dev/v1alpha1", true),
     ("slots", "Slot", "slotwright.dev/v1alpha1", true),
     ("partitionableslots", "PartitionableSlot", "slotwright.dev/v1alpha1", true),
+    ("absentmachines", "AbsentMachine", "slotwright.dev/v1alpha1", true),
     ("submitters", "Submitter", "slotwright.dev/v1alpha1", true),
     ("groupquotas", "GroupQuota", "slotwright.dev/v1alpha1", true),
     ("concurrencylimits", "ConcurrencyLimit", "slotwright.dev/v1alpha1", true),

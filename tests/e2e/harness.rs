@@ -313,6 +313,8 @@ async fn sweep(client: &Client) {
     let _ = Api::<api::NodePolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ =
         Api::<api::SubmitPolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ =
+        Api::<api::AbsentMachine>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::NodeReport>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::Negotiator>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
 }

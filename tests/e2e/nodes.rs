@@ -1,7 +1,8 @@
-//! Nodes that are cordoned, that run pods of others, and that are lost.
+//! Nodes that are cordoned, that run pods of others, that are lost, and that are missed.
 
 use hollow::nodes::shapes;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
@@ -97,5 +98,77 @@ async fn procs_of_a_lost_node_run_elsewhere() {
     let report = cluster.watch.report();
     let again: Vec<_> = report.procs().filter(|(proc, c)| proc.job_uid == uid && c.succeeded != 1).collect();
     assert!(again.is_empty(), "{again:?}");
+    cluster.stop().await;
+}
+
+/// Two nodes go: one that was ready, and one that was not. The policy misses the latter alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_whose_node_went_is_absent_until_the_node_is_back() {
+    let mut cluster = Cluster::start(shapes::uniform(2, 2000, 8 << 30)).await;
+    cluster
+        .apply(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "missed"},
+            "spec": {"nodeSelector": {}, "config": "ABSENT_REQUIREMENTS = TotalCpus >= 2\n"},
+        }))
+        .await;
+    let (broken, ready) = {
+        let mut names = cluster.nodes.as_ref().unwrap().names();
+        (names.remove(0), names.remove(0))
+    };
+    for name in [&broken, &ready] {
+        let offered = async || {
+            let slot = cluster.pslots().get_opt(&format!("slot1.{name}")).await.unwrap();
+            let status = slot.and_then(|slot| slot.status);
+            status.is_some_and(|status| status.conditions.iter().any(|c| c.reason == "Offered"))
+        };
+        eventually("the nodes are offered", offered).await;
+    }
+    let policies: Api<api::NodePolicy> = Api::all(cluster.client.clone());
+    eventually("the policy is accepted", || async {
+        let policy = policies.get("missed").await.unwrap();
+        policy.status.is_some_and(|status| status.conditions.iter().any(|c| c.reason == "Accepted"))
+    })
+    .await;
+    let nodes = cluster.nodes.as_ref().unwrap();
+    nodes.set_ready(&broken, false).await.unwrap();
+    eventually("the node is seen not to be ready", || async {
+        let slot = cluster.pslots().get(&format!("slot1.{broken}")).await.unwrap();
+        let status = slot.status.unwrap_or_default();
+        status.conditions.iter().any(|c| c.reason == "NotReady")
+    })
+    .await;
+    for name in [&broken, &ready] {
+        tokio::time::timeout(PATIENCE, nodes.remove(name)).await.expect("the node goes").unwrap();
+    }
+    let absent: Api<api::AbsentMachine> = Api::all(cluster.client.clone());
+    let told = async || {
+        let found = absent.get_opt(&broken).await.unwrap().and_then(|machine| machine.status);
+        found.is_some_and(|status| status.slots.iter().any(|slot| slot.ad.contains("Absent = true")))
+    };
+    eventually("the machine is absent", told).await;
+    eventually("the slots have gone", || async {
+        cluster.pslots().list(&ListParams::default()).await.unwrap().items.is_empty()
+    })
+    .await;
+    assert_eq!(absent.get_opt(&ready).await.unwrap(), None, "that node went in good order");
+
+    let written = absent.get(&broken).await.unwrap();
+    cluster.kill_operator();
+    cluster.start_operator();
+    let nodes = cluster.nodes.as_ref().unwrap();
+    let again = shapes::uniform(2, 2000, 8 << 30).into_iter().find(|shape| shape.name == ready);
+    nodes.add(again.unwrap()).await.unwrap();
+    eventually("the operator leads again", || async {
+        cluster.pslots().get_opt(&format!("slot1.{ready}")).await.unwrap().is_some()
+    })
+    .await;
+    assert_eq!(
+        absent.get(&broken).await.unwrap(),
+        written,
+        "a new leader knows of the machine, and writes nothing"
+    );
+    let back = shapes::uniform(2, 2000, 8 << 30).into_iter().find(|shape| shape.name == broken);
+    nodes.add(back.unwrap()).await.unwrap();
+    eventually("the machine is back", || async { absent.get_opt(&broken).await.unwrap().is_none() }).await;
     cluster.stop().await;
 }

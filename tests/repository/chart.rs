@@ -282,6 +282,8 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ),
     ("slotwright.dev/slots", OWN, "the operator's own"),
     ("slotwright.dev/partitionableslots", OWN, "the operator's own"),
+    ("slotwright.dev/absentmachines", OWN, "the operator's own"),
+    ("slotwright.dev/absentmachines/status", WRITE_STATUS, ""),
     ("slotwright.dev/concurrencylimits/status", WRITE_STATUS, ""),
     ("slotwright.dev/drainrequests/status", WRITE_STATUS, ""),
     ("slotwright.dev/groupquotas/status", WRITE_STATUS, ""),

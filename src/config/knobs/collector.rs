@@ -1,6 +1,6 @@
 //! The collector, and its clients that look back.
 
-use super::knob::Support::{MappedTo, Meaningless, Planned};
+use super::knob::Support::{Honored, MappedTo, Meaningless};
 use super::knob::{Kind, Knob, Reader, Support};
 
 const COLLECTOR: &[Reader] = &[Reader::Collector];
@@ -22,15 +22,15 @@ pub(super) const KNOBS: &[Knob] = &[
         "ABSENT_REQUIREMENTS",
         Kind::Expression,
         COLLECTOR,
-        Planned,
-        "Which machines that left stay listed as absent.",
+        Honored,
+        "Which machines whose nodes went stay listed as absent: an expression over the ads of their slots.",
     )
     .section("Central Managers: Absent ClassAds"),
     Knob::new(
         "ABSENT_EXPIRE_ADS_AFTER",
         Kind::Integer,
         COLLECTOR,
-        Planned,
+        Honored,
         "For how long an absent machine stays listed; 0 for ever.",
     )
     .unit("seconds")
@@ -41,8 +41,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "EXPIRE_INVALIDATED_ADS",
         Kind::Boolean,
         COLLECTOR,
-        Planned,
-        "Whether machines that left in good order may be absent, too.",
+        Honored,
+        "Whether machines may be absent, too, that were ready until their nodes were deleted.",
     )
     .fallback("False")
     .section("Central Managers: Absent ClassAds"),

@@ -154,10 +154,10 @@ impl Reader {
     /// The object whose text sets the knob, with its article. `None`: no object of Slotwright does.
     pub const fn place(self) -> Option<&'static str> {
         match self {
-            Self::Startd => Some("a NodePolicy"),
+            Self::Startd | Self::Collector => Some("a NodePolicy"),
             Self::Negotiator | Self::Accountant => Some("the Negotiator"),
             Self::Schedd | Self::Submit => Some("the SubmitPolicy"),
-            Self::Defrag | Self::Collector | Self::Master | Self::Macros => None,
+            Self::Defrag | Self::Master | Self::Macros => None,
         }
     }
 

@@ -58,7 +58,9 @@ const fn about(reader: Reader) -> &'static str {
             "The defaults that `condor_submit` fills in where a job says nothing: the SubmitPolicy's text."
         }
         Reader::Defrag => "Draining machines for large jobs.",
-        Reader::Collector => "Machines that left, and the views of the pool's past.",
+        Reader::Collector => {
+            "Machines that left, in the text of the NodePolicy that selects them, and the views of the pool's past."
+        }
         Reader::Master => "Daemons: the operator is all of them.",
         Reader::Macros => "Names to write policies with. They mean nothing by themselves.",
     }

@@ -2,6 +2,7 @@
 //! operator's start hands its objects to the pool, how it is watched, what a change of an object means, and what an
 //! object's status says. To add a kind, write its file and add a line to [`ALL`].
 
+mod absent_machine;
 pub mod concurrency_limit;
 mod conditions;
 pub mod crontab;
@@ -45,7 +46,7 @@ use self::node::SlimNode;
 use self::pod::SlimPod;
 
 /// Every kind that the operator watches. The watches begin in this order; [`Stage`] orders what they find.
-pub const ALL: [Entry; 14] = [
+pub const ALL: [Entry; 15] = [
     Entry::watched::<SlimNode>(),
     Entry::watched::<SlimPod>(),
     Entry::watched::<Lease>(),
@@ -60,6 +61,7 @@ pub const ALL: [Entry; 14] = [
     Entry::shown::<api::Negotiator>(),
     Entry::watched::<api::NodeReport>(),
     Entry::shown::<api::DrainRequest>(),
+    Entry::shown::<api::AbsentMachine>(),
 ];
 
 /// The order in which the pool is told of existing objects at the start: objects to which others refer come first.

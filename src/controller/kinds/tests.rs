@@ -10,6 +10,7 @@ fn every_document_is_of_one_kind() {
         Document::Job("u".into()),
         Document::Slot(slot.clone()),
         Document::PartitionableSlot(slot),
+        Document::AbsentMachine("n1".into()),
         Document::Submitter("alice".into()),
         Document::Group("g".into()),
         Document::Policy("p".into()),
@@ -24,6 +25,7 @@ fn every_document_is_of_one_kind() {
             Document::Job(_)
             | Document::Slot(_)
             | Document::PartitionableSlot(_)
+            | Document::AbsentMachine(_)
             | Document::Submitter(_)
             | Document::Group(_)
             | Document::Policy(_)

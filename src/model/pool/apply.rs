@@ -11,6 +11,8 @@ impl Pool {
         match event {
             Event::Machine(facts) => self.machine(facts, now),
             Event::MachineGone(name) => self.machine_gone(&name),
+            Event::Absent(machine) => self.absent_seen(machine),
+            Event::AbsentGone { machine, since } => self.absent_deleted(&machine, since),
             Event::Heartbeat { machine, ttl } => self.heartbeat(machine, now, now + ttl),
             Event::HeartbeatsEnded(machine) => {
                 self.heartbeats.forget(&machine);

@@ -27,6 +27,7 @@ impl Pool {
                 self.look_at_agent(&name, now);
             }
         }
+        self.absent_no_more(&name);
         self.changed(Change::Node(&name));
     }
 

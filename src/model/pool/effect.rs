@@ -333,6 +333,8 @@ pub enum Document {
     Slot(SlotName),
     /// A `PartitionableSlot`: its status, and whether the object exists.
     PartitionableSlot(SlotName),
+    /// An `AbsentMachine`: its status, and whether the object exists.
+    AbsentMachine(super::ids::MachineName),
     /// A Submitter: its status, and whether the object exists.
     Submitter(super::ids::SubmitterName),
     /// A `GroupQuota`'s status; the object's name.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::absent::AbsentMachine;
 use super::accountant::Correction;
 use super::acts::Act;
 use super::agent::{ReportFacts, Usage};
@@ -39,6 +40,15 @@ pub enum Event {
     MachineGone(MachineName),
     /// This `ClusterId` and all below it were given before, perhaps to jobs that are gone.
     ClusterIdsGiven(i64),
+    /// An `AbsentMachine` appeared or changed.
+    Absent(AbsentMachine),
+    /// An `AbsentMachine` is gone.
+    AbsentGone {
+        /// The machine.
+        machine: MachineName,
+        /// Since when the machine was absent, as the object had it.
+        since: Time,
+    },
     /// A node's kubelet renewed its Lease.
     Heartbeat {
         /// The node.

@@ -78,6 +78,8 @@ pub(super) enum Change<'a> {
     ClaimsOn(&'a MachineName),
     /// A machine whose node is gone was forgotten, and with it these objects.
     Forgotten(&'a BTreeSet<Document>, Option<&'a PolicyName>),
+    /// A machine is absent, or no longer; or its AbsentMachine says something else.
+    Absent(&'a MachineName),
 
     /// An unclaimed machine slot took a transition.
     MachineSlot {
@@ -265,6 +267,9 @@ impl Pool {
             Change::Forgotten(documents, policy) => {
                 self.marks.statuses.extend(documents.iter().cloned());
                 self.marks.statuses.extend(policy.cloned().map(Document::Policy));
+            }
+            Change::Absent(name) => {
+                self.marks.statuses.insert(Document::AbsentMachine(name.clone()));
             }
 
             Change::MachineSlot { document, idle } => {

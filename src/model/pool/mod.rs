@@ -7,6 +7,7 @@
 //! A fact that must survive a crash is in the API server before any effect that relies on the fact. A pool that is
 //! built anew from a list continues where the old one ended.
 
+mod absent;
 pub mod accountant;
 mod acts;
 mod agent;
@@ -82,9 +83,11 @@ mod zone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use absent::Absentees;
 use archive::Archive;
 use marks::{Change, Marks};
 
+pub use absent::{Absence, AbsentMachine};
 pub use acts::{Act, Verb, Whom};
 pub use agent::{Benchmarks, Device, ReportFacts, Usage};
 pub use archive::{Batch, Ended, LastRun, Left};
@@ -215,6 +218,8 @@ pub struct Pool {
     unclaimed_objects: BTreeMap<SlotName, Resources>,
     /// Backfill work.
     backfill: BackfillWork,
+    /// Machines whose nodes went, and that stay listed.
+    absent: Absentees,
     /// Until when each machine counts as alive.
     heartbeats: Heartbeats,
     /// Until when each machine's agent counts as alive.
@@ -359,6 +364,7 @@ impl Pool {
             self.unseen.next(),
             self.next_evaluation(),
             self.crontabs.next(),
+            self.absent.next(),
         ];
         let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, self.lasting.next()];
         silence.into_iter().chain(own).flatten().min()
@@ -377,6 +383,7 @@ impl Pool {
         self.show_what_lasted(now);
         self.follow_crontabs(now);
         self.evaluate_due(now);
+        self.forget_absent(now);
         while let Some(name) = self.machine_alarms.pop_due(now) {
             self.changed(Change::Machine(&name));
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use super::absent::Absence;
 use super::backfill::Template;
 use super::cron::CronPolicy;
 use super::ids::GroupName;
@@ -174,6 +175,8 @@ pub struct StartdConfig {
     pub tolerations: Vec<Toleration>,
     /// Whether a cordoned node is drained.
     pub drain_cordoned: bool,
+    /// Which machines stay listed when their nodes go; none if unset.
+    pub absence: Option<Arc<Absence>>,
     /// The policy's text, if it means something else on other machines: it is then read again for each machine.
     pub by_machine: Option<Arc<ByMachine>>,
 }
@@ -199,6 +202,7 @@ impl Default for StartdConfig {
             zone: Zone::default(),
             tolerations: Vec::new(),
             drain_cordoned: false,
+            absence: None,
             by_machine: None,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::governing::foremost;
 use super::view::Off;
-use super::{backfill, config, cron, draining, layout, neighbours, unclaimed};
+use super::{absence, backfill, config, cron, draining, layout, neighbours, unclaimed};
 use crate::pool::{
     Effect, Machine, MachineName, OUT_OF_SERVICE, Offer, Pool, StartdConfig, Time, Toleration,
 };
@@ -20,6 +20,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
     if offer == Offer::Gone || is_out_of_service(pool, machine, now) {
         pool.evacuate(name);
     }
+    absence::review(pool, name, now);
     let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
     pool.edit_machine(name, |machine| machine.utc_offset = config.zone.offset(now));

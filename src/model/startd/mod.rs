@@ -2,6 +2,7 @@
 //!
 //! Source: the manual's policy chapter, "Machine States and Transitions", and its transition numbers.
 
+mod absence;
 mod ad;
 mod arrival;
 mod backfill;

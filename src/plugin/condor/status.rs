@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use api::HTCJob;
+use api::{AbsentMachine, HTCJob};
 use classad::Ad;
 use model::pool::Time;
 use tools::slots::{self, Asked, Kind, Request};
@@ -45,6 +45,9 @@ async fn read(
             ad.set("MyCurrentTime", now);
             ad.set("LastHeardFrom", now);
         }
+        if request.wants_absent() {
+            ads.extend(absent(&cluster.list_all().await?));
+        }
         if let Some(unknown) = request.unknown_name(&ads) {
             return Err(Failure(format!("condor_status: unknown host {unknown}")));
         }
@@ -55,6 +58,13 @@ async fn read(
         Kind::Schedds => vec![schedd(&jobs, cluster.server())],
         Kind::Slots | Kind::Submitters => submitters(&jobs, cluster.server()),
     })
+}
+
+/// The last ads of the slots of absent machines. An ad that somebody has made unreadable is left out.
+fn absent(machines: &[AbsentMachine]) -> Vec<Ad> {
+    let slots =
+        machines.iter().filter_map(|machine| machine.status.as_ref()).flat_map(|status| &status.slots);
+    slots.filter_map(|slot| Ad::parse_long(&slot.ad).ok()).collect()
 }
 
 /// How many procs run, wait and are held.

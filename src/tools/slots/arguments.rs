@@ -12,6 +12,7 @@ Usage: condor_status [OPTIONS] [NAME ...]
   NAME                  these slots, or the slots of these machines; with -claimed, those of these users
   -avail                slots that are Unclaimed and have CPUs and memory left
   -claimed, -run        slots that are Claimed, and who has them
+  -absent               slots of machines whose nodes went (ABSENT_REQUIREMENTS)
   -schedd               the queue: how many jobs run, wait and are held
   -submitters           the same for each submitter
   -constraint EXPRESSION   those for which a ClassAd expression is true
@@ -46,6 +47,7 @@ pub enum Asked {
 enum Does {
     Avail,
     Claimed,
+    Absent,
     Slots,
     State,
     Server,
@@ -124,7 +126,7 @@ const OPTIONS: &[Known<Does>] = &[
     known("cod", 3, Refused("there is no computing on demand")),
     known("gpus", 3, Refused("use -constraint 'GPUs > 0' -af Name GPUs GPUs_DeviceName")),
     known("java", 1, Refused("there is no java universe")),
-    known("absent", 2, Refused("ads of machines that have gone are not kept yet; see kubectl get nodes")),
+    known("absent", 2, Does::Absent),
     known("offline", 2, Refused("there are no offline universes")),
     known("merge", 5, Refused("use -af and comm")),
     known("vm", 2, Refused("there is no vm universe")),
@@ -192,6 +194,8 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
         request.form = Shown::Whole(form);
     } else if !request.columns.is_empty() {
         request.form = Shown::Columns;
+    } else if request.absent && request.form == Shown::Normal && request.kind == Kind::Slots {
+        request.form = Shown::Absent;
     }
     if !request.more_columns.is_empty()
         && (request.compact || matches!(request.form, Shown::Columns | Shown::Whole(_)))
@@ -199,8 +203,8 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
         return Err("Error: output formatting options conflict with -aaf options".to_owned());
     }
     // The option has no effect where ads are not those of slots.
-    request.compact &=
-        request.kind == Kind::Slots && !matches!(request.form, Shown::Columns | Shown::Whole(_));
+    request.compact &= request.kind == Kind::Slots
+        && !matches!(request.form, Shown::Absent | Shown::Columns | Shown::Whole(_));
     Ok(Asked::Ads(Box::new(request)))
 }
 
@@ -218,6 +222,7 @@ impl Request {
                 self.which = Which::Claimed;
                 self.form = Shown::Claimed;
             }
+            Does::Absent => self.absent = true,
             Does::State => self.form = Shown::State,
             Does::Server => self.form = Shown::Server,
             Does::Compact => self.compact = true,

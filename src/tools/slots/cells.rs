@@ -60,6 +60,17 @@ pub(super) fn activity_time(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
     Some(span(now.saturating_sub(since).max(0)))
 }
 
+/// When the machine went.
+pub(super) fn went_absent(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
+    number(ad, "LastHeardFrom", env).map(|at| screen.date(at))
+}
+
+/// When the ad is forgotten.
+pub(super) fn will_forget(ad: &Ad, screen: &Screen, env: &Env) -> Option<String> {
+    let lifetime = number(ad, "ClassAdLifetime", env).unwrap_or(0);
+    Some(screen.date(number(ad, "LastHeardFrom", env)?.saturating_add(lifetime)))
+}
+
 fn since(ad: &Ad, name: &str, env: &Env) -> Option<String> {
     let now = number(ad, "LastHeardFrom", env)?;
     Some(span(now.saturating_sub(number(ad, name, env).unwrap_or(0))))

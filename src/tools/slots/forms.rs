@@ -20,7 +20,7 @@ pub(super) fn made(heading: &str, make: fn(&Ad, &Screen, &Env) -> Option<String>
 /// The columns of a form, and how many characters of a line all but names and machines take.
 pub(super) fn columns(form: Shown, width: Width) -> (Vec<Column>, i64) {
     let unknown = Absent::Unknown;
-    let name = made("Name", cells::name).left(34).whole();
+    let name = Column { grows: true, ..made("Name", cells::name).left(34).whole() };
     let op_sys = made("OpSys", cells::op_sys).left(10).whole();
     let arch = made("Arch", cells::arch).left(8).whole();
     let load = made("LoadAv", cells::load).right(6).or(unknown);
@@ -58,6 +58,18 @@ pub(super) fn columns(form: Shown, width: Width) -> (Vec<Column>, i64) {
                 amount("KFlops", "%9d", 9),
             ];
             (columns, 65)
+        }
+        Shown::Absent => {
+            let or_unknown = |column: Column| column.whole().or(unknown);
+            let wide = super::is_wide(width);
+            let columns = vec![
+                Column { grows: wide, ..name },
+                or_unknown(made("OpSys", cells::op_sys).left(10)),
+                or_unknown(made("Arch", cells::arch).left(8)),
+                or_unknown(made("Went Absent", cells::went_absent).left(11)),
+                or_unknown(made("Will Forget", cells::will_forget).left(11)),
+            ];
+            (columns, 0)
         }
         Shown::Schedds => {
             let mut columns = named();

@@ -36,6 +36,8 @@ pub struct Request {
     names: Vec<String>,
     constraint: Constraint,
     which: Which,
+    /// Only slots of absent machines are asked for: `-absent`.
+    absent: bool,
     order: Order,
     limit: Option<usize>,
     form: Shown,
@@ -80,6 +82,8 @@ enum Shown {
     Claimed,
     State,
     Server,
+    /// Absent machines.
+    Absent,
     Schedds,
     Submitters,
     /// The columns of -autoformat or -format.
@@ -99,6 +103,11 @@ impl Request {
     /// The slots, machines or users that the command line names.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Whether the ads of absent machines belong to the answer: with `-absent`, or if a constraint names the attribute.
+    pub fn wants_absent(&self) -> bool {
+        self.kind == Kind::Slots && (self.absent || self.constraint.names("Absent"))
     }
 
     /// A name that the command line gives, and that no slot or machine has. With `-claimed`, names are those of users, whom nobody
@@ -145,6 +154,7 @@ impl Request {
             Which::Available => available,
             Which::Claimed => claimed,
         };
+        let wanted = wanted && (!self.absent || cells::is_true(ad, "Absent", env));
         wanted && whole_machines && self.constraint.holds(ad, env)
     }
 

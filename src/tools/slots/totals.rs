@@ -68,7 +68,7 @@ impl Totals {
     /// Totals for a form; `None` if the form has none.
     pub(super) fn new(form: Shown) -> Option<Self> {
         let kind = match form {
-            Shown::Normal => Kind::Platforms,
+            Shown::Normal | Shown::Absent => Kind::Platforms,
             Shown::State => Kind::Activities,
             Shown::Server => Kind::Amounts,
             Shown::Claimed => Kind::Speeds,

@@ -70,6 +70,11 @@ pub fn unfinished(world: &World) -> Option<String> {
             return Some(format!("{} is not whole: {status}", key.name));
         }
     }
+    for (key, _) in world.store.of("absentmachines") {
+        if world.store.get(&node_key(&key.name)).is_some() {
+            return Some(format!("{} is absent though its node is there", key.name));
+        }
+    }
     if let Some(amiss) = archive::amiss(world) {
         return Some(amiss);
     }

@@ -99,11 +99,16 @@ pub(super) fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) 
         layout => LAYOUTS.get(usize::from(layout)).map_or(UNFIT, |division| division.text).to_owned(),
     };
     match how {
-        0 => spec["claimWorklifeSeconds"] = json!(0),
+        0 => {
+            spec["claimWorklifeSeconds"] = json!(0);
+            config.push_str(
+                "ABSENT_REQUIREMENTS = True\nABSENT_EXPIRE_ADS_AFTER = 60\nEXPIRE_INVALIDATED_ADS = True\n",
+            );
+        }
         1 => spec["start"] = json!("TARGET.RequestCpus < 3"),
         2 => spec["start"] = json!("(("),
         3 => config.push_str("START = TARGET.RequestCpus < 2\nSLOT_WEIGHT = Cpus\n"),
-        4 => {}
+        4 => config.push_str("ABSENT_REQUIREMENTS = TotalCpus > 1\nABSENT_EXPIRE_ADS_AFTER = 0\n"),
         how if how >= BACKFILL => {
             let says = BACKFILL_POLICIES[usize::from(how - BACKFILL) % BACKFILL_POLICIES.len()];
             config.push_str("ENABLE_BACKFILL = True\n");

@@ -1,5 +1,6 @@
 //! The deciders against a world in memory: what the API server and kubelets would do, in virtual time.
 
+mod absent;
 mod again;
 mod archive;
 mod backfill;

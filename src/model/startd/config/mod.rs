@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
-use crate::pool::{CronPolicy, Latch, Machine, Policy, SlotConfig, StartdConfig};
+use crate::pool::{Absence, CronPolicy, Latch, Machine, Policy, SlotConfig, StartdConfig};
 use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
@@ -55,6 +55,8 @@ pub struct TextConfig {
     pub idle_boost: Option<Duration>,
     /// `STARTD_CRON_JOBLIST` and what belongs to it.
     pub cron: Arc<CronPolicy>,
+    /// `ABSENT_REQUIREMENTS` and what belongs to it.
+    pub absence: Option<Arc<Absence>>,
 }
 
 /// The latch that the manual's policies read.
@@ -92,7 +94,8 @@ pub fn understand(text: &str) -> Understood {
         return Understood { config: None, remarks: Vec::new(), by_machine: false, said: Vec::new() };
     };
     let reading = read(text, first);
-    let mut remarks = remarks::of_reading(text, &reading, Some(&[knobs::Reader::Startd]));
+    let mut remarks =
+        remarks::of_reading(text, &reading, Some(&[knobs::Reader::Startd, knobs::Reader::Collector]));
     let mut faults = Vec::new();
     let config = act_on(&reading.config, &mut faults);
     remarks.extend(faults);
@@ -142,6 +145,7 @@ impl TextConfig {
         (config.keyboard_slots, config.console_slots) = (self.keyboard_slots, self.console_slots);
         config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
         config.cron = self.cron;
+        config.absence = self.absence;
     }
 
     /// All configurations of slots in the text: that of all slots, those of types, those of single slots.
@@ -211,6 +215,7 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said.idle_boost =
         count("DISCONNECTED_KEYBOARD_IDLE_BOOST").map(|seconds| Duration::from_secs(seconds.into()));
     said.cron = Arc::new(cron::read(config, faults));
+    said.absence = absence(config, faults).map(Arc::new);
     // A knob for all slots is read again for each type and each single slot: its faults are reported once.
     let mut seen: Vec<Remark> = Vec::new();
     faults.retain(|fault| {
@@ -220,6 +225,17 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
         }
     });
     said
+}
+
+/// What becomes of machines whose nodes go; `None` if none of them stays listed.
+fn absence(config: &Config, faults: &mut Vec<Remark>) -> Option<Absence> {
+    let expires_after =
+        ok(config.integer("ABSENT_EXPIRE_ADS_AFTER"), faults).flatten().unwrap_or(30 * 24 * 60 * 60);
+    let expires_after =
+        u64::try_from(expires_after).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs);
+    let in_good_order = ok(config.boolean("EXPIRE_INVALIDATED_ADS"), faults).flatten().unwrap_or(false);
+    let requirements = ok(config.expr("ABSENT_REQUIREMENTS"), faults).flatten()?;
+    Some(Absence { requirements, expires_after, in_good_order })
 }
 
 /// The slot types of which there are slots.
