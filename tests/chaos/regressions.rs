@@ -443,6 +443,20 @@ fn a_pod_that_is_made_late_on_a_node_that_is_back_is_not_deleted_by_force() {
     goes_well(story(8, job(1), items));
 }
 
+/// The machine is absent under one leader, and back under the next.
+#[test]
+fn an_absent_machine_that_is_back_is_listed_no_longer() {
+    for kill in [4500, 8000, 31_000] {
+        let items = vec![
+            (When::At(0), What::Policy(1, 0, 0)),
+            (When::At(4000), What::NodeGone(0)),
+            (When::At(kill), What::Kill(0)),
+            (When::At(30_000), What::NodeBack(0, 8)),
+        ];
+        goes_well(story(8, job(1), items));
+    }
+}
+
 /// The watch of nodes is 20 s late. When it shows that the node went, the node is back and runs a pod that was created
 /// since.
 #[test]

@@ -92,6 +92,10 @@ fn negotiate_as(world: &mut World, name: &str, config: &str) {
     world.put(Key::new("negotiators", "", name), json!({"metadata": {}, "spec": spec}));
 }
 
+/// Each machine whose node goes is absent for a while.
+const MISSED: &str =
+    "ABSENT_REQUIREMENTS = True\nABSENT_EXPIRE_ADS_AFTER = 60\nEXPIRE_INVALIDATED_ADS = True\n";
+
 pub(super) fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) {
     let mut spec = json!({"nodeSelector": {}, "precedence": n});
     let mut config = match layout {
@@ -99,16 +103,11 @@ pub(super) fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) 
         layout => LAYOUTS.get(usize::from(layout)).map_or(UNFIT, |division| division.text).to_owned(),
     };
     match how {
-        0 => {
-            spec["claimWorklifeSeconds"] = json!(0);
-            config.push_str(
-                "ABSENT_REQUIREMENTS = True\nABSENT_EXPIRE_ADS_AFTER = 60\nEXPIRE_INVALIDATED_ADS = True\n",
-            );
-        }
+        0 => spec["claimWorklifeSeconds"] = json!(0),
         1 => spec["start"] = json!("TARGET.RequestCpus < 3"),
         2 => spec["start"] = json!("(("),
         3 => config.push_str("START = TARGET.RequestCpus < 2\nSLOT_WEIGHT = Cpus\n"),
-        4 => config.push_str("ABSENT_REQUIREMENTS = TotalCpus > 1\nABSENT_EXPIRE_ADS_AFTER = 0\n"),
+        4 => {}
         how if how >= BACKFILL => {
             let says = BACKFILL_POLICIES[usize::from(how - BACKFILL) % BACKFILL_POLICIES.len()];
             config.push_str("ENABLE_BACKFILL = True\n");
@@ -118,6 +117,10 @@ pub(super) fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) 
             spec["backfill"] = json!({"namespace": "fill", "template": {"spec": pod}});
         }
         how => config.push_str(OWNERS_POLICIES[usize::from(how - 5) % OWNERS_POLICIES.len()]),
+    }
+    // The machines of one policy are missed when they go.
+    if n == 1 {
+        config.push_str(MISSED);
     }
     if !config.is_empty() {
         spec["config"] = json!(config);

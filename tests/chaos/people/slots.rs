@@ -54,8 +54,10 @@ pub(super) fn perform(world: &mut World, what: &What) -> bool {
             }
         }
         What::DeletePslot(n) => {
-            if let Some(key) = world.pick("partitionableslots", *n, |_| true) {
-                world.delete(&key, None);
+            for kind in ["partitionableslots", "absentmachines"] {
+                if let Some(key) = world.pick(kind, *n, |_| true) {
+                    world.delete(&key, None);
+                }
             }
         }
         _ => return false,
