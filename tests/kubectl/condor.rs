@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
-use api::{DrainRequest, HTCJob, NodePolicy, Submitter};
+use api::{AbsentMachine, DrainRequest, HTCJob, NodePolicy, Submitter};
 use kube::Resource;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
@@ -258,6 +258,35 @@ async fn a_job_whose_spec_was_never_accepted_is_removed_whole() {
     assert!(cluster.tool_says(&["condor_q", "7", "-af", "JobStatus"]).await.is_empty());
 }
 
+/// Absent machines are shown when they are asked for, and nowhere else.
+#[tokio::test]
+async fn absent_machines() {
+    let cluster = Cluster::with_pool().await;
+    let ad = "Name = \"slot1@gone\"\nMachine = \"gone\"\nOpSys = \"LINUX\"\nArch = \"X86_64\"\nState = \"Owner\"\n\
+              Absent = true\nClassAdLifetime = 2592000\nLastHeardFrom = 1893456000\n";
+    let slots = json!([{"name": "slot1@gone", "ad": ad}, {"name": "slot2@gone", "ad": "Absent = ((\n"}]);
+    let status = json!({"since": "2030-01-01T00:00:00Z", "slots": slots});
+    cluster.put::<AbsentMachine>(None, "gone", json!({"node": "gone"}), status).await;
+    let names = async |words: &[&str]| {
+        let words: Vec<&str> = ["condor_status", "-af", "Name"].iter().chain(words).copied().collect();
+        cluster.tool_says(&words).await
+    };
+    assert_eq!(names(&[]).await, "slot1@node1\nslot1_1@node1\n");
+    assert_eq!(names(&["-absent"]).await, "slot1@gone\n");
+    assert_eq!(names(&["-absent", "gone"]).await, "slot1@gone\n");
+    assert_eq!(names(&["-constraint", "Absent =?= true || Cpus > 3"]).await, "slot1@gone\nslot1_1@node1\n");
+    assert_eq!(cluster.tool_fails(&["condor_status", "gone"]).await, "condor_status: unknown host gone\n");
+    let table = cluster.tool_says(&["condor_status", "-absent"]).await;
+    let mut lines = table.lines();
+    assert_eq!(
+        (lines.next(), lines.nth(1)),
+        (
+            Some("Name                               OpSys      Arch     Went Absent Will Forget"),
+            Some("slot1@gone                         LINUX      X86_64    1/1  00:00  1/31 00:00")
+        )
+    );
+}
+
 #[tokio::test]
 async fn priorities() {
     let cluster = Cluster::with_pool().await;
@@ -272,4 +301,9 @@ async fn priorities() {
     assert!(
         cluster.tool_fails(&["condor_userprio", "-setprio", "eve", "1"]).await.contains("no Submitter eve")
     );
+    // A factor or a ceiling may be set before the user's first job.
+    let said = cluster.tool_says(&["condor_userprio", "-setceiling", "eve", "20"]).await;
+    assert_eq!(said, "The ceiling of eve was set to 20\n");
+    let spec = cluster.spec_of::<Submitter>(None, "eve", "/spec").await;
+    assert_eq!(spec, json!({"ceiling": 20.0}));
 }

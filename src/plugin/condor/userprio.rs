@@ -3,7 +3,7 @@
 use api::{Negotiator, Submitter};
 use classad::Ad;
 use jiff::Timestamp;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use model::pool::Time;
 use serde_json::{Map, Value, json};
 use tools::users::{self, Asked, Change, Edit, Request};
@@ -81,12 +81,22 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
             edit.user
         ))
     };
-    let name = object(&submitters, &edit.user).ok_or_else(unknown)?.name_any();
-    if edit.what == Change::Delete {
-        cluster.remove::<Submitter>(None, &name).await?;
-    } else {
-        let spec = patch(edit, Timestamp::now());
-        cluster.merge::<Submitter>(None, &name, &json!({"spec": spec})).await?;
+    let found = object(&submitters, &edit.user).map(ResourceExt::name_any);
+    let spec = || patch(edit, Timestamp::now());
+    match (found, edit.what) {
+        (Some(name), Change::Delete) => cluster.remove::<Submitter>(None, &name).await?,
+        (Some(name), _) => drop(cluster.merge::<Submitter>(None, &name, &json!({"spec": spec()})).await?),
+        // As the accountant does, whose table has everybody of whom it was ever told.
+        (None, Change::Factor(_) | Change::Ceiling(_) | Change::Floor(_)) => {
+            let object = json!({
+                "apiVersion": Submitter::api_version(&()),
+                "kind": Submitter::kind(&()),
+                "metadata": {"name": edit.user},
+                "spec": spec(),
+            });
+            cluster.make::<Submitter>(None, &object).await?;
+        }
+        (None, _) => return Err(unknown()),
     }
     Ok(Answer { text: said(edit), ..Answer::default() })
 }

@@ -51,9 +51,9 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Adds an expression to sort by; `no` keeps the order in which the ads come.
+    /// Adds an expression to sort by; `no`, `none`, `false` or `0` keeps the order in which the ads come.
     pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
-        if text == "no" {
+        if ["no", "none", "false", "0"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
             *self = Self::AsGiven;
             return Ok(());
         }
