@@ -206,7 +206,9 @@ async fn a_machine_is_drained() {
 async fn waiting_logs_and_configuration() {
     let cluster = Cluster::with_pool().await;
     assert_eq!(cluster.tool_says(&["condor_wait", "99"]).await, "All jobs done.\n");
-    assert_eq!(cluster.tool_fails(&["condor_wait", "-wait", "0", "2"]).await, "Time expired.\n");
+    let expired = cluster.tool(&["condor_wait", "-wait", "0", "2"]).await;
+    let said = String::from_utf8(expired.stdout).unwrap();
+    assert_eq!((expired.status.code(), said.as_str(), expired.stderr.len()), (Some(1), "Time expired.\n", 0));
     let missing = cluster.tool_fails(&["condor_wait", "nosuch.log"]).await;
     assert!(missing.starts_with("Error: job event log nosuch.log: No such file"), "{missing}");
     let error = cluster.tool_fails(&["condor_tail", "1.1"]).await;

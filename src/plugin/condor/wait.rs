@@ -168,11 +168,16 @@ async fn of_log(
             None if request.all_events && request.seconds.is_none() => return done(String::new()),
             None if all && !request.all_events => return done("All jobs done.\n".to_owned()),
             _ if until.is_some_and(|until| place::now() >= until) => {
-                return Err(Failure("Time expired.".to_owned()));
+                return Ok(expired());
             }
             _ => tokio::time::sleep(PAUSE).await,
         }
     }
+}
+
+/// The answer once the time of `-wait` is over: on standard output, as condor_wait has it, though the tool fails.
+fn expired() -> Answer {
+    Answer { text: "Time expired.\n".to_owned(), status: 1, ..Answer::default() }
 }
 
 async fn of_job(request: &Request, connection: &Connection) -> Outcome {
@@ -196,7 +201,7 @@ async fn of_job(request: &Request, connection: &Connection) -> Outcome {
             return Ok(Answer { text: format!("{status}All jobs done.\n"), ..Answer::default() });
         }
         if until.is_some_and(|until| place::now() >= until) {
-            return Err(Failure("Time expired.".to_owned()));
+            return Ok(expired());
         }
         tokio::time::sleep(PAUSE).await;
     }
