@@ -34,7 +34,8 @@ use super::schema;
         type_ = "string",
         json_path = ".status.until",
         description = "When the machine is forgotten."
-    )
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AbsentMachineSpec {
