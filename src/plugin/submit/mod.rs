@@ -242,6 +242,8 @@ pub struct Prepared {
     jobs: Vec<Value>,
     logs: Vec<Vec<JobLog>>,
     files: Vec<Option<Value>>,
+    /// The ads that `-verbose` prints, with a placeholder for the number of the cluster.
+    ads: Vec<String>,
 }
 
 /// Reads the submit file, and returns the HTCJobs that are to be created: none if the request is for a dry run, whose output goes
@@ -296,12 +298,8 @@ pub fn prepare(
         }
         return Ok(Prepared::default());
     }
-    if request.printed == Printed::Ads {
-        for (number, ad) in ads(&jobs).iter().enumerate() {
-            write!(out, "\n** Proc {number}:\n{ad}")?;
-        }
-    }
-    Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs, files: manifests.files })
+    let ads = if request.printed == Printed::Ads { ads(&jobs) } else { Vec::new() };
+    Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs, files: manifests.files, ads })
 }
 
 fn is_unused(finding: &Diagnostic) -> bool {
@@ -336,6 +334,7 @@ async fn create(
     }
     let mut lines = Vec::new();
     let mut logged = BTreeSet::new();
+    let mut first = None;
     for ((job, logs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
         let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
         let created = match files::create(&cluster, namespace, job, files.as_ref(), err).await {
@@ -347,8 +346,9 @@ async fn create(
             }
         };
         let name = text_at(&created, "/metadata/name");
-        let waits = request.waits || !logs.is_empty();
+        let waits = request.waits || !logs.is_empty() || !prepared.ads.is_empty();
         let id = if waits { number(&cluster, namespace, &name).await } else { None };
+        first = first.or(id);
         let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
         logged.extend(begin_logs(&cluster, (namespace, &name, time), id, logs, err)?);
         let id = id.filter(|_| request.waits).map_or(name, |id| id.to_string());
@@ -362,9 +362,22 @@ async fn create(
     if request.printed != Printed::Terse {
         writeln!(out)?;
     }
+    for (proc, ad) in prepared.ads.iter().enumerate() {
+        write!(out, "{}", verbose(proc, ad, first))?;
+    }
     writeln!(out, "{}", lines.join("\n"))?;
     userlog::leave_behind(connection, &logged, err);
     Ok(out.flush()?)
+}
+
+/// A proc's ad as `-verbose` prints it, with the number of the cluster. If the job got none in time, the ad has no line with the number.
+fn verbose(proc: usize, ad: &str, number: Option<i64>) -> String {
+    let placeholder = manifest::CLUSTER.to_string();
+    if let Some(number) = number {
+        return format!("\n** Proc {number}.{proc}:\n{}", ad.replace(&placeholder, &number.to_string()));
+    }
+    let known = ad.lines().filter(|line| !line.contains(&placeholder));
+    known.fold(format!("\n** Proc {proc}:\n"), |text, line| text + line + "\n")
 }
 
 /// Writes that a job was submitted into the logs of its procs, and returns the logs. A job that got no number in time has none. `job`
@@ -461,4 +474,17 @@ fn written(path: &str, ads: &[String], out: &mut dyn Write) -> Result<(), Error>
         return Ok(());
     }
     fs::write(path, text).map_err(|error| Error::File(path.to_owned(), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ads_of_verbose_have_the_number_of_the_job() {
+        let ad = format!("ClusterId={0}\nCmd=\"sleep\"\nOut=\"{0}.out\"\n", manifest::CLUSTER);
+        let said = "\n** Proc 12.3:\nClusterId=12\nCmd=\"sleep\"\nOut=\"12.out\"\n";
+        assert_eq!(verbose(3, &ad, Some(12)), said);
+        assert_eq!(verbose(3, &ad, None), "\n** Proc 3:\nCmd=\"sleep\"\n");
+    }
 }
