@@ -20,7 +20,7 @@ impl Custom for AbsentMachine {
     const STAGE: Stage = Stage::Machines;
 
     fn keep(object: &Self) -> Self::Kept {
-        facts(object).map(|absent| absent.since)
+        object.status.as_ref()?.since.as_ref().map(time)
     }
 
     fn there(object: Self) -> Vec<News> {

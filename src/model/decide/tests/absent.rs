@@ -98,6 +98,21 @@ fn the_last_ad_says_since_when_and_for_how_long() {
     }
 }
 
+/// An object of Kubernetes has room for about 1.5 MB.
+#[test]
+fn ads_are_kept_as_far_as_an_object_has_room() {
+    let mut world = pool("ABSENT_REQUIREMENTS = True\nNUM_SLOTS = 1000\n");
+    let facts = kit::machine("n1", 1000, 1000);
+    world.set_node(facts);
+    world.settle();
+    break_down(&mut world);
+    delete(&mut world);
+    let machine = absent(&world).unwrap();
+    let bytes: usize = machine.slots.iter().map(|(_, ad)| ad.len()).sum();
+    assert!((10..1000).contains(&machine.slots.len()), "{}", machine.slots.len());
+    assert!(bytes <= 1 << 20, "{bytes}");
+}
+
 #[test]
 fn a_machine_is_forgotten_in_time_or_never() {
     for (text, seconds) in [
