@@ -121,6 +121,19 @@ fn past(request: &history::Request, screen: &Screen) -> (i32, String) {
     (0, said)
 }
 
+/// A command line without an answer would be compared with nothing.
+#[test]
+fn each_command_line_has_an_answer() {
+    let cases = fs::read_to_string(folder().join("cases.txt")).expect("the command lines");
+    let lines = cases.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    // Quotes stand around some words of a line.
+    let plain = |line: &str| line.replace(['\'', '"'], "");
+    let asked: Vec<String> = lines.map(plain).collect();
+    let answered: Vec<String> =
+        recorded().answers.iter().map(|answer| plain(&answer.words.join(" "))).collect();
+    assert_eq!(asked, answered);
+}
+
 #[test]
 fn what_is_printed_is_what_the_tools_print() {
     let mut different = Vec::new();
