@@ -12,7 +12,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
@@ -22,14 +22,15 @@ use api::labels::HIGHEST_CLUSTER;
 
 /// How long a leader may be silent before another takes over.
 const TTL: Duration = Duration::from_secs(15);
-/// How often a leader renews the lease, and a candidate reads it. A leader that must stop notices that at most 13 s after
-/// its last renewal: [`GIVE_UP_AFTER`], one pause, and one call that takes all of [`CALL_LIMIT`].
+/// How often a leader renews the lease, and a candidate reads it.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
+/// The pause after a renewal that failed. An API server that refuses calls asks for a pause of a second.
+const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// A leader that could not renew the lease for this long stops, and drops its calls. The rest of [`TTL`] is for the API server to
-/// give up those calls.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
-/// A call that takes longer counts as failed.
-const CALL_LIMIT: Duration = Duration::from_secs(3);
+/// give up those calls. client-go's leaders have as long (`RenewDeadline`).
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+/// An attempt to take or renew the lease that takes longer counts as failed. A leader has time for two.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// The highest ClusterId that was given: the election reads and writes it with the lease, so that it outlasts jobs and
 /// operators. The engine raises it.
@@ -93,9 +94,16 @@ pub enum Waiting {
 struct Sighting {
     record: Option<(Option<String>, Option<MicroTime>, Option<i32>)>,
     at: Instant,
+    /// The lease as this process last read or wrote it, if this process may write over that.
+    ours: Option<Box<Lease>>,
 }
 
 impl Sighting {
+    /// Nothing was seen yet.
+    fn none() -> Self {
+        Self { record: None, at: Instant::now(), ours: None }
+    }
+
     /// Who had the lease.
     fn holder(&self) -> Option<&str> {
         self.record.as_ref()?.0.as_deref()
@@ -178,10 +186,10 @@ impl Election {
         stop: &CancellationToken,
         mut refuse: impl FnMut(Waiting) -> Option<E>,
     ) -> Result<bool, E> {
-        let mut sighting = Sighting { record: None, at: Instant::now() };
+        let mut sighting = Sighting::none();
         let mut first = None;
         loop {
-            let waiting = match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
+            let waiting = match timeout(LIMIT, self.try_acquire(&mut sighting)).await {
                 Ok(Ok(Attempt::Won)) => return Ok(true),
                 Ok(Ok(Attempt::Taken)) => sighting.holder().map(str::to_owned).map(|holder| {
                     let at_work = *first.get_or_insert_with(|| sighting.record.clone()) != sighting.record;
@@ -216,23 +224,20 @@ impl Election {
     /// operator has the lease, `lost` is cancelled.
     pub async fn keep(&self, stop: CancellationToken, lost: CancellationToken) {
         let mut renewed = Instant::now();
-        let mut sighting = Sighting { record: None, at: Instant::now() };
+        let mut sighting = Sighting::none();
+        let mut pause = RENEW_EVERY;
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = sleep(RENEW_EVERY) => {}
+                () = sleep(pause) => {}
             }
             // Candidates count from the write, which comes after this.
             let asked = Instant::now();
-            match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
-                Ok(Ok(Attempt::Won)) => renewed = asked,
-                Ok(Ok(Attempt::Raced)) => {
-                    tracing::warn!(
-                        lease = self.name,
-                        "the lease was not renewed: somebody has written it meanwhile"
-                    );
-                }
+            let until = (asked + LIMIT).min(renewed + GIVE_UP_AFTER);
+            let failed = match timeout_at(until, self.try_acquire(&mut sighting)).await {
+                Ok(Ok(Attempt::Won)) => None,
+                Ok(Ok(Attempt::Raced)) => Some("somebody has written the lease meanwhile".to_owned()),
                 Ok(Ok(Attempt::Taken)) => {
                     let holder = sighting.holder();
                     tracing::error!(
@@ -243,28 +248,27 @@ impl Election {
                     lost.cancel();
                     return;
                 }
-                Ok(Err(error)) => {
-                    tracing::warn!(
-                        lease = self.name,
-                        error = &error as &dyn std::error::Error,
-                        "the lease was not renewed"
-                    );
-                }
-                Err(_) => tracing::warn!(
-                    lease = self.name,
-                    "the lease was not renewed: the API server does not answer"
-                ),
-            }
-            if renewed.elapsed() > GIVE_UP_AFTER {
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some("the API server does not answer".to_owned()),
+            };
+            let Some(why) = failed else {
+                (renewed, pause) = (asked, RENEW_EVERY);
+                continue;
+            };
+            let left = GIVE_UP_AFTER.saturating_sub(renewed.elapsed());
+            if left.is_zero() {
                 tracing::error!(
                     lease = self.name,
+                    why,
                     "the lease could not be renewed for {GIVE_UP_AFTER:?}; this operator stops"
                 );
                 lost.cancel();
                 return;
             }
+            tracing::warn!(lease = self.name, why, "the lease was not renewed; this operator tries again");
+            pause = RENEW_AGAIN_AFTER.min(left);
         }
-        if let Ok(Ok(())) = timeout(CALL_LIMIT, self.resign()).await {
+        if let Ok(Ok(())) = timeout(LIMIT, self.resign()).await {
             tracing::info!(
                 lease = self.name,
                 identity = self.me,
@@ -273,11 +277,22 @@ impl Election {
         }
     }
 
-    /// One attempt to take or renew the lease.
+    /// One attempt to take or renew the lease. A lease that is this process's is written without being read again, as by
+    /// client-go's leaders; the version that the write names shows whether anybody else has written the lease.
     async fn try_acquire(&self, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
+        if let Some(ours) = sighting.ours.take() {
+            match self.replace(ours, sighting).await {
+                Ok(Attempt::Won) => return Ok(Attempt::Won),
+                // Somebody else, or an earlier attempt whose answer was lost, has written or deleted the lease.
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
         let Some(found) = self.api.get_opt(&self.name).await? else {
             let lease = self.lease(None, 0);
-            return won(wire::make(&self.api, &PostParams::default(), &lease).await).inspect_err(|error| {
+            let made = wire::make(&self.api, &PostParams::default(), &lease).await;
+            return won(made, sighting).inspect_err(|error| {
                 if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
                     tracing::error!("the Lease's namespace does not exist; create it, or name another leader's by --leader-elect-namespace");
                 }
@@ -290,14 +305,24 @@ impl Election {
             .as_ref()
             .map(|s| (s.holder_identity.clone(), s.renew_time.clone(), s.lease_transitions));
         if sighting.record != record {
-            *sighting = Sighting { record, at: Instant::now() };
+            (sighting.record, sighting.at) = (record, Instant::now());
         }
         if state(found.spec.as_ref(), &self.me, sighting.at.elapsed()) == LeaseState::Taken {
             return Ok(Attempt::Taken);
         }
+        self.replace(Box::new(found), sighting).await
+    }
+
+    /// Writes the lease with this process as the holder, over the one that was found. If the API server refuses the write for
+    /// now, the next attempt begins with this write.
+    async fn replace(&self, found: Box<Lease>, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
         let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
         let lease = self.lease(Some(&found), transitions);
-        won(wire::replace(&self.api, &self.name, &lease).await)
+        let result = won(wire::replace(&self.api, &self.name, &lease).await, sighting);
+        if matches!(&result, Err(kube::Error::Api(status)) if status.code == 429) {
+            sighting.ours = Some(found);
+        }
+        result
     }
 
     /// The lease with this process as the holder, to be written over the one that was found.
@@ -341,9 +366,15 @@ impl Election {
     }
 }
 
-fn won(result: Result<Item<Lease>, kube::Error>) -> Result<Attempt, kube::Error> {
+/// The result of a write. The lease as it was written is remembered, if its answer can be read.
+fn won(result: Result<Item<Lease>, kube::Error>, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
     match result {
-        Ok(_) => Ok(Attempt::Won),
+        Ok(written) => {
+            // Without a version, the next write would not notice what others have written.
+            let written = written.object().ok().filter(|lease| lease.metadata.resource_version.is_some());
+            sighting.ours = written.map(Box::new);
+            Ok(Attempt::Won)
+        }
         Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
             Ok(Attempt::Raced)
         }
@@ -353,6 +384,8 @@ fn won(result: Result<Item<Lease>, kube::Error>) -> Result<Attempt, kube::Error>
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
 
     #[test]
@@ -378,36 +411,51 @@ mod tests {
         }
     }
 
-    /// The API server of a test: a Lease of this holder, whose replacement is answered with the next of these codes.
-    fn election(holder: &'static str, codes: Vec<u16>) -> Election {
-        let codes = std::sync::Arc::new(std::sync::Mutex::new(codes.into_iter()));
+    /// The API server of a test has a Lease of this holder. The answers to calls are made by `answer`, from the number of the
+    /// call and whether the call writes: a status code, and after how many seconds the answer comes.
+    struct Server {
+        election: Election,
+        reads: Arc<AtomicI64>,
+    }
+
+    fn server(
+        holder: &'static str,
+        answer: impl Fn(u32, bool) -> (u16, u64) + Send + Sync + 'static,
+    ) -> Server {
+        let (calls, reads, answer) =
+            (Arc::new(AtomicU32::new(0)), Arc::new(AtomicI64::new(0)), Arc::new(answer));
+        let counted = Arc::clone(&reads);
         let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-            let codes = std::sync::Arc::clone(&codes);
+            let writes = request.method() == http::Method::PUT;
+            let (code, after) = answer(calls.fetch_add(1, Ordering::Relaxed), writes);
+            reads.fetch_add(i64::from(!writes), Ordering::Relaxed);
             async move {
-                let replaces = request.method() == http::Method::PUT;
-                let code = if replaces { codes.lock().unwrap().next().unwrap_or(200) } else { 200 };
+                sleep(Duration::from_secs(after)).await;
                 let lease = serde_json::json!({"metadata": {"name": "l", "resourceVersion": "1"},
                     "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15}});
-                let conflict = serde_json::json!({"kind": "Status", "status": "Failure", "code": code,
-                    "message": "", "reason": "Conflict"});
-                let answer = if code == 200 { lease } else { conflict }.to_string();
-                let body = kube::client::Body::from(answer.into_bytes());
-                Ok::<_, std::convert::Infallible>(http::Response::builder().status(code).body(body).unwrap())
+                let reason = if code == 409 { "Conflict" } else { "TooManyRequests" };
+                let refusal = serde_json::json!({"kind": "Status", "status": "Failure", "code": code,
+                    "message": "", "reason": reason});
+                let text = if code == 200 { lease } else { refusal }.to_string();
+                let body = kube::client::Body::from(text.into_bytes());
+                Ok::<_, Infallible>(http::Response::builder().status(code).body(body).unwrap())
             }
         });
         let clock = Clock::set_to(jiff::Timestamp::UNIX_EPOCH);
-        Election::new(Client::new(service, "ns"), clock, ("ns", "l"), "me", HighestClusterId::default())
+        let client = Client::new(service, "ns");
+        let election = Election::new(client, clock, ("ns", "l"), "me", HighestClusterId::default());
+        Server { election, reads: counted }
     }
 
-    /// For how many seconds a leader keeps the lease, of thirty.
-    async fn keeps(election: Election) -> u64 {
+    /// For how many seconds a leader keeps the lease, of so many.
+    async fn keeps(server: &Server, seconds: u64) -> u64 {
         let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
         let began = Instant::now();
         let keeping = tokio::spawn({
-            let (stop, lost) = (stop.clone(), lost.clone());
+            let (election, stop, lost) = (server.election.clone(), stop.clone(), lost.clone());
             async move { election.keep(stop, lost).await }
         });
-        let _ = timeout(Duration::from_secs(30), lost.cancelled()).await;
+        let _ = timeout(Duration::from_secs(seconds), lost.cancelled()).await;
         let kept = began.elapsed().as_secs();
         stop.cancel();
         let _ = keeping.await;
@@ -417,10 +465,37 @@ mod tests {
     /// A renewal that was given up may come through, and the next one then meets it.
     #[tokio::test(start_paused = true)]
     async fn a_conflict_is_a_renewal_that_failed() {
-        assert_eq!(keeps(election("me", vec![])).await, 30);
-        assert_eq!(keeps(election("me", vec![200, 409, 200, 409, 409, 200])).await, 30);
-        assert_eq!(keeps(election("other", vec![])).await, 2, "another holds it");
-        let kept = keeps(election("me", vec![409; 20])).await;
-        assert!((8..13).contains(&kept), "before anybody else may take over: {kept}");
+        let one_in_three =
+            |call: u32, writes| if writes && call.is_multiple_of(3) { (409, 0) } else { (200, 0) };
+        assert_eq!(keeps(&server("me", one_in_three), 30).await, 30);
+        assert_eq!(keeps(&server("other", |_, _| (200, 0)), 30).await, 2, "another holds the lease");
+        let conflicts = server("me", |_, writes| if writes { (409, 0) } else { (200, 0) });
+        assert_eq!(keeps(&conflicts, 30).await, 10, "before anybody else may take over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_bears_an_api_server_that_refuses_half_of_the_calls_or_is_slow() {
+        // Half of the calls in an order without a period, by Thue and Morse.
+        let half = |call: u32, _| if call.count_ones().is_multiple_of(2) { (200, 0) } else { (429, 0) };
+        assert_eq!(keeps(&server("me", half), 3600).await, 3600);
+        assert_eq!(
+            keeps(&server("me", |call, _| (if call % 3 == 2 { 200 } else { 429 }, 0)), 3600).await,
+            3600
+        );
+        let slow = server("me", |call, _| (200, if call == 0 { 0 } else { 4 }));
+        assert_eq!(keeps(&slow, 3600).await, 3600, "each write takes 4 s");
+        assert_eq!(keeps(&server("me", |_, _| (200, 60)), 30).await, 10, "no answer");
+        assert_eq!(keeps(&server("me", |_, _| (429, 0)), 30).await, 10, "refusals alone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_is_one_call() {
+        let server = server("me", |_, _| (200, 0));
+        assert_eq!(keeps(&server, 3600).await, 3600);
+        assert_eq!(
+            server.reads.load(Ordering::Relaxed),
+            1 + 1,
+            "the first renewal reads the lease, and the end does"
+        );
     }
 }
