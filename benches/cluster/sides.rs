@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,14 +139,17 @@ impl Ours {
         let first = first_pod(client, &namespace);
         let jobs = submit(client, &namespace, workload).await;
         let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-        until("the HTCJob is through", || async {
+        let through = until("the HTCJob is through", || async {
             if workload.ends() {
                 let status = jobs.get("sweep").await.unwrap().status.unwrap_or_default();
                 return status.completed == i64::from(workload.procs);
             }
             all_run(&pods, workload).await
-        })
-        .await;
+        });
+        tokio::select! {
+            () = through => {}
+            status = ended(&mut operator) => panic!("the operator has ended: {status}"),
+        }
         let turn = start.end(client, &server, &own, first.await.unwrap()).await;
         let _ = jobs.delete("sweep", &DeleteParams::default()).await;
         gone(client, &namespace).await;
@@ -240,6 +243,16 @@ fn operator(kubeconfig: Option<&Path>) -> Child {
         .env("RUST_LOG", "warn")
         .stdin(Stdio::null());
     command.spawn().unwrap()
+}
+
+/// Waits until a process has ended.
+async fn ended(process: &mut Child) -> ExitStatus {
+    loop {
+        if let Some(status) = process.try_wait().unwrap() {
+            return status;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// Installs the custom resources, and lets the negotiator pause for a second at most, as by default.

@@ -1,6 +1,6 @@
 //! The cluster of a test: real nodes, and operators that the test starts and kills.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -35,16 +35,24 @@ pub struct Cluster {
     pub client: Client,
     pub namespace: String,
     pub seen: Seen,
-    operators: Vec<(String, Child)>,
+    operators: RefCell<Vec<Operator>>,
     /// How many operators have been started, for the names of their logs.
     started: Cell<usize>,
+}
+
+/// A running operator.
+struct Operator {
+    identity: String,
+    elect: bool,
+    process: Child,
+    log: PathBuf,
 }
 
 impl Cluster {
     /// The cluster without what earlier tests left, with a namespace for the test, a policy for all nodes in HTCondor's
     /// configuration language, short negotiation intervals, and one operator.
     pub async fn start(namespace: &str, policy: &str) -> Self {
-        let mut cluster = Self::without_operator(namespace, policy).await;
+        let cluster = Self::without_operator(namespace, policy).await;
         cluster.start_operator("operator", false);
         cluster
     }
@@ -57,7 +65,7 @@ impl Cluster {
         let _ = std::fs::remove_dir_all(proof_dir(namespace));
         std::fs::create_dir_all(proof_dir(namespace)).unwrap();
         let seen = Seen::start(&client);
-        let (operators, started) = (Vec::new(), Cell::new(0));
+        let (operators, started) = (RefCell::default(), Cell::new(0));
         let cluster = Self { client, namespace: namespace.to_owned(), seen, operators, started };
         cluster.make_namespace().await;
         cluster
@@ -88,9 +96,14 @@ impl Cluster {
     }
 
     /// Starts an operator with the rights of the chart's service account. It ends with the test, however the test ends.
-    pub fn start_operator(&mut self, identity: &str, elect: bool) {
+    pub fn start_operator(&self, identity: &str, elect: bool) {
+        let operator = self.operator(identity, elect);
+        self.operators.borrow_mut().push(operator);
+    }
+
+    fn operator(&self, identity: &str, elect: bool) -> Operator {
         let number = self.started.replace(self.started.get() + 1);
-        let log = File::create(self.log_dir().join(format!("{number:02}-{identity}.log"))).unwrap();
+        let log = self.log_dir().join(format!("{number:02}-{identity}.log"));
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--", env!("CARGO_BIN_EXE_slotwright"), "operator"]);
         command.args([
@@ -107,16 +120,29 @@ impl Cluster {
             &["--no-leader-elect"]
         });
         command.env("RUST_LOG", "info,slotwright_controller::journal=debug");
-        let child = spawn(&mut command, "operator", log);
-        self.operators.push((identity.to_owned(), child));
+        let process = spawn(&mut command, "operator", File::create(&log).unwrap());
+        Operator { identity: identity.to_owned(), elect, process, log }
     }
 
     /// Kills an operator with SIGKILL.
-    pub fn kill_operator(&mut self, identity: &str) {
-        let place = self.operators.iter().position(|(name, _)| name == identity).unwrap();
-        let (_, mut child) = self.operators.swap_remove(place);
-        child.kill().unwrap();
-        child.wait().unwrap();
+    pub fn kill_operator(&self, identity: &str) {
+        let mut operators = self.operators.borrow_mut();
+        let place = operators.iter().position(|operator| operator.identity == identity).unwrap();
+        let mut operator = operators.swap_remove(place);
+        operator.process.kill().unwrap();
+        operator.process.wait().unwrap();
+    }
+
+    /// Starts an operator again that stopped since it could not renew its lease on a busy computer, as a Deployment does. An
+    /// operator that ended for another reason fails the test.
+    fn revive_operators(&self) {
+        for operator in self.operators.borrow_mut().iter_mut() {
+            let Some(status) = operator.process.try_wait().unwrap() else { continue };
+            let log = std::fs::read_to_string(&operator.log).unwrap();
+            assert!(log.contains("leadership was lost"), "{}: {status}", operator.log.display());
+            eprintln!("{} lost its lease, and starts again", operator.identity);
+            *operator = self.operator(&operator.identity, operator.elect);
+        }
     }
 
     /// Where the logs of the test's operators are.
@@ -182,6 +208,7 @@ impl Cluster {
         let seconds = seconds * PATIENCE;
         let deadline = Instant::now() + Duration::from_secs(seconds);
         loop {
+            self.revive_operators();
             // A call that hangs must not outlast the deadline.
             if matches!(timeout(Duration::from_secs(20), met()).await, Ok(true)) {
                 return;
@@ -199,6 +226,7 @@ impl Cluster {
     {
         let end = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < end {
+            self.revive_operators();
             assert!(holds().await, "no longer so: {what}");
             sleep(Duration::from_millis(250)).await;
         }
@@ -260,9 +288,9 @@ impl Drop for Cluster {
         if std::thread::panicking() {
             report::print(&self.namespace, &self.log_dir());
         }
-        for (_, operator) in &mut self.operators {
-            let _ = operator.kill();
-            let _ = operator.wait();
+        for operator in self.operators.get_mut() {
+            let _ = operator.process.kill();
+            let _ = operator.process.wait();
         }
     }
 }

@@ -89,7 +89,7 @@ async fn run_again(cluster: &Cluster, sent: &[(String, u32)]) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn a_proc_that_is_sent_away_while_no_operator_runs_is_not_done() {
-    let mut cluster = Cluster::start("unled", POLICY).await;
+    let cluster = Cluster::start("unled", POLICY).await;
     let mut sent = Vec::new();
     for (after, code) in HANDLERS {
         let name = format!("delete-{after}-{code}");

@@ -135,7 +135,7 @@ fn was_lost(run: &Run, cuts: &[(String, f64)]) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn each_proc_is_done_when_its_program_ended_by_itself() {
-    let mut cluster = Cluster::start("many", POLICY).await;
+    let cluster = Cluster::start("many", POLICY).await;
     let space = cluster.namespace.clone();
     let count = procs() / 5;
     for (name, program) in programs() {

@@ -19,7 +19,7 @@ async fn lease(cluster: &Cluster) -> LeaseSpec {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn ten_kills_of_two_operators_lose_and_double_nothing() {
-    let mut cluster = Cluster::without_operator("operators", "MachineMaxVacateTime = 5").await;
+    let cluster = Cluster::without_operator("operators", "MachineMaxVacateTime = 5").await;
     let space = cluster.namespace.clone();
     for name in NAMES {
         cluster.start_operator(name, true);
