@@ -108,6 +108,21 @@ impl Ad {
         }
     }
 
+    /// Lets the ad share memory with another: names and literals that both have are kept once. The ad stays what it was.
+    pub fn share_with(&mut self, other: &Self) {
+        let body = Arc::make_mut(&mut self.0);
+        for (name, expr) in &mut body.table {
+            let same = |(known, _): &&(Name, Expr)| known.as_str() == name.as_str();
+            let Some((known, shared)) = other.0.table.find(name.hash_code(), |entry| same(&entry)) else {
+                continue;
+            };
+            if expr.is_same_literal(shared) {
+                expr.clone_from(shared);
+            }
+            name.clone_from(known);
+        }
+    }
+
     /// Sets an attribute to a value.
     pub fn set(&mut self, name: impl Into<Name>, value: impl Into<Value>) {
         self.insert(name, Expr::literal(value));
@@ -266,5 +281,23 @@ impl<N: Into<Name>, E: Into<Expr>> FromIterator<(N, E)> for Ad {
         let mut ad = Self::new();
         ad.extend(entries);
         ad
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ads_that_share_memory_stay_what_they_were() {
+        let first = Ad::new().with("Cpus", 8).with("Machine", "a").with("Load", 0.0).with("Memory", 1024);
+        let mut second =
+            Ad::new().with("Cpus", 8).with("Machine", "b").with("Load", -0.0).with("MEMORY", 1024);
+        second.insert("Rank", Expr::parse("Cpus").unwrap());
+        let before = second.to_long();
+        second.share_with(&first);
+        assert_eq!(second.to_long(), before);
+        let shared = |name: &str| first.get(name).unwrap().address() == second.get(name).unwrap().address();
+        assert_eq!(["Cpus", "Machine", "Load"].map(shared), [true, false, false]);
     }
 }

@@ -262,6 +262,14 @@ impl Expr {
         }
     }
 
+    /// Whether both expressions are the same literal.
+    pub(crate) fn is_same_literal(&self, other: &Self) -> bool {
+        match (&*self.0.nodes, &*other.0.nodes) {
+            ([Node::Literal(value)], [Node::Literal(same)]) => value.is_identical(same),
+            _ => false,
+        }
+    }
+
     /// Evaluates the expression. Bare names are looked up in `my`, then in `target`; `MY.name` and `TARGET.name` in
     /// one of them.
     pub fn eval(&self, my: Option<&Ad>, target: Option<&Ad>, env: &Env) -> Value {

@@ -12,6 +12,7 @@ use super::ids::{JobUid, MachineName, PolicyName, SlotName};
 use super::job::{Job, Matchable};
 use super::machine::{Machine, Offer};
 use super::machine_slot::MachineSlot;
+use super::made::LastAds;
 use super::marks::Change;
 use super::slot::{Activation, Record, Removal, Slot, State, Unclaimed};
 use super::waits::Waits;
@@ -137,10 +138,14 @@ impl Pool {
         Some(result)
     }
 
-    /// Gives access to a machine in order to store ads that were made of it. The ads are not part of the machine, so
-    /// that nothing is marked.
-    pub fn keep_ads<T>(&mut self, name: &MachineName, keep: impl FnOnce(&mut Machine) -> T) -> Option<T> {
-        self.machines.get_mut(name).map(keep)
+    /// Gives access to a machine, and to the ads that were made last, in order to store ads that were made of the machine. The ads
+    /// are not part of the machine, so that nothing is marked.
+    pub fn keep_ads<T>(
+        &mut self,
+        name: &MachineName,
+        keep: impl FnOnce((&mut Machine, &mut LastAds)) -> T,
+    ) -> Option<T> {
+        self.machines.get_mut(name).map(|machine| keep((machine, &mut self.last_ads)))
     }
 
     /// Changes an unclaimed machine slot. If its state changed, its object is written.

@@ -13,6 +13,27 @@ use super::slot::{Latched, State};
 use super::time::Time;
 use classad::{Ad, Expr};
 
+/// The ads that were made last. The next ads share memory with these: most attributes of a cluster's machines are alike.
+#[derive(Clone, Debug, Default)]
+pub struct LastAds {
+    machine: Ad,
+    slot: Ad,
+}
+
+impl LastAds {
+    /// Takes the ad that a machine's slots share, which has just been made.
+    pub fn take_machines(&mut self, ad: &mut Ad) {
+        ad.share_with(&self.machine);
+        self.machine = ad.clone();
+    }
+
+    /// Takes the ad of a machine slot, which has just been made.
+    pub fn take_slots(&mut self, ad: &mut Ad) {
+        ad.share_with(&self.slot);
+        self.slot = ad.clone();
+    }
+}
+
 /// The part of the ad that all slots of a machine share, with what it was made of.
 #[derive(Clone, Debug)]
 pub struct MadeMachineAd {

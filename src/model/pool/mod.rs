@@ -132,6 +132,7 @@ pub use machine::{
     System, Taint,
 };
 pub use machine_slot::{MachineSlot, Share};
+pub use made::LastAds;
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
 pub use on_evict::OwnSpec;
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
@@ -168,6 +169,8 @@ pub use zone::Zone;
 pub struct Pool {
     /// Machines by name.
     machines: BTreeMap<MachineName, Machine>,
+    /// The ads of machines and slots that were made last.
+    last_ads: LastAds,
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.
     slots: BTreeMap<SlotName, Slot>,
     /// Jobs by uid.

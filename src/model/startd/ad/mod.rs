@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::pool::{
-    Claim, Latched, Load, Machine, MachineSlot, Phase, Pool, Resources, Slot, SlotKind, SlotName,
+    Claim, LastAds, Latched, Load, Machine, MachineSlot, Phase, Pool, Resources, Slot, SlotKind, SlotName,
     StartdConfig, State, Time, Unclaimed,
 };
 use classad::{Ad, Env, Expr, Value};
@@ -66,8 +66,12 @@ pub fn machine_ad(machine: &Machine) -> Ad {
 
 /// The ad of a machine slot. The machine keeps this ad and the one that its slots share, so that neither is made again before
 /// something about the machine changes. None if the machine has no such slot.
-pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
-    let shared = keep_machine_ad(machine);
+pub fn keep_slot_ad(
+    (machine, last): (&mut Machine, &mut LastAds),
+    id: u32,
+    config: &Arc<StartdConfig>,
+) -> Option<Ad> {
+    let shared = keep_machine_ad((machine, last));
     let (slot, slots) = (machine.machine_slots.get(&id)?, machine.slot_count());
     let available = machine.available_in(slot);
     if let Some(ad) = slot.made_ad(config, &shared, slots, &available, &machine.expected) {
@@ -75,15 +79,17 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     }
     let mut ad = machine_slot_ad(shared.clone(), machine, slot, config);
     set_available(&mut ad, machine, &available);
+    last.take_slots(&mut ad);
     let expected = Arc::clone(&machine.expected);
     machine.machine_slots.get_mut(&id)?.keep_ad(config, shared, slots, available, expected, ad.clone());
     Some(ad)
 }
 
 /// The ad that all slots of a machine share. The machine keeps it for the slots whose ads are made next.
-pub fn keep_machine_ad(machine: &mut Machine) -> Ad {
+pub fn keep_machine_ad((machine, last): (&mut Machine, &mut LastAds)) -> Ad {
     machine.made_ad().unwrap_or_else(|| {
-        let made = machine::make(machine);
+        let mut made = machine::make(machine);
+        last.take_machines(&mut made);
         machine.keep_ad(made.clone());
         made
     })

@@ -80,15 +80,16 @@ fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         Machine::recount,
         |machine| machine.facts.labels = Arc::new(BTreeMap::from([("zone".into(), "a".into())])),
     ];
+    let mut last = LastAds::default();
     for change in changes {
-        keep_slot_ad(&mut machine, 1, &config);
+        keep_slot_ad((&mut machine, &mut last), 1, &config);
         change(&mut machine);
         for config in [&config, &other] {
             let slot = &machine.machine_slots[&1];
             let mut fresh = machine_slot_ad(machine::make(&machine), &machine, slot, config);
             set_available(&mut fresh, &machine, &machine.available_in(slot));
             assert_eq!(ad_of(&machine, config), fresh);
-            assert_eq!(keep_slot_ad(&mut machine, 1, config), Some(fresh));
+            assert_eq!(keep_slot_ad((&mut machine, &mut last), 1, config), Some(fresh));
         }
     }
     machine.sensed = Some(Sensed { keyboard: ongoing, console: ongoing, owner_load: 1.0 });
