@@ -36,7 +36,7 @@ fn programs() -> [(&'static str, Program); 5] {
 
 /// The troubles of the cluster, one after the other.
 struct Trouble<'a> {
-    cluster: &'a mut Cluster,
+    cluster: &'a Cluster,
     step: usize,
     /// Which nodes lost their containers, and when.
     cuts: Vec<(String, f64)>,
@@ -150,7 +150,7 @@ async fn each_proc_is_done_when_its_program_ended_by_itself() {
     }
     let began = proof::now();
     let patience = 180.0 + 3.0 * f64::from(procs());
-    let mut trouble = Trouble { cluster: &mut cluster, step: 0, cuts: Vec::new() };
+    let mut trouble = Trouble { cluster: &cluster, step: 0, cuts: Vec::new() };
     loop {
         tokio::time::sleep(Duration::from_secs(2)).await;
         let mut done = 0;
