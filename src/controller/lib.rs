@@ -45,7 +45,7 @@ use self::mark::Taken;
 use self::seal::Seals;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
 use self::watch::Watching;
-use self::writer::{Context, Writer};
+use self::writer::{Tools, Writer};
 
 /// How the operator runs.
 #[derive(Clone, Debug)]
@@ -243,7 +243,7 @@ async fn lead(
         Some(shelf) if options.history.is_none() => Archive::on(shelf),
         _ => begin_history(options, clock, &health, &pauses, &mut watches),
     };
-    let writer = Writer::new(Context::new(client, clock, &options.identity));
+    let writer = Writer::new(Tools::new(client, clock, &options.identity));
     // The pool is told jobs with their creators: how to know these has to be there before the first of the jobs.
     tokio::select! {
         biased;

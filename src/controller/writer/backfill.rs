@@ -28,7 +28,7 @@ pub(super) async fn create(context: &Context, plan: &Plan) -> Vec<Reply> {
 /// Makes the pod. The error says why not, and whether it is certain that no pod was made.
 async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     let pod = render::backfill(plan).map_err(|error| (error.to_string(), true))?;
-    let api = pods(&context.client, &plan.template.namespace);
+    let api = pods(&context.tools.client, &plan.template.namespace);
     let params = post_params();
     // There is one attempt. By the time of a second one the pod may have been seen and ended, and its resources be
     // another's. The deciders ask again.
@@ -83,7 +83,7 @@ fn has_ended(pod: Item<SlimPod>) -> bool {
 /// Reads whether a slot's backfill pod exists and has not ended. If the read fails, there is no reply, and the deciders
 /// ask again.
 pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> Vec<Reply> {
-    let (api, name) = (pods(&context.client, namespace), pod_name(&slot));
+    let (api, name) = (pods(&context.tools.client, namespace), pod_name(&slot));
     let missing = match attempt(context, || api.get(&name)).await {
         Ok(found) => !is_of(&found, &slot) || has_ended(found),
         Err(Failure::NotFound) => true,

@@ -96,7 +96,7 @@ where
                 409 if through_conflicts => last.clone_from(&status.message),
                 409 => return Err(Failure::Conflict(status.message.clone())),
                 429 => {
-                    context.places.throttled(&context.lane);
+                    context.tools.places.throttled(&context.lane);
                     asked = pause_asked_for(&status);
                     last.clone_from(&status.message);
                 }
@@ -170,8 +170,8 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
 pub(super) fn api(context: &Context, key: &ObjectKey) -> Api<Item<Answer>> {
     let resource = key.kind.resource();
     match &key.namespace {
-        Some(namespace) => Api::namespaced_with(context.client.clone(), namespace, &resource),
-        None => Api::all_with(context.client.clone(), &resource),
+        Some(namespace) => Api::namespaced_with(context.tools.client.clone(), namespace, &resource),
+        None => Api::all_with(context.tools.client.clone(), &resource),
     }
 }
 

@@ -13,7 +13,7 @@ use model::pool::{Event, MachineName, Outcome, Retry};
 /// Reads the Lease of a machine's agent. The API server answers the read of one object without a version from its storage
 /// and not from its cache: the read misses nothing that took effect before.
 pub(super) async fn read(context: &Context, machine: MachineName) -> Vec<Reply> {
-    let leases: Api<Item<Lease>> = Api::namespaced(context.client.clone(), NAMESPACE);
+    let leases: Api<Item<Lease>> = Api::namespaced(context.tools.client.clone(), NAMESPACE);
     let name = format!("{AGENT_LEASE_PREFIX}{machine}");
     let outcome = match attempt(context, || leases.get(&name)).await {
         Ok(lease) => Outcome::AgentLeaseRead { found: Some(renewal(lease.metadata())), machine },

@@ -26,13 +26,15 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet};
 
 use self::notices::Written;
-use self::places::{Lane, Place, Places};
+use self::places::{Lane, Place, Places, TurnedAway};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::{Unread, job};
 use crate::render::Kept;
 use model::pool::backfill::pod_name;
-use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName, Subject};
+use model::pool::{
+    ClaimId, Document, Effect, Event, MachineName, Outcome, PodPlan, PodRef, SlotName, Subject,
+};
 
 /// A write to make.
 #[derive(Debug)]
@@ -109,65 +111,33 @@ enum Line {
     AgentLease(MachineName),
 }
 
-/// The tools that every call of a task needs.
-pub struct Context {
+/// The tools that the calls of all tasks share.
+pub struct Tools {
     /// The client. It does not retry by itself: the writer does, with a bound and a log.
     client: Client,
     clock: Clock,
     /// The name that Kubernetes events give as their reporter's.
     identity: Arc<str>,
-    written: Arc<Written>,
+    written: Written,
     /// How many names were made.
-    names: Arc<AtomicU64>,
+    names: AtomicU64,
     places: Arc<Places>,
+}
+
+/// What every call of a task needs.
+struct Context {
+    tools: Arc<Tools>,
     /// Whose places the calls of the task take.
     lane: Lane,
     /// The place with which the task began, until its first call takes the place.
     first: Mutex<Option<Place>>,
 }
 
-impl Context {
+impl Tools {
     /// The tools of all calls: a client without retries of its own, the time, and who this operator is.
     pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
-        Self {
-            client,
-            clock,
-            identity: identity.into(),
-            written: Arc::default(),
-            names: Arc::default(),
-            places: Arc::default(),
-            lane: Lane::Cluster,
-            first: Mutex::default(),
-        }
-    }
-
-    /// The tools of the calls of this task.
-    fn of(&self, task: &Task) -> Self {
-        Self {
-            client: self.client.clone(),
-            clock: self.clock,
-            identity: Arc::clone(&self.identity),
-            written: Arc::clone(&self.written),
-            names: Arc::clone(&self.names),
-            places: Arc::clone(&self.places),
-            lane: lane(task),
-            first: Mutex::default(),
-        }
-    }
-
-    /// Waits until there is a place for the task's first call.
-    async fn begin(&self) {
-        let place = self.places.take(&self.lane).await;
-        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-    }
-
-    /// A place for a call, as soon as there is one. The first call takes the place with which the task began.
-    async fn place(&self) -> Place {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match first {
-            Some(place) => place,
-            None => self.places.take(&self.lane).await,
-        }
+        let (written, names, places) = (Written::default(), AtomicU64::default(), Arc::default());
+        Self { client, clock, identity: identity.into(), written, names, places }
     }
 
     /// A number that no other name has: the time in nanoseconds, plus a count for names that are made at the same time.
@@ -176,9 +146,38 @@ impl Context {
     }
 }
 
+impl Context {
+    /// For the calls of this task.
+    fn of(tools: &Arc<Tools>, task: &Task) -> Self {
+        Self { tools: Arc::clone(tools), lane: lane(task), first: Mutex::default() }
+    }
+
+    /// Waits until there is a place for the task's first call.
+    ///
+    /// # Errors
+    /// When the task creates a proc's pod in a namespace whose calls are slow, and has waited for too long.
+    async fn begin(&self, task: &Task) -> Result<(), TurnedAway> {
+        let place = match pod_plan(task) {
+            Some(_) => self.tools.places.take_unless_slow(&self.lane).await?,
+            None => self.tools.places.take(&self.lane).await,
+        };
+        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        Ok(())
+    }
+
+    /// A place for a call, as soon as there is one. The first call takes the place with which the task began.
+    async fn place(&self) -> Place {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match first {
+            Some(place) => place,
+            None => self.tools.places.take(&self.lane).await,
+        }
+    }
+}
+
 /// The writer: owned by the engine, which hands it tasks and takes its replies.
 pub struct Writer {
-    context: Context,
+    tools: Arc<Tools>,
     lines: BTreeMap<Line, VecDeque<Task>>,
     /// The calls are dropped with the writer: an operator that no longer leads makes no more calls.
     calls: JoinSet<Vec<Reply>>,
@@ -192,9 +191,9 @@ pub struct Finished(Line);
 
 impl Writer {
     /// A writer that is idle.
-    pub fn new(context: Context) -> Self {
+    pub fn new(tools: Tools) -> Self {
         Self {
-            context,
+            tools: Arc::new(tools),
             lines: BTreeMap::new(),
             calls: JoinSet::new(),
             running: HashMap::new(),
@@ -263,63 +262,92 @@ impl Writer {
         }
     }
 
-    /// Ends when a watch shows the pod that the task is to make. For other tasks it never ends.
-    fn expect_pod(&mut self, line: &Line, task: &Task) -> impl Future<Output = Outcome> + Send + use<> {
-        let plan = match task {
-            Task::Effect(effect, _) => match &**effect {
-                Effect::CreatePod(plan) => Some(plan),
-                _ => None,
-            },
-            _ => None,
-        };
-        let expected = plan.map(|plan| {
+    /// Prepares for the pod that the task is to make, which a watch may show before the call is answered.
+    fn expect_pod(&mut self, line: &Line, task: &Task) -> Sighted {
+        Sighted(pod_plan(task).map(|plan| {
             let (tell, pod) = oneshot::channel();
-            let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
-            self.making.insert(line.clone(), (claim.clone(), tell));
-            seen(slot, claim, pod)
-        });
-        async move {
-            match expected {
-                Some(seen) => seen.await,
-                None => pending().await,
-            }
-        }
+            self.making.insert(line.clone(), (plan.claim.id.clone(), tell));
+            pod
+        }))
     }
 
     fn start(&mut self, line: Line, task: Task) {
-        let context = self.context.of(&task);
-        let seen = self.expect_pod(&line, &task);
-        let work = work(context, task);
-        let call = self.calls.spawn(async move {
-            let replies = tokio::select! {
-                biased;
-                made = seen => vec![Reply::Event(Event::Outcome(made))],
-                replies = work => replies,
-            };
-            if replies.iter().any(Reply::asks_again) {
-                tokio::time::sleep(AGAIN_AFTER).await;
-            }
-            replies
-        });
+        let sighted = self.expect_pod(&line, &task);
+        let context = Context::of(&self.tools, &task);
+        let call = self.calls.spawn(run(Box::new((context, task)), sighted));
         self.running.insert(call.id(), line);
+    }
+}
+
+/// The pod that a task is to make, once a watch shows the pod.
+struct Sighted(Option<oneshot::Receiver<PodRef>>);
+
+impl Sighted {
+    /// Ends when a watch shows the pod. For tasks that make no pod it never ends.
+    async fn pod(&mut self) -> PodRef {
+        if let Some(pod) = &mut self.0
+            && let Ok(pod) = pod.await
+        {
+            return pod;
+        }
+        // The writer has nobody to tell any more.
+        pending().await
     }
 }
 
 /// Makes the calls of a task, as soon as there is a place for the first.
 ///
-/// Tens of thousands of tasks may wait for their places. The future of a task's calls is large, and therefore exists only once
-/// there is a place.
-async fn work(context: Context, task: Task) -> Vec<Reply> {
-    context.begin().await;
-    Box::pin(calls::perform(&context, task)).await
+/// Tens of thousands of tasks may wait for their places. This future is small, therefore: the task is in a box, and the future of
+/// its calls, which is large, exists only once there is a place.
+async fn run(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
+    let (context, task) = &*work;
+    let begun = tokio::select! {
+        biased;
+        pod = sighted.pod() => Err(created(pod_plan(task).map(claim_of), pod)),
+        begun = context.begin(task) => begun.map_err(|turned_away| {
+            pod_plan(task).map(|plan| pods::refused(plan, turned_away.to_string())).unwrap_or_default()
+        }),
+    };
+    match begun {
+        Ok(()) => Box::pin(perform(work, sighted)).await,
+        Err(replies) => replies,
+    }
 }
 
-/// The outcome that a pod was created, once the pod is known.
-async fn seen(slot: SlotName, claim: ClaimId, pod: oneshot::Receiver<PodRef>) -> Outcome {
-    match pod.await {
-        Ok(pod) => Outcome::PodCreated { slot, claim, pod },
-        // The writer has nobody to tell any more.
-        Err(_) => pending().await,
+/// Makes the calls of a task for which there is a place.
+async fn perform(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
+    let (context, task) = *work;
+    let claim = pod_plan(&task).map(claim_of);
+    let replies = tokio::select! {
+        biased;
+        pod = sighted.pod() => created(claim, pod),
+        replies = calls::perform(&context, task) => replies,
+    };
+    if replies.iter().any(Reply::asks_again) {
+        tokio::time::sleep(AGAIN_AFTER).await;
+    }
+    replies
+}
+
+/// The outcome that the pod of a claim was created.
+fn created(claim: Option<(SlotName, ClaimId)>, pod: PodRef) -> Vec<Reply> {
+    let created = claim.map(|(slot, claim)| Outcome::PodCreated { slot, claim, pod });
+    created.map(|outcome| Reply::Event(Event::Outcome(outcome))).into_iter().collect()
+}
+
+/// The slot and the claim that a pod is for.
+fn claim_of(plan: &PodPlan) -> (SlotName, ClaimId) {
+    (plan.slot.clone(), plan.claim.id.clone())
+}
+
+/// The pod that a task creates for a proc.
+fn pod_plan(task: &Task) -> Option<&PodPlan> {
+    match task {
+        Task::Effect(effect, _) => match &**effect {
+            Effect::CreatePod(plan) => Some(plan),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -111,8 +111,8 @@ async fn write(context: &Context, told: Told) -> Vec<Reply> {
 }
 
 async fn publish(context: &Context, told: &Told) -> Result<(), kube::Error> {
-    let now = context.clock.now();
-    let occurrence = match context.written.same(told, now) {
+    let now = context.tools.clock.now();
+    let occurrence = match context.tools.written.same(told, now) {
         Some(before) => match again(context, before).await {
             // The server forgets events after an hour.
             Err(kube::Error::Api(status)) if status.is_not_found() => anew(context, told).await?,
@@ -120,17 +120,17 @@ async fn publish(context: &Context, told: &Told) -> Result<(), kube::Error> {
         },
         None => anew(context, told).await?,
     };
-    context.written.keep(told, occurrence);
+    context.tools.written.keep(told, occurrence);
     Ok(())
 }
 
 async fn again(context: &Context, before: Occurrence) -> Result<Occurrence, kube::Error> {
     let count = before.count.saturating_add(1);
-    let series = EventSeries { count, last_observed_time: MicroTime(context.clock.timestamp()) };
-    let events: Api<Item<Event>> = Api::namespaced(context.client.clone(), &before.namespace);
+    let series = EventSeries { count, last_observed_time: MicroTime(context.tools.clock.timestamp()) };
+    let events: Api<Item<Event>> = Api::namespaced(context.tools.client.clone(), &before.namespace);
     let patch = Patch::Merge(json!({"series": series}));
     events.patch(&before.name, &PatchParams::default(), &patch).await?;
-    Ok(Occurrence { count, last: context.clock.now(), ..before })
+    Ok(Occurrence { count, last: context.tools.clock.now(), ..before })
 }
 
 async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error> {
@@ -138,7 +138,7 @@ async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error>
     let about_namespace = event.regarding.as_ref().and_then(|about| about.namespace.clone());
     let mut namespace = about_namespace.clone().unwrap_or_else(|| "default".to_owned());
     let create = async |namespace: &str| {
-        let events: Api<Item<Event>> = Api::namespaced(context.client.clone(), namespace);
+        let events: Api<Item<Event>> = Api::namespaced(context.tools.client.clone(), namespace);
         wire::make(&events, &PostParams::default(), &event).await
     };
     let made = match create(&namespace).await {
@@ -150,15 +150,15 @@ async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error>
         other => other?,
     };
     let name = made.metadata().name.clone().unwrap_or_default();
-    Ok(Occurrence { note: told.note.clone(), namespace, name, count: 1, last: context.clock.now() })
+    Ok(Occurrence { note: told.note.clone(), namespace, name, count: 1, last: context.tools.clock.now() })
 }
 
 fn event(context: &Context, told: &Told) -> Event {
-    let now = context.clock.timestamp();
+    let now = context.tools.clock.timestamp();
     let name = told.about.name.as_deref().unwrap_or(CONTROLLER);
     Event {
         metadata: ObjectMeta {
-            name: Some(format!("{name}.{:x}", context.number(now))),
+            name: Some(format!("{name}.{:x}", context.tools.number(now))),
             ..ObjectMeta::default()
         },
         action: Some(told.action.to_owned()),
@@ -168,7 +168,7 @@ fn event(context: &Context, told: &Told) -> Event {
         event_time: Some(MicroTime(now)),
         regarding: Some(told.about.clone()),
         reporting_controller: Some(CONTROLLER.to_owned()),
-        reporting_instance: Some(context.identity.to_string()),
+        reporting_instance: Some(context.tools.identity.to_string()),
         ..Event::default()
     }
 }

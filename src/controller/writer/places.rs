@@ -10,12 +10,16 @@
 //! calls are quick, fewer once the server asks for fewer requests.
 //!
 //! A call holds its place while it is under way, and gives the place back before it pauses.
+//!
+//! A pod that waits to be created has a claim on a machine, which nobody else can use meanwhile. So while the calls of a lane are
+//! slow, a creation that has waited for [`PATIENCE`] is turned away, and its claim ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -34,6 +38,8 @@ const LEFT: usize = 8;
 const QUICK: Duration = Duration::from_millis(500);
 /// A call that takes this long is slow.
 const SLOW: Duration = Duration::from_secs(2);
+/// For how long a creation may wait for its place in a lane whose calls are slow: a little longer than a call may take.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// For how long the number of places stays after the API server has asked for fewer requests. Meanwhile its answers are
 /// about the calls that were made before.
 const CALM: Duration = Duration::from_secs(1);
@@ -117,9 +123,36 @@ impl Default for State {
 struct Share {
     held: usize,
     most: usize,
-    /// Who waits, with the number of the question.
-    waiting: VecDeque<(u64, oneshot::Sender<Place>)>,
+    waiting: VecDeque<Question>,
 }
+
+/// Somebody waits for a place.
+#[derive(Debug)]
+struct Question {
+    /// How many questions there were up to this one.
+    number: u64,
+    /// When this was asked, if the question may be turned away.
+    since: Option<Instant>,
+    hand: oneshot::Sender<Place>,
+}
+
+impl Question {
+    fn is_given_up(&self) -> bool {
+        self.hand.is_closed()
+    }
+
+    fn has_waited_for(&self, time: Duration) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= time)
+    }
+}
+
+/// A question for a place was turned away, because the lane's calls are slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "pods of this namespace take {SLOW:?} or more each to create, one after another, and this pod has waited for {PATIENCE:?}; \
+     is an admission webhook slow?"
+)]
+pub struct TurnedAway;
 
 impl Share {
     fn of(lane: &Lane) -> Self {
@@ -149,22 +182,30 @@ impl Drop for Place {
 impl Places {
     /// Waits for a place.
     pub async fn take(self: &Arc<Self>, lane: &Lane) -> Place {
-        let (hand, place) = oneshot::channel();
-        self.ask(lane, hand);
-        match place.await {
+        match self.ask(lane, None).await {
             Ok(place) => place,
             // Only who waits no longer is left without an answer.
             Err(_) => pending().await,
         }
     }
 
-    fn ask(self: &Arc<Self>, lane: &Lane, hand: oneshot::Sender<Place>) {
+    /// Waits for a place for a creation.
+    ///
+    /// # Errors
+    /// When the calls of the lane are slow, and this one has waited for [`PATIENCE`].
+    pub async fn take_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<Place, TurnedAway> {
+        self.ask(lane, Some(Instant::now())).await.map_err(|_| TurnedAway)
+    }
+
+    fn ask(self: &Arc<Self>, lane: &Lane, since: Option<Instant>) -> oneshot::Receiver<Place> {
+        let (hand, place) = oneshot::channel();
         let mut state = self.state();
         state.asked += 1;
         let number = state.asked;
         let share = state.lanes.entry(lane.clone()).or_insert_with(|| Share::of(lane));
-        share.waiting.push_back((number, hand));
+        share.waiting.push_back(Question { number, since, hand });
         self.hand_out(state);
+        place
     }
 
     /// Notes that a call of this lane was answered by 429, Too Many Requests. In a namespace a tenant's webhook may have
@@ -217,17 +258,18 @@ impl State {
     /// waited longest.
     fn next(&mut self) -> Option<(Lane, oneshot::Sender<Place>)> {
         for share in self.lanes.values_mut() {
-            while share.waiting.front().is_some_and(|(_, hand)| hand.is_closed()) {
+            while share.waiting.front().is_some_and(Question::is_given_up) {
                 share.waiting.pop_front();
             }
         }
         let waiting =
             self.lanes.iter().filter(|(lane, share)| share.held < share.most && self.has_room(lane));
-        let first = waiting.filter_map(|(lane, share)| Some((share.held, share.waiting.front()?.0, lane)));
+        let first =
+            waiting.filter_map(|(lane, share)| Some((share.held, share.waiting.front()?.number, lane)));
         let (_, _, lane) = first.min_by_key(|(held, number, _)| (*held, *number))?;
         let lane = lane.clone();
-        let (_, hand) = self.lanes.get_mut(&lane)?.waiting.pop_front()?;
-        Some((lane, hand))
+        let question = self.lanes.get_mut(&lane)?.waiting.pop_front()?;
+        Some((lane, question.hand))
     }
 
     fn has_room(&self, lane: &Lane) -> bool {
@@ -276,7 +318,8 @@ impl State {
     }
 
     /// Learns from a call that ended. A quick call makes its lane's share larger, if the lane had used up its share; if the
-    /// lane could have no larger one, the number of places grows in time. A slow call makes the share smaller.
+    /// lane could have no larger one, the number of places grows in time. A slow call makes the share smaller; where the share
+    /// is one place already, who has waited for too long is turned away.
     fn learn(&mut self, lane: &Lane, took: Duration) {
         let calm = self.throttled.is_none_or(|at| at.elapsed() >= CALM);
         let most = self.most_of(lane);
@@ -301,6 +344,9 @@ impl State {
                     "calls are slow, and are made one at a time; is a webhook slow or gone?"
                 );
             }
+        }
+        if took >= SLOW && share.most == 1 {
+            share.waiting.retain(|question| !question.has_waited_for(PATIENCE));
         }
     }
 
@@ -395,6 +441,35 @@ mod tests {
         calls(&mut quick, &places, &making("a"), 20, 10);
         assert!(last(quick).await[&making("a")] < 100);
         assert!(places.state().lanes.is_empty());
+    }
+
+    /// Ten creations of 10 s each: the first eight, and those whose turn comes in time.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_long_for_a_slow_lane_is_turned_away() {
+        let places = Arc::new(Places::default());
+        for (takes, made) in [(10_000, 9), (1900, 30)] {
+            let mut creations = JoinSet::new();
+            for _ in 0..30 {
+                let places = Arc::clone(&places);
+                creations.spawn(async move {
+                    let place = places.take_unless_slow(&making("a")).await?;
+                    sleep(Duration::from_millis(takes)).await;
+                    drop(place);
+                    Ok::<_, TurnedAway>(())
+                });
+            }
+            let began = Instant::now();
+            let results = creations.join_all().await;
+            assert_eq!(results.iter().filter(|result| result.is_ok()).count(), made, "{takes}");
+            assert!(began.elapsed() <= Duration::from_mins(1), "{:?}", began.elapsed());
+            // A call that is no creation waits for as long as it takes.
+            let mut others = JoinSet::new();
+            calls(&mut others, &places, &making("a"), 4, takes);
+            last(others).await;
+            let mut quick = JoinSet::new();
+            calls(&mut quick, &places, &making("a"), 20, 10);
+            last(quick).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]

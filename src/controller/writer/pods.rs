@@ -23,20 +23,26 @@ pub(super) fn pods(client: &Client, namespace: &str) -> Api<Item<SlimPod>> {
 /// Makes a proc's pod. If there is a pod of that name, made under the same claim, then an earlier creation took effect
 /// and its answer was lost: that pod counts as made.
 pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Arc<Kept>>) -> Vec<Reply> {
-    let slot = plan.slot.clone();
-    let (claim, proc) = (plan.claim.id.clone(), plan.proc.clone());
-    let outcome = match make(context, &plan, template).await {
-        Ok(pod) => Outcome::PodCreated { slot, claim, pod },
-        Err(why) => Outcome::PodRefused { slot, claim, proc, why },
-    };
-    vec![Reply::Event(Event::Outcome(outcome))]
+    match make(context, &plan, template).await {
+        Ok(pod) => {
+            let (slot, claim) = (plan.slot, plan.claim.id);
+            vec![Reply::Event(Event::Outcome(Outcome::PodCreated { slot, claim, pod }))]
+        }
+        Err(why) => refused(&plan, why),
+    }
+}
+
+/// What follows if a proc's pod is not made, and why it is not.
+pub(super) fn refused(plan: &PodPlan, why: String) -> Vec<Reply> {
+    let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.proc.clone());
+    vec![Reply::Event(Event::Outcome(Outcome::PodRefused { slot, claim, proc, why }))]
 }
 
 async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) -> Result<PodRef, String> {
     let template = template.and_then(|kept| kept.of_proc(plan.claim.last.cluster_id, plan.proc.proc));
     let template = template.ok_or("the job is gone")?;
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
-    let api = pods(&context.client, &plan.job.namespace);
+    let api = pods(&context.tools.client, &plan.job.namespace);
     let params = post_params();
     match attempt_to_create(context, || wire::make(&api, &params, &pod)).await {
         Ok(made) => Ok(reference(made.metadata())),
@@ -97,7 +103,7 @@ fn reference(pod: &ObjectMeta) -> PodRef {
 
 /// Reads whether a pod exists. If the read fails, there is no reply, and the deciders ask again.
 pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<Reply> {
-    let api = pods(&context.client, &pod.namespace);
+    let api = pods(&context.tools.client, &pod.namespace);
     let missing = match attempt(context, || api.get(&pod.name)).await {
         Ok(found) => found.uid().as_deref() != Some(pod.uid.as_str()),
         Err(Failure::NotFound) => true,
@@ -142,7 +148,7 @@ pub(super) async fn evict(
 async fn keep_grace(context: &Context, pod: &PodRef, grace: Duration) -> bool {
     let annotations = json!({labels::GRANTED_SECONDS: grace.as_secs().to_string()});
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
-    let (api, params) = (pods(&context.client, &pod.namespace), patch_params(labels::FIELD_MANAGER));
+    let (api, params) = (pods(&context.tools.client, &pod.namespace), patch_params(labels::FIELD_MANAGER));
     match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => true,
         Err(failure) => {
@@ -160,7 +166,7 @@ pub(super) async fn is_deleted(
     grace: Option<u32>,
     off: Option<&MachineName>,
 ) -> bool {
-    let api = pods(&context.client, &pod.namespace);
+    let api = pods(&context.tools.client, &pod.namespace);
     let mut params = of_uid(pod.uid.as_str());
     params.grace_period_seconds = grace;
     let delete = || async {
@@ -186,8 +192,8 @@ pub(super) async fn is_deleted(
 
 /// Writes on a pod why it is evicted, for those who read the pod. The pod is deleted even if that fails.
 async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
-    let api = pods(&context.client, &pod.namespace);
-    let patch = Patch::Strategic(render::disruption_target(pod, why, context.clock.timestamp()));
+    let api = pods(&context.tools.client, &pod.namespace);
+    let patch = Patch::Strategic(render::disruption_target(pod, why, context.tools.clock.timestamp()));
     let params = patch_params(labels::STATUS_MANAGER);
     match attempt(context, || api.patch_status(&pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => {}
@@ -204,7 +210,7 @@ pub(super) async fn ask_agent(
     slot: SlotName,
     annotations: Value,
 ) -> Vec<Reply> {
-    let api = pods(&context.client, &pod.namespace);
+    let api = pods(&context.tools.client, &pod.namespace);
     // The uid makes the patch invalid for a pod made later under the same name.
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
     let params = patch_params(labels::FIELD_MANAGER);
@@ -219,7 +225,7 @@ pub(super) async fn ask_agent(
 
 /// Untracks a pod: takes the tracking finalizer off, and leaves other finalizers. Also deletes the pod if `also_delete`.
 pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
-    let api = pods(&context.client, &pod.namespace);
+    let api = pods(&context.tools.client, &pod.namespace);
     // The uid makes the patch invalid for a pod made later under the same name.
     let patch = Patch::Strategic(json!({"metadata": {
         "uid": pod.uid.as_str(),

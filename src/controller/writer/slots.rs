@@ -47,7 +47,7 @@ pub(super) async fn write(
 /// claim already, an earlier attempt took effect and its answer was lost. If the Slot carries another claim, which may be
 /// a former leader's, the Slot is left alone.
 async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
-    let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.client.clone());
+    let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.tools.client.clone());
     let params = post_params();
     match attempt(context, || wire::make(&typed, &params, object)).await {
         Ok(made) => Ok(known(made)),
@@ -138,7 +138,7 @@ async fn take_off(
     key: &ObjectKey,
     is_over: impl Fn(&str) -> bool,
 ) -> Result<Option<Known>, Failure> {
-    let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.client.clone());
+    let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.tools.client.clone());
     let found = match attempt(context, || typed.get(&key.name)).await {
         Ok(found) => readable(found)?,
         Err(Failure::NotFound) => return Ok(None),

@@ -15,7 +15,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::{Context, Reply, Task, calls};
+use super::{Context, Reply, Task, Tools, calls};
 use crate::Clock;
 use crate::kinds::Custom;
 use crate::render::Kept;
@@ -59,6 +59,11 @@ impl tower::Service<Request<Body>> for Script {
     }
 }
 
+/// Makes the calls of a task.
+async fn answers_to(tools: Tools, task: Task) -> Vec<Reply> {
+    calls::perform(&Context::of(&Arc::new(tools), &task), task).await
+}
+
 /// The calls for an effect, and the pool's news of the answers.
 async fn perform(effect: Effect, answers: &[u16]) -> (Vec<Asked>, Vec<String>) {
     perform_as(effect, answers, &json!({"metadata": {"name": "sweep-3", "uid": "u1"}})).await
@@ -68,8 +73,8 @@ async fn perform(effect: Effect, answers: &[u16]) -> (Vec<Asked>, Vec<String>) {
 async fn perform_as(effect: Effect, answers: &[u16], found: &Value) -> (Vec<Asked>, Vec<String>) {
     let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))), found.clone());
     let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
-    let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
-    let replies = calls::perform(&context, Task::Effect(Box::new(effect), None)).await;
+    let tools = Tools::new(Client::new(script.clone(), "ns"), clock, "me");
+    let replies = answers_to(tools, Task::Effect(Box::new(effect), None)).await;
     let heard = |reply| match reply {
         Reply::Event(event) => Some(format!("{event:?}")),
         _ => None,
@@ -169,9 +174,9 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
     ] {
         let script = Script(Arc::new(Mutex::new((answers.into(), Vec::new()))), made.clone());
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
-        let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
+        let tools = Tools::new(Client::new(script.clone(), "ns"), clock, "me");
         let task = Task::Effect(Box::new(Effect::CreatePod(plan())), Some(template()));
-        let replies = calls::perform(&context, task).await;
+        let replies = answers_to(tools, task).await;
         let [Reply::Event(event)] = replies.as_slice() else { panic!("one reply") };
         assert!(format!("{event:?}").contains(heard), "{event:?}");
     }
@@ -204,11 +209,11 @@ async fn an_object_that_could_not_be_deleted_is_looked_at_again() {
     for (answers, failing) in [(&[200][..], false), (&[404], false), (&[403], true), (&[500; 8], true)] {
         let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))), json!({}));
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
-        let context = Context::new(Client::new(script, "ns"), clock, "me");
+        let tools = Tools::new(Client::new(script, "ns"), clock, "me");
         let document = Document::Slot(SlotName::parse("slot2@n1").unwrap());
         let object = api::Slot::KIND.object("slot2.n1");
         let task = Task::Delete { document: document.clone(), object, uid: "u1".to_owned() };
-        let replies = calls::perform(&context, task).await;
+        let replies = answers_to(tools, task).await;
         let again = matches!(replies.as_slice(), [Reply::Failing(failing)] if *failing == document);
         assert_eq!(again, failing, "{answers:?}");
     }
@@ -368,9 +373,11 @@ async fn a_call_that_the_server_throttles_is_repeated_after_the_pause_that_the_s
 #[tokio::test]
 async fn a_task_that_waits_for_its_place_is_small() {
     let script = Script(Arc::new(Mutex::new((VecDeque::new(), Vec::new()))), json!({}));
-    let context = Context::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me");
+    let tools = Tools::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me");
     let task = || Task::Effect(Box::new(Effect::CreatePod(plan())), None);
-    let waits = size_of_val(&super::work(context.of(&task()), task()));
+    let context = Context::of(&Arc::new(tools), &task());
     let calls = size_of_val(&calls::perform(&context, task()));
-    assert!(waits <= 1024 && waits * 4 < calls, "a task: {waits} bytes, its calls: {calls} bytes");
+    let waits = size_of_val(&super::run(Box::new((context, task())), super::Sighted(None)));
+    let boxed = size_of::<(Context, Task)>();
+    assert!(waits <= 256 && boxed <= 320, "a task: {waits} and {boxed} bytes, its calls: {calls} bytes");
 }

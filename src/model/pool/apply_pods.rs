@@ -40,7 +40,7 @@ impl Pool {
         self.count_beyond_slot(&name, &facts);
         if self.slots.get(&name).is_some_and(Slot::is_requested) {
             // The pod is seen before its creation is answered.
-            self.pod_is_accepted(&facts.job, facts.proc);
+            self.pod_is_accepted(&facts.job, facts.proc, now);
         }
         let booked = self.slots.get(&name).is_some_and(Slot::has_ended);
         match &facts.end {
@@ -343,13 +343,13 @@ impl Pool {
             slot.pod_is_created(&pod);
             let (job, proc) = (slot.claim().last.job.uid.clone(), slot.claim().last.proc);
             self.changed(Change::Slot(name));
-            self.pod_is_accepted(&job, proc);
+            self.pod_is_accepted(&job, proc, now);
         }
     }
 
     /// The API server has the new pod of a proc: if it refused one of the job's before, more procs may be tried.
-    fn pod_is_accepted(&mut self, job: &JobUid, proc: u32) {
-        if self.jobs.get_mut(job).is_some_and(|job| job.pod_is_accepted(proc)) {
+    fn pod_is_accepted(&mut self, job: &JobUid, proc: u32, now: Time) {
+        if self.jobs.get_mut(job).is_some_and(|job| job.pod_is_accepted(proc, now)) {
             self.changed(Change::Released);
         }
     }

@@ -93,7 +93,7 @@ impl Pool {
         job.idle.remove(proc);
         job.active.insert(proc, name.clone());
         job.note_time(proc, now);
-        job.note_try(proc);
+        job.note_try(proc, now);
         let next_start = job.starts(now);
         slot.assign(Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc }, &limits);
         let submitter = slot.claim().submitter.clone();

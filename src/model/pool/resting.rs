@@ -1,13 +1,17 @@
 //! Jobs that rest, because the API server refused a pod of theirs or a slot refused their match. After the pause such a job tries
-//! with one proc, then with two, with four and so on, so that it does not keep slots from others for pods that are refused again.
+//! with one proc, then with two, with four and so on, so that it does not keep slots from others for pods that are refused again. If
+//! the API server accepts the pods slowly, as under a slow admission webhook, the number grows by one each time.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::job::{Cooling, Job};
 use super::time::Time;
 
 /// With more procs at once than this, a job starts as if nothing had been refused.
 const ENOUGH: u64 = 1000;
+/// A pod that the API server accepts this long after its proc got the slot was accepted slowly.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// How a job tries again after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +21,8 @@ pub struct Resting {
     /// How many procs may be tried at once.
     most: u64,
     /// The procs that got slots since the first pause, and whose pods the API server has not accepted. Those that have lost their
-    /// slots do not count; the next pause forgets them.
-    tried: BTreeSet<u32>,
+    /// slots do not count; the next pause forgets them. With the times at which they got their slots.
+    tried: BTreeMap<u32, Time>,
 }
 
 impl Job {
@@ -31,27 +35,26 @@ impl Job {
         }
         let times = cooling.map_or(1, |cooling| cooling.times.saturating_add(1));
         let until = now + Cooling::wait(times);
-        let mut tried = self.resting.take().map_or_else(BTreeSet::new, |resting| resting.tried);
-        tried.retain(|proc| self.active.contains_key(proc));
+        let mut tried = self.resting.take().map_or_else(BTreeMap::new, |resting| resting.tried);
+        tried.retain(|proc, _| self.active.contains_key(proc));
         self.resting = Some(Resting { cooling: Cooling { times, until }, most: 1, tried });
         until
     }
 
     /// Notes that a proc has got a slot.
-    pub(super) fn note_try(&mut self, proc: u32) {
+    pub(super) fn note_try(&mut self, proc: u32, now: Time) {
         if let Some(resting) = &mut self.resting {
-            resting.tried.insert(proc);
+            resting.tried.insert(proc, now);
         }
     }
 
     /// Notes that the API server accepted the pod of a proc. Returns whether more procs may be tried now than before.
-    pub(super) fn pod_is_accepted(&mut self, proc: u32) -> bool {
+    pub(super) fn pod_is_accepted(&mut self, proc: u32, now: Time) -> bool {
         let Some(resting) = &mut self.resting else { return false };
-        if !resting.tried.remove(&proc) {
-            return false;
-        }
+        let Some(tried) = resting.tried.remove(&proc) else { return false };
         resting.cooling.times = 0;
-        resting.most = resting.most.saturating_mul(2);
+        let more = if now.since(tried) >= SLOW { 1 } else { resting.most };
+        resting.most = resting.most.saturating_add(more);
         if resting.most > ENOUGH {
             self.resting = None;
         }
@@ -76,7 +79,7 @@ impl Job {
         if resting.cooling.until > now {
             return 0;
         }
-        let wait = resting.tried.iter().filter(|proc| self.active.contains_key(proc)).count() as u64;
+        let wait = resting.tried.keys().filter(|proc| self.active.contains_key(proc)).count() as u64;
         resting.most.saturating_sub(wait)
     }
 }

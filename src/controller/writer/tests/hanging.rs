@@ -7,7 +7,7 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::super::{Reply, Writer};
-use super::{Arc, Clock, Context, Effect, Task, Timestamp, plan, pod, template};
+use super::{Arc, Clock, Effect, Task, Timestamp, Tools, plan, pod, template};
 use model::pool::{Document, JobKey, PodPlan, PodRef};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn server(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> kube::Cli
 }
 
 fn writer(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Writer {
-    Writer::new(Context::new(server(takes), Clock::set_to(Timestamp::UNIX_EPOCH), "me"))
+    Writer::new(Tools::new(server(takes), Clock::set_to(Timestamp::UNIX_EPOCH), "me"))
 }
 
 fn creation(namespace: &str, number: u32) -> Task {
@@ -87,7 +87,7 @@ async fn a_namespace_whose_pods_hang_keeps_nobody_else_waiting() {
     }
     // At once, and again when the calls that hang have been tried for a while.
     for pause in [0, 120] {
-        let _ = timeout(Duration::from_secs(pause), until(&mut writer, 1)).await;
+        let _ = timeout(Duration::from_secs(pause), until(&mut writer, usize::MAX)).await;
         let began = Instant::now();
         for number in 0..20 {
             writer.submit(creation("quick", number));
@@ -104,15 +104,20 @@ async fn a_namespace_whose_pods_hang_keeps_nobody_else_waiting() {
     }
 }
 
-/// A webhook that does not answer, and is ignored on failure, lets each pod pass after 10 s.
+/// A webhook that does not answer, and is ignored on failure, lets each pod pass after 10 s. Eight are made at once, and one after
+/// them. Then the others have waited for 20 s, and give their claims back.
 #[tokio::test(start_paused = true)]
 async fn slow_is_not_never() {
     let mut writer = writer(|_| Duration::from_secs(10));
-    for number in 0..10 {
+    for number in 0..30 {
         writer.submit(creation("slow", number));
     }
-    let replies = until(&mut writer, 10).await;
-    assert_eq!(made_in(&replies, ""), 10, "{replies:?}");
+    let replies = until(&mut writer, 30).await;
+    assert_eq!(made_in(&replies, ""), 9, "{replies:?}");
+    let refused =
+        replies.iter().map(|reply| format!("{reply:?}")).filter(|reply| reply.contains("PodRefused"));
+    assert!(refused.clone().all(|reply| reply.contains("is an admission webhook slow?")));
+    assert_eq!(refused.count(), 21);
 }
 
 /// A call that pauses before its next attempt holds no place.
@@ -129,7 +134,7 @@ async fn a_pause_holds_no_place() {
         Ok::<_, std::convert::Infallible>(Response::builder().status(code).body(body).unwrap())
     });
     let client = kube::Client::new(service, "ns");
-    let mut writer = Writer::new(Context::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
+    let mut writer = Writer::new(Tools::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
     // The same namespace: its creations are refused, the releases in another one are not.
     for number in 0..80 {
         writer.submit(creation("refused", number));

@@ -66,6 +66,8 @@ pub(super) struct World {
     pub(super) obeys: bool,
     /// The name of a job: the server answers no call that creates a pod of this job.
     pub(super) hangs: Option<&'static str>,
+    /// The pods of that job that the server was asked to create, and when.
+    pub(super) hung: Vec<(Time, PodPlan)>,
     /// How many seconds a program takes to end after it was told to, by pod name; `None` if `obeys` decides. With
     /// `Some`, kubelets act like real ones: a later, shorter grace period has no effect, and for a second after the
     /// main container's end something is left of the pod.
@@ -138,6 +140,7 @@ impl World {
             shown_suspended: BTreeMap::new(),
             obeys: true,
             hangs: None,
+            hung: Vec::new(),
             handler: |_| None,
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
@@ -488,7 +491,9 @@ impl World {
                         .apply(Event::Outcome(Outcome::SlotDeleted { slot, claim, there: true }), self.now);
                 }
             }
-            Effect::CreatePod(plan) if self.hangs == Some(&*plan.job.name) => {}
+            Effect::CreatePod(plan) if self.hangs == Some(&*plan.job.name) => {
+                self.hung.push((self.now, plan));
+            }
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, grace, why, .. } => {
                 self.graces.push(grace);
