@@ -443,7 +443,7 @@ mod tests {
         assert!(places.state().lanes.is_empty());
     }
 
-    /// Ten creations of 10 s each: the first eight, and those whose turn comes in time.
+    /// Eight of thirty creations of 10 s each are made at once, and one after them. The others have then waited for 20 s.
     #[tokio::test(start_paused = true)]
     async fn who_waits_long_for_a_slow_lane_is_turned_away() {
         let places = Arc::new(Places::default());
