@@ -11,7 +11,7 @@ use super::{Roster, Slot};
 pub struct Ranks {
     /// The value of `NEGOTIATOR_PRE_JOB_RANK`. `None`: the value is no number, or the roster has no such expression.
     pub pre_job: Option<f64>,
-    /// The job's `Rank` of the slot, as [`rank`] returns it.
+    /// The job's `Rank` of the slot, as [`crate::rank`] returns it.
     pub job: f64,
     /// The value of `NEGOTIATOR_POST_JOB_RANK`. `None`: the value is no number, or the roster has no such expression.
     pub post_job: Option<f64>,
