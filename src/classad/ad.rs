@@ -112,10 +112,8 @@ impl Ad {
     pub fn share_with(&mut self, other: &Self) {
         let body = Arc::make_mut(&mut self.0);
         for (name, expr) in &mut body.table {
-            let same = |(known, _): &&(Name, Expr)| known.as_str() == name.as_str();
-            let Some((known, shared)) = other.0.table.find(name.hash_code(), |entry| same(&entry)) else {
-                continue;
-            };
+            let same = other.0.table.find(name.hash_code(), |(known, _)| known.as_str() == name.as_str());
+            let Some((known, shared)) = same else { continue };
             if expr.is_same_literal(shared) {
                 expr.clone_from(shared);
             }

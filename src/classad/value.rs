@@ -119,9 +119,7 @@ impl Value {
             Self::RelTime(_) => "reltime",
         }
     }
-}
 
-impl Value {
     /// Whether the other value cannot be told from this one: as `==`, but numbers are equal to the bit, so that zero is not
     /// minus zero.
     pub(crate) fn is_identical(&self, other: &Self) -> bool {

@@ -236,3 +236,19 @@ fn a_claimed_slot_says_whose_it_is() {
     let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
     assert!(!text.contains("MemoryUsage"), "what a silent agent told counts no longer");
 }
+
+/// What most machines have in common takes memory once.
+#[test]
+fn machines_share_what_their_ads_have_in_common() {
+    let (config, mut last) = (Arc::new(StartdConfig::default()), LastAds::default());
+    let mut ad_of = |mut machine: Machine| keep_slot_ad((&mut machine, &mut last), 1, &config).unwrap();
+    let ads = [
+        ad_of(machine()),
+        ad_of(Machine::new(kit::machine("node2", 8, 16), Capacity::default(), Time::default())),
+    ];
+    let address = |ad: &Ad, name: &str| ad.get(name).unwrap().address();
+    // The first two are of the machine, and the third is of the slot.
+    for (name, shared) in [("Arch", true), ("Machine", false), ("TotalSlots", true)] {
+        assert_eq!(address(&ads[0], name) == address(&ads[1], name), shared, "{name}");
+    }
+}
