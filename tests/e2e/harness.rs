@@ -1,7 +1,7 @@
 //! The cluster of a test: an API server, hollow nodes, an operator that the test can kill, and a watchdog.
 
 use std::collections::BTreeMap;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use api::{self, HTCJob, PartitionableSlot, Slot};
@@ -16,6 +16,8 @@ use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Client, Config, ResourceExt};
 use serde_json::{Value, json};
+
+use crate::operator::Operator;
 
 /// How long a test waits for something before it fails. Nothing takes so long on a busy computer, and the test runner
 /// waits longer.
@@ -34,7 +36,7 @@ pub struct Cluster {
     pub kubeconfig: std::path::PathBuf,
     /// More arguments of operators that are started from now on.
     pub more_arguments: Vec<String>,
-    operator: Option<Child>,
+    operator: Option<Operator>,
     _dir: tempfile::TempDir,
 }
 
@@ -80,14 +82,14 @@ impl Cluster {
         }
     }
 
-    /// Starts the operator as a process of its own.
+    /// Starts the operator as a process of its own, which is started again if it loses its Lease.
     pub fn start_operator(&mut self) {
-        self.operator = Some(self.operator_command(IDENTITY, ANY_PORT).spawn().unwrap());
+        self.operator = Some(Operator::start(self.operator_command(IDENTITY, ANY_PORT)));
     }
 
     /// Starts the operator with its probes at this address.
     pub fn start_operator_probed_at(&mut self, health: &str) {
-        self.operator = Some(self.operator_command(IDENTITY, health).spawn().unwrap());
+        self.operator = Some(Operator::start(self.operator_command(IDENTITY, health)));
     }
 
     /// Starts the operator with this log filter. Returns the file that it logs to.
@@ -95,7 +97,8 @@ impl Cluster {
         let path = self.kubeconfig.with_file_name("operator.log");
         let log = std::fs::File::create(&path).unwrap();
         let mut command = self.operator_command(IDENTITY, ANY_PORT);
-        self.operator = Some(command.env("RUST_LOG", filter).stderr(log).spawn().unwrap());
+        command.env("RUST_LOG", filter).stderr(log);
+        self.operator = Some(Operator::start(command));
         path
     }
 
@@ -121,10 +124,7 @@ impl Cluster {
 
     /// Kills the operator with SIGKILL.
     pub fn kill_operator(&mut self) {
-        if let Some(mut operator) = self.operator.take() {
-            operator.kill().unwrap();
-            operator.wait().unwrap();
-        }
+        self.operator = None;
     }
 
     pub fn jobs(&self, namespace: &str) -> Api<HTCJob> {
@@ -254,15 +254,6 @@ impl Cluster {
         }
         if let Some(server) = self.server.take() {
             server.shutdown().await;
-        }
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        if let Some(operator) = &mut self.operator {
-            let _ = operator.kill();
-            let _ = operator.wait();
         }
     }
 }

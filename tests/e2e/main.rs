@@ -26,6 +26,7 @@ mod manual;
 mod many;
 mod negotiators;
 mod nodes;
+mod operator;
 mod owners;
 mod policy_text;
 mod submit_policy;
