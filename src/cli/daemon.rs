@@ -1,4 +1,5 @@
-//! How a command begins and ends that runs until it is stopped.
+//! The beginning and the end of commands that run until somebody stops them: they find the cluster, and stop at a
+//! signal.
 
 use std::io;
 

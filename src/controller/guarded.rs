@@ -1,7 +1,11 @@
-//! A client that keeps answers from doing harm. kube decodes what it gets, and logs the whole text of what it cannot decode:
-//! an answer that is no JSON is an error here, before kube sees it, and the error quotes nothing. (An
-//! [`Item`](super::decode::Item) decodes whatever is JSON.) kube bounds how long a watch may be silent, but not how long a list or the
-//! beginning of a watch may take: if one answer never came, the operator would see nothing of that kind until the next start.
+//! A client that checks the answers of the API server before kube decodes them.
+//!
+//! kube logs the whole text of an answer that kube cannot decode. Therefore this client turns an answer that is not
+//! JSON into an error that quotes nothing of the answer. (An [`Item`](super::decode::Item) decodes any JSON.)
+//!
+//! kube bounds how long a watch may be silent, but not how long a list or the beginning of a watch may take. Therefore
+//! the client of a watch ([`watching`]) bounds the time until an answer begins: if an answer never came, the operator
+//! would see no object of that kind until its next start.
 
 use std::future::Future;
 use std::pin::Pin;

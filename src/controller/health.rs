@@ -56,7 +56,8 @@ impl Health {
         self.ready.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the API server has a kind: the operator is blind for one that is missing.
+    /// Notes whether the API server has a kind. While a kind is missing, a leader sees no objects of the kind, and is
+    /// not ready.
     pub fn serves(&self, kind: Kind, there: bool) {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         if there {

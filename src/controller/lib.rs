@@ -59,7 +59,8 @@ pub struct Options {
     pub leader_elect_namespace: Option<String>,
     /// Where the history of jobs is kept; nowhere if unset.
     pub history: Option<Box<archive::Options>>,
-    /// Who this is, in the Lease and in events: the pod's name. Without an election the pool is this one's.
+    /// The name of this operator in the Lease and in events: the name of the operator's pod. Without an election, this
+    /// name is also the name of the pool's owner.
     pub identity: String,
 }
 
@@ -80,7 +81,8 @@ pub enum Error {
         lease = api::labels::POOL_LEASE
     )]
     PoolTaken {
-        /// The other: namespace and name of its leader's Lease, or its identity if it has none.
+        /// The owner of the pool: namespace and name of the other operator's leader Lease, or the other operator's
+        /// identity if that operator runs without an election.
         owner: String,
     },
     /// A server of health or metrics ended.

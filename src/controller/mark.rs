@@ -15,13 +15,14 @@ use super::kinds::lease::NAMESPACE;
 use super::leader::{Election, HighestClusterId, Waiting};
 use api::labels::POOL_LEASE;
 
-/// The name of the one who decides about the pool: the leader's Lease, which all operators of a release share, or else the
-/// one operator that runs without an election.
+/// The name of the pool's owner: namespace and name of the leader's Lease, which all operators of a release share, or
+/// else the identity of an operator that runs without an election.
 pub fn owner(leaders_lease: Option<(&str, &str)>, identity: &str) -> String {
     leaders_lease.map_or_else(|| identity.to_owned(), |(namespace, lease)| format!("{namespace}/{lease}"))
 }
 
-/// The mark, for this owner. As the leader's Lease, it keeps the highest ClusterId.
+/// The election by which `owner` takes and renews the mark. The mark keeps the highest ClusterId, as the leader's Lease
+/// does.
 pub fn mark(client: Client, clock: Clock, owner: &str, highest: HighestClusterId) -> Election {
     Election::new(client, clock, (NAMESPACE, POOL_LEASE), owner, highest)
 }

@@ -1,4 +1,4 @@
-//! Reads a store, page by page, so that an answer has a bound and a history has none.
+//! Reads a store page by page, so that the size of an answer is bounded although the size of the history is not.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;

@@ -219,7 +219,7 @@ pub enum Error {
     /// A job event log was not brought up to date.
     #[error(transparent)]
     Userlog(#[from] userlog::Error),
-    /// Something that was asked for was not done, which was told.
+    /// The command did not do everything that it was asked to do, and has told the user what is not done.
     #[error("not everything was done")]
     NotDone,
     /// The answer cannot be written.

@@ -63,7 +63,7 @@ pub fn unsupported(name: &str) -> Option<String> {
     Some(format!("{name} is not supported: {}", instead.unwrap_or_else(all)))
 }
 
-/// What to type instead of a command that does not exist.
+/// The message about a command that does not exist: the reason, or the command to type instead.
 pub(crate) fn suggestion(word: &str) -> String {
     if let Some(why) = unsupported(word) {
         return why;

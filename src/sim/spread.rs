@@ -8,9 +8,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     law: Law,
-    /// Draws above this become this, before scaling.
+    /// The bound of a draw: a greater draw is lowered to this bound, before the draw is multiplied by `scale`.
     most: f64,
-    /// Draws are multiplied by this.
+    /// The factor by which a draw is multiplied.
     scale: f64,
 }
 

@@ -257,7 +257,8 @@ fn longest(items: Items<'_>) -> BTreeMap<String, usize> {
     longest
 }
 
-/// References that nothing is known of, and that are almost the name of a variable, where Kubernetes may know them.
+/// Warnings of unknown references in `command`, `args` and `env`, if their names are almost those of variables. The
+/// names may be those of variables of the container, so that an unknown reference is no error there.
 pub fn doubts(items: Items<'_>, template: &Value) -> Vec<Fault> {
     let mut doubts = Vec::new();
     references(items, template, &mut |path, name, is_known| {

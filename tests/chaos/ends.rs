@@ -1,4 +1,4 @@
-//! Which ends of programs an operator must count, and which it may count.
+//! The rules about the ends of programs: which ends an operator must count, and which ends an operator may count.
 //!
 //! An operator may count a proc as done or failed only if its program ended by itself: never if the program was told to
 //! end. An operator must count an end that was reported before anybody asked the pod to go, if the leader was told of

@@ -99,7 +99,8 @@ impl Schedule {
         self.entries.retain(|entry| entry.runs || !entry.gone);
     }
 
-    /// When something is due next. A job that waits for its condition, or for others to end, is not waited for.
+    /// The next time at which a run has to begin or to end. A beginning does not count if the job's condition is not
+    /// true, or if the job's load does not fit beside that of the runs under way.
     pub(super) fn wake(&self) -> Option<Duration> {
         let load: f64 = self.entries.iter().filter(|entry| entry.runs).map(|entry| entry.job.load).sum();
         let of = |entry: &Entry| {

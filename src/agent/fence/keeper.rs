@@ -85,7 +85,8 @@ impl Keeper {
         }
     }
 
-    /// Takes note of a renewal that is sent, with or without the promise. The one before has ended.
+    /// Takes note of a renewal that is sent at `sent`, with or without the promise. The renewal before has succeeded or
+    /// has been given up.
     pub(crate) fn renewal_sent(&mut self, sent: Duration, promises: bool) {
         self.given_up = self.asked.take().or(self.given_up);
         if !promises {

@@ -79,8 +79,8 @@ impl Permit {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Whether a pod with this lease, in seconds, may no longer run at `now` in the boot `boot`. In another boot than the
-    /// permit's nothing may run: since it began, no renewal has succeeded of which the permit tells.
+    /// Whether a pod with this lease, in seconds, may no longer run at `now` in the boot `boot`. In another boot than
+    /// the permit's, no pod may run: the permit tells of no renewal that has succeeded since that boot began.
     pub(crate) fn is_over(&self, lease: u64, boot: &str, now: Duration) -> bool {
         self.boot != boot || now >= self.renewed.saturating_add(Duration::from_secs(lease))
     }

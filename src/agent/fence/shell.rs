@@ -56,8 +56,9 @@ impl Fence {
         }
     }
 
-    /// Waits until no other agent of the node runs that shares the directory with the guard, and takes the lock. Two agents would
-    /// replace each other's permits, and the one would name pods in the report which the guard does not know from the other.
+    /// Waits until no other agent of the node runs that shares the directory with the guard, and takes the lock. Two
+    /// agents would replace each other's permits: one agent's report would then name pods that the other agent's permit
+    /// lacks.
     /// Returns `None` if the lock cannot be taken: the directory may not be there yet.
     pub(crate) async fn alone(directory: PathBuf) -> Option<File> {
         let directory = Directory::new(directory);

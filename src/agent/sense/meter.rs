@@ -4,8 +4,8 @@
 //! for CPUs, and a job's share of the CPUs is taken as its share of the load. The result is at most the load average.
 //!
 //! HTCondor's minute is a window in which each second weighs the same. Here a second weighs less the longer ago it is, as in
-//! the kernel's load average. The owner's load is the difference of the two, so with a window, a job that ends would seem
-//! to leave load of the owner's behind: after a minute, 37 % of the job's load.
+//! the kernel's load average. The owner's load is the node's load average less the pool's part. With a window, a job
+//! that ends would therefore seem to leave load of the owner's behind: after a minute, 37 % of the job's load.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -55,7 +55,8 @@ impl SlimContainer {
 }
 
 impl SlimPodSpec {
-    /// The spec of a pod of which only its node is known, if even that.
+    /// The spec of a pod that cannot be decoded: the spec has the name of the pod's node, if the name is known, and
+    /// nothing else.
     pub(crate) fn on(node_name: Option<String>) -> Self {
         Self { node_name, ..Self::default() }
     }

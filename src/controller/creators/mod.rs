@@ -90,7 +90,8 @@ impl Creators {
         }
     }
 
-    /// A job that was seen, with who created the job. `None` if this is to be found out: [`found`](Self::found) gives the job back.
+    /// Takes a job that was seen, and returns the job with its creator. `None` if the API server has to be asked first:
+    /// then [`found`](Self::found) returns the job once the API server has answered.
     pub(crate) fn look_at(&mut self, stage: Stage, mut job: Box<JobFacts>, marks: Marks) -> Option<JobFacts> {
         // This version of the job is newer than the version that waits.
         self.forget(&job.key.uid);

@@ -35,7 +35,8 @@ impl Stamp {
 /// Whether the policies are in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The policies are in force as they were made, and the youngest object was made then.
+    /// The policies are in force, and nobody has edited their specs. The time is when the youngest of the four objects
+    /// was made.
     Since(Time),
     /// The policies are not in force, for this reason.
     Not(String),

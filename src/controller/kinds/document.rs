@@ -67,7 +67,8 @@ pub(super) fn size(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Two digits behind the point: what people read, and fewer writes.
+/// Rounds a number to two digits behind the point. People read no more digits, and a rounded number causes fewer
+/// writes.
 pub(super) fn rounded(value: f64) -> f64 {
     // A sum of nothing, and what is rounded up to nothing, are -0.0: people read 0.
     (value * 100.0).round() / 100.0 + 0.0

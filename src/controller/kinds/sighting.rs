@@ -62,10 +62,10 @@ pub enum Trace {
 /// A consequence of a change of an object.
 #[derive(Debug)]
 pub enum News {
-    /// The pool is told.
+    /// An event for the pool.
     Event(Box<Event>),
-    /// A job was seen, with what its annotations say of who created it. The pool is told the job, and the creator only if the seal is
-    /// genuine, or the stamp.
+    /// A job was seen, with what the job's annotations say of its creator. The engine tells the pool of the job, and of
+    /// the creator only if the seal or the stamp is genuine.
     Job(Box<JobFacts>, Box<Marks>),
     /// A claim's pod exists: the writer may still wait for the answer to its creation.
     PodSeen(PodRef, ClaimId),

@@ -4,8 +4,8 @@ use api::{HTCJob, Items};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use submit::each::{self, Fault, Names};
 
-/// A job's template and items, as the cache keeps them: as texts, which are a fraction of what their types take. The pod of a
-/// proc needs one of the rows, which there may be a hundred thousand of.
+/// A job's template and items, kept as texts, which take a fraction of the memory that the decoded types take. There
+/// may be a hundred thousand rows of items, and the pod of a proc needs one row.
 #[derive(Debug)]
 pub struct Kept {
     template: Box<str>,
@@ -20,7 +20,8 @@ struct KeptItems {
 }
 
 impl Kept {
-    /// Keeps the template and the items of a job. `template` is the job's, as it is understood. `None`: they make no text.
+    /// Keeps the template and the items of a job. `template` is the job's template after decoding, without fields that
+    /// pods do not have. Returns `None` if the template or a row of items cannot be written as JSON.
     pub fn of(job: &HTCJob, template: &PodTemplateSpec) -> Option<Self> {
         let items = match &job.spec.items {
             None => None,

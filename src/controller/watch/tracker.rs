@@ -10,8 +10,8 @@ use kube::runtime::watcher::Event;
 use crate::decode::{Decode, Item, Undecodable};
 use crate::kinds::{Names, Seen, Unread, Watched, gone, there};
 
-/// The objects that a watch has shown. After a relist, which sends no deletes, those that the list does not show are
-/// gone. An object that cannot be decoded is there all the same, and stays what it was last known as.
+/// The objects that a watch has shown. After a relist, which sends no deletes, objects that the list does not show are
+/// gone. An object that cannot be decoded still counts as there, with what the tracker last knew of the object.
 #[derive(Debug)]
 pub struct Tracker<W: Watched> {
     known: BTreeMap<Key, Known<W::Kept>>,
@@ -19,7 +19,8 @@ pub struct Tracker<W: Watched> {
     unread: BTreeMap<Key, String>,
     listed: Option<Listed>,
     synced: bool,
-    /// Whether something is gone, and nobody could read what.
+    /// Whether the watch told of the deletion of an object whose name cannot be read. Only a new list shows which
+    /// object is gone.
     doubt: bool,
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Ar
     }
 }
 
-/// What follows if a proc's pod is not made, and why it is not.
+/// The replies for a proc's pod that was not created, with the reason `why`.
 pub(super) fn refused(plan: &PodPlan, why: String) -> Vec<Reply> {
     let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.proc.clone());
     vec![Reply::Event(Event::Outcome(Outcome::PodRefused { slot, claim, proc, why }))]

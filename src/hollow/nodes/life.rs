@@ -151,7 +151,8 @@ impl Ending {
         if others_fail { Phase::Failed } else { self.exit.phase() }
     }
 
-    /// The same as another clock dates it.
+    /// Returns this ending with all its times moved by `ahead`: the times that a clock shows which is ahead by this
+    /// much.
     pub fn dated(&self, ahead: SignedDuration) -> Self {
         let mut dated = *self;
         dated.exit.at = shifted(self.exit.at, ahead);

@@ -257,7 +257,8 @@ impl<'a> Judge<'a> {
         Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
     }
 
-    /// The slot weight that a group uses no more once a match has thrown out the jobs that are in its way.
+    /// The slot weight that `group` no longer uses once a match has preempted the jobs in its way: the weights of the
+    /// preempted slots that are charged to the group. 0 if the match preempts no job.
     pub(super) fn freed(&self, search: &Search, offer: &Offer, group: Option<usize>) -> f64 {
         let weight = |place: usize| {
             let weight = self.slots.get(place).filter(|_| self.in_use.is_charged_to(place, group));

@@ -156,8 +156,9 @@ impl Consuming {
         rest.collect()
     }
 
-    /// Takes what a match takes that preempts dynamic slots: first what these free, and of what is left of this slot only what is
-    /// still missing. Returns false if the slot cannot be matched again in this cycle.
+    /// Books a match that preempts dynamic slots of this slot. The match takes the resources that the dynamic slots
+    /// free (`freed`) first, and takes only what is still missing from what is left of this slot. Returns false if the
+    /// slot cannot be matched again in this cycle.
     pub(super) fn take_with(&mut self, freed: &Consumption, weighing: f64, request: &Ad, env: &Env) -> bool {
         let mut grown = self.clone();
         grown.add(freed, weighing, env);

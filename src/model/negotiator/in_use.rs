@@ -252,7 +252,8 @@ pub(super) struct SubmitterFacts<'a> {
 }
 
 impl SubmitterFacts<'_> {
-    /// The job's ad with all of this. `taken` is the slot weight that the submitter has taken so far in its turn.
+    /// Returns the job's ad with these facts as attributes. `taken` is the slot weight that the submitter has taken so
+    /// far in its turn, and is added to the weights in use.
     pub(super) fn ad_with_facts(&self, job: &Ad, taken: f64) -> Ad {
         let mut seen = job.clone();
         // Policies still use the old spelling, `Submittor`.

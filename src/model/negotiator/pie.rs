@@ -40,9 +40,10 @@ impl Division {
 /// The slot weight that a submitter may still take in a spin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Limits {
-    /// In all. The turn ends when so much is taken.
+    /// The slot weight that the submitter may take in all. The turn ends when the submitter has taken this much.
     pub(super) limit: f64,
-    /// From slots that are not in use: `limit`, or less if the group's quota leaves less.
+    /// The slot weight that the submitter may take from slots that are not in use: `limit`, or less if the group's
+    /// quota leaves less.
     pub(super) unclaimed: f64,
     /// The slot weight that the group's quota leaves. No match exceeds this by what it adds to the group's use, not even one that
     /// preempts.

@@ -27,7 +27,8 @@ impl Shares {
         Self { job: slots.saturating_mul(PER_SLOT).saturating_add(PER_JOB), spent: vec![0; submitters] }
     }
 
-    /// The steps that are left for a job that has had so many.
+    /// The steps that a submitter's job may still take after the job has taken `job` steps: what is left of the job's
+    /// own share, and no more than what is left of the submitter's.
     pub(super) fn left(&self, submitter: usize, job: u64) -> u64 {
         let all = self.job.saturating_mul(JOBS);
         let spent = self.spent.get(submitter).copied().unwrap_or_default();

@@ -87,11 +87,12 @@ pub(super) struct Shared<'a> {
 /// The slot weight that a turn has taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
-    /// In all.
+    /// The slot weight that the turn has taken in all.
     pub(super) all: f64,
-    /// From slots that were not in use.
+    /// The slot weight that the turn has taken from slots that were not in use.
     unclaimed: f64,
-    /// By how much the submitter's group uses more: a slot that another member of the group gives up adds nothing.
+    /// The slot weight that the turn adds to the use of the submitter's group. A slot that another member of the group
+    /// gives up adds nothing.
     pub(super) of_group: f64,
 }
 

@@ -138,7 +138,8 @@ impl Usage {
         }
     }
 
-    /// The larger of each amount. An amount that one of the two lacks is the other's.
+    /// Returns, for each amount, the larger of the two values. If only one of the two usages has an amount, the result
+    /// has the value of that usage.
     #[must_use]
     pub fn most(self, other: &Self) -> Self {
         let cpus = [self.cpus, other.cpus].into_iter().flatten().max_by(f64::total_cmp);

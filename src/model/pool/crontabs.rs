@@ -17,12 +17,13 @@ use super::time::Time;
 use classad::{Ad, Env, Value};
 use crontab::{Crontab, Field};
 
-/// Where a job is in the times of its crontab.
+/// The position of a job in the times of its crontab.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Course {
-    /// The last time for which procs may have slots now: `DeferralPrepTime` before it has begun, and its window has not ended.
+    /// The last time of the crontab for which procs may have slots now: `DeferralPrepTime` before this time has begun,
+    /// and the window of this time has not ended.
     due: Option<Time>,
-    /// The first time for which it is too early.
+    /// The first time of the crontab for which no proc may have a slot yet.
     next: Option<Time>,
 }
 

@@ -50,8 +50,9 @@ pub enum Effect {
         /// The grace period in seconds; `None` for the pod's own. A pod that is being deleted may be deleted again with
         /// a shorter grace period: Kubernetes shortens the rest, and never lengthens it.
         grace: Option<u32>,
-        /// The grace period of an earlier deletion, if it lets the pod run for longer. It is written on the pod first,
-        /// because the API server forgets it, while a kubelet that has begun to end the pod keeps to it.
+        /// The grace period of an earlier deletion, if that period lets the pod run for longer than `grace` does. The
+        /// shell writes the longer period on the pod before the shell deletes the pod again: the API server forgets the
+        /// longer period, while a kubelet that has begun to end the pod keeps to the longer period.
         granted: Option<Duration>,
         /// If set, delete only if this node is gone or out of service, which the API server is asked first: the watch
         /// may be behind, and the node back and running the pod.

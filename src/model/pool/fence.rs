@@ -154,10 +154,10 @@ impl Fences {
         more
     }
 
-    /// Whether the agent of a machine has ended a pod. The promise counts from the pod's deletion at the earliest: an agent
-    /// that comes back may let a pod run that is not being deleted. The promise counts also from when the agent was seen to name
-    /// the pod: an agent that names a pod for the first time may have come back, and a Lease that was read before says nothing
-    /// of that.
+    /// Whether the agent of a machine has ended a pod. The promise counts from the pod's deletion at the earliest: an
+    /// agent that comes back may let a pod run that is not being deleted. Nor does the promise count from a time before
+    /// the operator first saw the agent name the pod: the agent may have come back just before, which a Lease that the
+    /// operator read earlier does not show.
     pub fn of(&self, machine: &MachineName, pod: &Fenced, now: Time) -> Fence {
         let named = self.covered.get(machine).and_then(|covered| covered.get(pod.uid));
         let seen = self.seen.get(machine).filter(|seen| seen.renewal.fences);

@@ -326,9 +326,10 @@ impl JobFinalizer {
 /// The messages that the job's author has got, so that each message comes only once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// That the job was accepted.
+    /// Whether the author was told that the job was accepted.
     pub accepted: bool,
-    /// That the job's accounting group does not exist; told again only if the group existed in between.
+    /// Whether the author was told that the job's accounting group does not exist. The author is told again only if the
+    /// group existed in between.
     pub group_missing: bool,
     /// The warnings of the policy when the present spec was submitted.
     pub policy: Vec<Problem>,
@@ -357,7 +358,8 @@ pub struct Job {
     pub defaults: Arc<JobDefaults>,
     /// The present spec as its author wrote it, while policy refuses the spec: the spec is judged again when the policy changes.
     pub refused_spec: Option<Arc<JobSpec>>,
-    /// Whose the job is, since an operator first saw the job. `None`: whose the spec says, which is the namespace.
+    /// The owner of the job, decided when an operator first saw the job. `None` if the owner is the job's namespace, as
+    /// the spec says.
     pub owner: Option<Arc<str>>,
     /// Whether the job's status records `owner` and `transformed`.
     pub policy_recorded: bool,

@@ -414,9 +414,9 @@ pub struct SystemPolicy {
     pub remove: Vec<SystemExpr>,
     /// `SYSTEM_PERIODIC_VACATE` and its list.
     pub vacate: Vec<SystemExpr>,
-    /// `SYSTEM_MAX_RELEASES`: a proc that was held so often is not released by an expression. `None`: no bound.
+    /// `SYSTEM_MAX_RELEASES`: no expression releases a proc that was held this many times or more. `None`: no bound.
     pub max_releases: Option<u32>,
-    /// `PERIODIC_EXPR_INTERVAL`, in seconds. With 0, nothing is evaluated from time to time.
+    /// `PERIODIC_EXPR_INTERVAL`: the pause between two evaluations, in seconds. 0 turns periodic evaluations off.
     pub interval: u64,
 }
 

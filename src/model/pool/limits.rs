@@ -285,7 +285,8 @@ impl LimitBook {
         })
     }
 
-    /// Takes what is wanted. The caller asks [`LimitBook::blocked`] first: this method does not check the limits.
+    /// Books the units of `wants` for one more user. The caller asks [`LimitBook::blocked`] first: this method does not
+    /// check the limits.
     pub fn take(&mut self, wants: &Wants) {
         for (name, amount) in &wants.0 {
             let tally = self.in_use.entry(Arc::clone(name)).or_default();
@@ -294,7 +295,8 @@ impl LimitBook {
         }
     }
 
-    /// Returns what was taken. When the last user returns its part, the sum becomes 0, whatever the rounding error was.
+    /// Gives back the units that one user has taken. When the last user of a limit gives its units back, the limit's
+    /// sum becomes 0, whatever the rounding error was.
     pub fn return_slot(&mut self, wants: &Wants) {
         for (name, amount) in &wants.0 {
             let Some(tally) = self.in_use.get_mut(name) else { continue };

@@ -1,5 +1,5 @@
-//! Keeps the ads of a machine and its slots, each together with everything that it was made of. An ad is made again
-//! only if some of that differs. So code that changes a machine need not know of its ads.
+//! Keeps the ads of a machine and its slots, each together with the facts that the ad was made of. An ad is made again
+//! only if one of these facts has changed. So code that changes a machine need not know of the machine's ads.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Whose jobs are: who asked the API server for a job, and whom the `SubmitPolicy` takes for the job's owner.
+//! The owners of jobs: who asked the API server to create a job, and the owner that the `SubmitPolicy` finds for the
+//! job.
 //!
 //! A job's owner is decided when the operator first sees the job, and stays. The job's status records the owner.
 
@@ -22,7 +23,7 @@ pub struct Requester {
 pub struct UnknownCreator(Arc<str>);
 
 impl UnknownCreator {
-    /// For this reason.
+    /// Makes an unknown creator with the reason `why`.
     pub fn because(why: &str) -> Self {
         Self(why.into())
     }
@@ -172,7 +173,8 @@ impl OwnerRule {
     }
 }
 
-/// Whether an owner is a namespace, whose jobs are nobody's in particular.
+/// Whether an owner stands for a namespace that is charged because nobody knows who created its jobs. Such jobs may
+/// belong to several people.
 pub fn is_namespace(owner: &str) -> bool {
     owner.starts_with(BY_NAMESPACE)
 }

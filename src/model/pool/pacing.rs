@@ -167,8 +167,9 @@ impl Job {
         u64::try_from(self.active.len() + counted).unwrap_or(u64::MAX)
     }
 
-    /// The attribute that keeps the job's idle procs from slots, if one does. A job that a cycle has looked at waits for something
-    /// else than `DeferralTime`: before that time no cycle does.
+    /// The attribute that keeps the job's idle procs from slots; `None` if no attribute does. Once a cycle has found
+    /// why the job waits, `DeferralTime` is not the reason any more: no cycle looks at the job before its procs may be
+    /// matched.
     pub fn paced_by(&self) -> Option<Paced> {
         let full = self.pacing.most.filter(|most| self.in_queue() >= *most).map(Paced::Limit);
         let deferred = || self.pacing.starts_at().filter(|_| self.waits.is_none()).map(Paced::Until);

@@ -95,8 +95,9 @@ impl SubmitRules {
     }
 
     /// The attributes that an edit changes although the policy says that no edit changes them: `IMMUTABLE_JOB_ATTRS`, and
-    /// `PROTECTED_JOB_ATTRS`, since the operator does not know who edits an object. `before` is the spec that was accepted,
-    /// which policy made of what its author wrote as `transformed` says.
+    /// `PROTECTED_JOB_ATTRS`, since the operator does not know who edits an object. `before` is the spec that was
+    /// accepted, with the changes by the policy's transforms, which `transformed` lists. `after` is the edited spec
+    /// before any transform, so that attributes in `transformed` are not compared.
     pub fn forbidden_edits(
         &self,
         before: &JobSpec,
@@ -204,7 +205,8 @@ impl Transformed {
         (Self { names: names.clone(), set, removed }, warnings)
     }
 
-    /// These changes, followed by those that more transforms made: `before` is the ad that they were given.
+    /// Returns these changes, followed by the changes that further transforms made. `before` is the ad that the further
+    /// transforms were given, and `applied` is their result.
     pub(super) fn followed_by(self, before: &Ad, applied: &Applied) -> Self {
         let (next, _) = Self::between(before, applied);
         let (names, mut set, mut removed) = (self.names, self.set, self.removed);

@@ -1,10 +1,11 @@
-//! One time for each of many things, and which of them comes first.
+//! Timers: for each of many keys the time at which the key is due, with the earliest time first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::time::Time;
 
-/// At most one time for each key. To find what is due costs as much as there is due, however many times are set.
+/// A set of timers, with at most one time for each key. The cost of finding the due keys depends on how many keys are
+/// due, and hardly on how many times are set.
 #[derive(Clone, Debug)]
 pub struct Timers<K> {
     order: BTreeSet<(Time, K)>,

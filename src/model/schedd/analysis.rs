@@ -67,8 +67,11 @@ impl<'a> Offers<'a> {
     }
 
     /// Says whether some machine could run a proc with this spec if that machine were idle, and if none could, why. If clauses of
-    /// Requirements are the reason, these clauses are returned too. `steps` is what the explanation may cost, and becomes what is
-    /// left of that; an explanation that costs more goes on where `begun` says, until the machines offer something else.
+    /// Requirements are the reason, these clauses are returned too.
+    ///
+    /// `steps` is the budget of evaluation steps, from which the explanation deducts its cost. If the budget is used up
+    /// before all slots were examined, the result is [`Explained::Part`]. The caller hands this part in as `begun` the
+    /// next time, and the explanation goes on from there, unless the machines' offers have changed since.
     pub fn explain(
         &self,
         spec: &JobSpec,

@@ -13,7 +13,7 @@ use classad::{Ad, Env};
 pub struct Matched<'a> {
     /// The job.
     pub job: &'a JobUid,
-    /// The spec of their own that the procs have for which the match was made; `None` if they have the job's.
+    /// The own spec of the procs for which the match was made; `None` if these procs have the job's spec.
     pub own: Option<&'a Arc<OwnSpec>>,
     /// Whether the match was made in the root's turn although the submitter is in a group (`GROUP_AUTOREGROUP`).
     pub regrouped: bool,

@@ -62,7 +62,8 @@ pub struct View<'a> {
     pub stands_still: bool,
     /// When the claim's lease expires, if the machine is silent and stays silent.
     pub lease_ends: Option<Time>,
-    /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
+    /// Whether the machine's agent has ended the pod. The agent promises to do so if the agent cannot renew its own
+    /// Lease for as long as the claim's lease.
     pub fence: Fence,
     /// Whether an earlier pod of the proc, which has the name of the next pod, still exists.
     pub earlier_pod: bool,
@@ -249,8 +250,11 @@ impl View<'_> {
         is_over(remaining, vacate)
     }
 
-    /// How a claim with a running job is ended. It is vacated, unless the owner wants the slot back and `WANT_VACATE`
-    /// is false, or nobody is left who waits for the job (the machine is gone, or the lease has expired).
+    /// How a claim with a running job is ended: whether the job is killed at once, and the eviction that follows.
+    ///
+    /// The job is vacated, with three exceptions. The job is killed in a fast drain; if the policy preempts the job and
+    /// `WANT_VACATE` is false; and if nobody is left who waits for the job (the machine is gone, or the lease has
+    /// expired).
     pub(super) fn eviction(&self, slot: &Slot, cause: Cause) -> (bool, Eviction) {
         let by_policy = cause == Cause::Preempt;
         // A fast drain also kills a job that leaves for another cause.

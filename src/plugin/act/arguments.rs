@@ -9,7 +9,8 @@ use super::{Request, Selection, Verb, tool_of};
 /// The request of a command line.
 #[derive(Debug, PartialEq)]
 pub enum Asked {
-    /// Acts. The texts are warnings of words that are skipped, and whether one of these makes the whole fail.
+    /// A request for acts. The texts are warnings about words that are skipped. The flag says whether a skipped word
+    /// makes the tool fail.
     Act(Box<Request>, Vec<String>, bool),
     /// The usage.
     Help,

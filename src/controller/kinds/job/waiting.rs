@@ -7,7 +7,8 @@ use api::condition as types;
 use model::pool::{Job, Time};
 use model::schedd::why::{self, Said};
 
-/// The conditions of a job whose spec is in force: `Matchable` always, the others while they are so.
+/// The conditions of a job whose spec is in force: always `Matchable`; `Held` only while procs are held, and
+/// `PodRefused` only while the API server refuses the job's pods.
 pub(super) fn conditions(job: &Job, old: &[Condition], now: Time) -> Vec<Condition> {
     let said = [
         (types::MATCHABLE, Some(why::matchable(job))),

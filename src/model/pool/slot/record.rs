@@ -10,8 +10,8 @@ pub const CLAIM_RETRY: Duration = Duration::from_secs(30);
 /// Whether the Slot object in the API server has the claim as the pool has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// No object has the claim yet, and none needs it: the claim's pod says whose it is. The claim is written once its proc
-    /// has lasted: see `pool::unwritten`.
+    /// No object has the claim yet, and no object needs the claim: the claim's pod and job tell a new leader everything
+    /// about the claim. The operator writes the claim once its proc has lasted: see `pool::unwritten`.
     Unwritten,
     /// The object does not have the claim, or not as the pool has it. The claim must be written before anything depends
     /// on it.

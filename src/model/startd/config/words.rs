@@ -1,8 +1,9 @@
 //! Arguments and environment variables as condor_submit and cron jobs write them: plain, or in double quotes.
 //!
-//! Plain arguments stand between white space, and plain variables between semicolons; nothing is quoted there. A value that begins
-//! with a double quote ends with one, and `""` inside stands for one. Words in it stand between white space; single quotes keep
-//! white space in a word, and `''` inside them stands for one.
+//! White space separates plain arguments, and semicolons separate plain variables; a plain value has no way to quote
+//! them. A value that begins with a double quote must end with a double quote, and `""` inside the value means one
+//! double quote. White space separates the words of such a value; white space between single quotes belongs to a word,
+//! and `''` between single quotes means one single quote.
 //!
 //! Source: the manual, condor_submit, "arguments" and "environment".
 
