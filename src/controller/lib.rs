@@ -29,6 +29,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use kube::{Client, Config};
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -85,6 +86,11 @@ pub enum Error {
         /// identity if that operator runs without an election.
         owner: String,
     },
+    /// The machine's clock has jumped ahead.
+    #[error(
+        "the machine's clock has jumped ahead by {0:#} since the operator started; restart to go by the new time"
+    )]
+    ClockBehind(SignedDuration),
     /// A server of health or metrics ended.
     #[error("health or metrics cannot be served: {0}")]
     Health(#[from] std::io::Error),
@@ -99,8 +105,8 @@ const AHEAD: usize = 4096;
 /// a job.
 ///
 /// # Errors
-/// When there is no client, an address cannot be bound, the leadership was lost, or the pool is
-/// another operator's.
+/// When there is no client, an address cannot be bound, the leadership was lost, the pool is another operator's, or the machine's
+/// clock has jumped ahead.
 pub async fn run(
     config: Config,
     options: Options,
@@ -108,7 +114,12 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<(), Error> {
     let surroundings = Surroundings { seals, stamps, ..Surroundings::of_a_process(client(config)?) };
-    run_in(surroundings, options, stop).await
+    let clock = surroundings.clock;
+    tokio::select! {
+        biased;
+        ended = run_in(surroundings, options, stop) => ended,
+        ahead = clock.falls_behind() => Err(Error::ClockBehind(ahead)),
+    }
 }
 
 /// Runs the operator until `stop`, in these surroundings. If the future is dropped, all tasks of the operator end.

@@ -84,6 +84,39 @@ impl Clock {
         let passed = SignedDuration::try_from(self.since.elapsed()).unwrap_or(SignedDuration::MAX);
         self.wall.saturating_add(passed).unwrap_or(Timestamp::MAX)
     }
+
+    /// Ends once the machine's clock is so far ahead of this clock that the operator has to start again, and returns by how much.
+    ///
+    /// The machine slept, or its clock was wrong when the operator started and was corrected since. This clock cannot follow: all
+    /// nodes and leases would seem to have been silent for the time between. An operator that starts counts silence anew.
+    pub async fn falls_behind(self) -> SignedDuration {
+        let mut looks = Looks::default();
+        loop {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            let ahead = Timestamp::now().duration_since(self.timestamp());
+            if looks.are_too_far(ahead) {
+                return ahead;
+            }
+        }
+    }
+}
+
+/// The pause between two looks at the machine's clock.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
+/// By how much the machine's clock may be ahead: seals of the webhook are valid for as long.
+const MOST_AHEAD: SignedDuration = SignedDuration::from_secs(60);
+
+/// How many looks in a row found the machine's clock too far ahead.
+#[derive(Clone, Copy, Debug, Default)]
+struct Looks(u8);
+
+impl Looks {
+    /// Whether this look is the third in a row that finds the machine's clock too far ahead. A clock that is wrong for a moment, and
+    /// then set back, does not count.
+    fn are_too_far(&mut self, ahead: SignedDuration) -> bool {
+        self.0 = if ahead > MOST_AHEAD { self.0.saturating_add(1) } else { 0 };
+        self.0 >= 3
+    }
 }
 
 /// For how many negotiators the prepared slots are kept. When there are more, all are dropped, and with them those of
@@ -211,6 +244,18 @@ mod tests {
     use kube::runtime::utils::Backoff;
 
     use super::*;
+
+    #[test]
+    fn the_operator_starts_again_when_the_machines_clock_stays_far_ahead() {
+        let after = |seconds: &[i64]| {
+            let mut looks = Looks::default();
+            let far = seconds.iter().map(|ahead| looks.are_too_far(SignedDuration::from_secs(*ahead)));
+            far.collect::<Vec<_>>()
+        };
+        assert_eq!(after(&[0, 60, -7200, 60]), [false; 4]);
+        assert_eq!(after(&[61, 61, 0, 61, 61]), [false; 5]);
+        assert_eq!(after(&[3600, 3600, 3600]), [false, false, true]);
+    }
 
     #[test]
     fn pauses_double_up_to_a_limit_with_as_much_again_by_chance() {
