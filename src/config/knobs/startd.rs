@@ -164,7 +164,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Expression,
         STARTD,
         Honored,
-        "Whether a proc that PREEMPT sends away is held, until its job is edited, instead of queued again.",
+        "Whether a proc that PREEMPT sends away is held, until it is released or its job is edited, instead of queued again.",
     )
     .per_slot_type(),
     Knob::new("WANT_HOLD_REASON", Kind::Expression, STARTD, Honored, "The reason of a hold by WANT_HOLD: a string.")
