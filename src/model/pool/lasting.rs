@@ -1,13 +1,18 @@
 //! Procs that began a short while ago. A claim is written, and the status of its Slot says which proc runs there, only once
 //! that proc has lasted, so that a proc of a few seconds costs neither write.
+//!
+//! After a large negotiation cycle, tens of thousands of procs last at once. Their claims are written [`AT_ONCE`] at a time: nothing
+//! waits for these writes, and the writes that new pods and ended claims wait for would come behind them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Pool;
 use super::ids::SlotName;
 use super::marks::Change;
-use super::slot::Slot;
+use super::slot::{Record, Slot};
 use super::time::Time;
+use super::timers::Timers;
 
 /// For how long a proc's containers have run when the status of the Slot says so.
 pub const LASTING: Duration = Duration::from_secs(5);
@@ -18,6 +23,26 @@ const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 pub const LASTING_UNCREATED: Duration = Duration::from_mins(1);
 /// The most by which these times grow while pods start slowly.
 const MOST: u32 = 4;
+/// How many claims are being written at the same time because their procs have lasted: several times as many as the API server is
+/// asked for at once, so that these writes are as fast as the server bears.
+const AT_ONCE: usize = 256;
+
+/// The slots whose claims were activated a short while ago.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lasting {
+    /// When the claim and the status of each slot are written, if its proc lasts.
+    timers: Timers<SlotName>,
+    /// The slots whose claims are being written because their procs have lasted.
+    writing: BTreeSet<SlotName>,
+}
+
+impl Lasting {
+    /// When the next slot is due. `None` while as many claims as possible are being written: the end of a write lets the deciders
+    /// look again.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.timers.next().filter(|_| self.writing.len() < AT_ONCE)
+    }
+}
 
 /// How long pods have taken to start of late: an average to which each pod contributes a sixteenth.
 ///
@@ -47,33 +72,48 @@ impl Pool {
             let lasting = self.starts.stretch(if runs { LASTING } else { LASTING_UNSTARTED });
             slot.phase().entered_activity() + lasting
         });
-        self.lasting.set(name, at);
+        self.lasting.timers.set(name, at);
         at.is_some()
     }
 
     /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
     pub(super) fn lasts_from(&mut self, name: &SlotName, now: Time) {
-        if self.lasting.get(name).is_none() {
+        if self.lasting.timers.get(name).is_none() {
             return;
         }
         if let Some(slot) = self.slots.get(name) {
             self.starts.learn(now.since(slot.phase().entered_activity()));
         }
-        self.lasting.set(name, Some(now + self.starts.stretch(LASTING)));
+        self.lasting.timers.set(name, Some(now + self.starts.stretch(LASTING)));
     }
 
     /// Forgets a slot that is gone.
     pub(super) fn lasts_no_longer(&mut self, slot: &Slot) {
-        self.lasting.set(slot.name(), None);
+        self.lasting.timers.set(slot.name(), None);
     }
 
-    /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written.
+    /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written, a limited number at the same
+    /// time.
     pub(super) fn show_what_lasted(&mut self, now: Time) {
-        while let Some(name) = self.lasting.pop_due(now) {
+        if self.lasting.timers.next().is_none_or(|at| at > now) {
+            return;
+        }
+        let slots = &self.slots;
+        self.lasting.writing.retain(|name| slots.get(name).is_some_and(is_being_written));
+        while self.lasting.writing.len() < AT_ONCE
+            && let Some(name) = self.lasting.timers.pop_due(now)
+        {
             self.changed(Change::SlotObject(&name));
             self.claim_lasts(&name);
+            if self.slots.get(&name).is_some_and(is_being_written) {
+                self.lasting.writing.insert(name);
+            }
         }
     }
+}
+
+fn is_being_written(slot: &Slot) -> bool {
+    matches!(slot.record(), Record::Due | Record::Writing)
 }
 
 #[cfg(test)]

@@ -244,8 +244,8 @@ pub struct Pool {
     outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
-    /// When the statuses are written of the slots whose claims were activated a short while ago, if their procs last.
-    lasting: Timers<SlotName>,
+    /// The slots whose claims were activated a short while ago, and whose statuses are written if their procs last.
+    lasting: lasting::Lasting,
     /// How long pods have taken to start of late.
     starts: lasting::Starts,
     /// When machines are looked at again.

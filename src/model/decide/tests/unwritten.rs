@@ -1,9 +1,12 @@
 //! Claims that are written only once they have lasted.
 
+use std::time::Duration;
+
 use super::world::World;
+use crate::decide::decide;
 use crate::pool::{
-    Capacity, ClaimId, Claimed, End, MachineName, PODS, Policy, Preempting, Record, Remains, Slot,
-    SlotConfig, State,
+    Capacity, ClaimId, Claimed, Effect, End, Event, MachineName, Outcome, PODS, Policy, Preempting, Record,
+    Remains, Slot, SlotConfig, State,
 };
 use condor_config::{Host, Reader, Source};
 
@@ -52,6 +55,39 @@ fn a_claim_is_written_once_its_proc_has_run_for_five_seconds() {
     assert_eq!(world.recorded.len(), 2, "and so is the status of its Slot");
     let (written, known) = claims(&world);
     assert_eq!(written, known);
+}
+
+/// Else the writes of new claims and of ended ones would wait behind those of a whole pool.
+#[test]
+fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
+    let mut world = World::new();
+    world.fate = |_| (600, 0);
+    for node in 0..6 {
+        world.node(&format!("large{node}"), 50, 0);
+    }
+    world.submit("many", "alice", 300, |_| {});
+    world.pass(3);
+    assert_eq!(records(&world), [Record::Unwritten; 300]);
+    let later = world.now + Duration::from_secs(30);
+    let asked = |world: &mut World| {
+        let decision = decide(&mut world.pool, later);
+        let claims = decision.effects.into_iter().filter_map(|effect| match effect {
+            Effect::WriteSlot { slot, claim, .. } => Some((slot, claim)),
+            _ => None,
+        });
+        (claims.collect::<Vec<_>>(), decision.next.is_none_or(|next| next > later))
+    };
+    let (claims, rests) = asked(&mut world);
+    assert_eq!((claims.len(), rests), (256, true));
+    assert_eq!(asked(&mut world), (vec![], true), "no write has ended");
+    for (slot, claim) in claims.into_iter().take(10) {
+        let written = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
+        world.pool.apply(Event::Outcome(written), later);
+    }
+    let (claims, rests) = asked(&mut world);
+    assert_eq!((claims.len(), rests), (10, true));
+    let written = |record| records(&world).into_iter().filter(|other| *other == record).count();
+    assert_eq!([Record::Written, Record::Writing, Record::Unwritten].map(written), [10, 256, 34]);
 }
 
 /// A proc that leaves its slot slowly is worth a Slot, too.
