@@ -118,6 +118,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 remains: Remains::Nothing,
                 deleting: false,
                 grace: None,
+                own_grace: Duration::ZERO,
                 forced: Forced::No,
                 disrupted: false,
                 lease: None,

@@ -329,6 +329,7 @@ impl<'s> World<'s> {
             remains: Remains::Nothing,
             deleting: false,
             grace: None,
+            own_grace: Duration::ZERO,
             forced: Forced::No,
             disrupted: false,
             lease: Some(plan.lease),

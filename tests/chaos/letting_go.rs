@@ -139,6 +139,26 @@ fn the_node_of_a_machine_that_is_on_is_deleted() {
     }
 }
 
+/// Somebody shortens the grace period of a pod whose Node is deleted. Neither the pod nor the next leader knows the first grace
+/// period, to which the kubelet keeps.
+#[test]
+fn a_new_leader_waits_for_the_grace_period_that_a_pod_may_have_had() {
+    for sooner in [1, 2] {
+        for killed in [9600, 10_000, 12_000] {
+            let items = vec![
+                handler(IGNORES),
+                (When::At(0), What::NodeBack(1, 1)),
+                (When::At(5000), What::ApiEvict(0)),
+                (When::At(9000), What::NodeDeleted(0)),
+                (When::At(9000), What::NodeDeleted(1)),
+                (When::At(9500), What::DeleteSooner(0, sooner)),
+                (When::At(killed), What::Kill(0)),
+            ];
+            goes_well(story(1, forever(), items));
+        }
+    }
+}
+
 /// A node that lost containers makes up how they ended. No program exited so.
 #[test]
 fn a_node_that_starts_again_fails_no_proc() {

@@ -274,8 +274,10 @@ pub struct PodFacts {
     pub obstacle: Option<Arc<Obstacle>>,
     /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// The longest grace period of the pod's deletions, as far as the pod shows them.
+    /// The longest grace period of the pod's deletions, as far as the pod shows them; zero if a deletion by force has hidden it.
     pub grace: Option<Duration>,
+    /// The grace period that a deletion gives the pod if the deletion names none.
+    pub own_grace: Duration,
     /// Whether the pod was taken off its kubelet: deleted by force, or declared over by the pod garbage collector.
     pub forced: Forced,
     /// Whether the pod's condition says already why the pod is disrupted.
@@ -308,6 +310,7 @@ impl PodFacts {
             obstacle: None,
             deleting: false,
             grace: None,
+            own_grace: Duration::ZERO,
             forced: Forced::No,
             disrupted: false,
             lease: None,

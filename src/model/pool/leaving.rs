@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::{Forced, PodFacts};
+use super::event::PodFacts;
 use super::slot::Claim;
 use super::time::Time;
 
@@ -36,16 +36,23 @@ impl Granted {
     }
 
     /// The result after the pod was seen; `known` is the result before.
+    ///
+    /// If this operator knows of no deletion before, the pod may have been deleted more than once, last with a shorter grace
+    /// period or by force. The API server has forgotten the first grace period then, to which the kubelet keeps. The first deletion
+    /// is assumed to have named no grace period, as a deletion by kubectl or by an eviction does, unless it shows a longer one.
     pub(super) fn seen(known: Option<Self>, facts: &PodFacts, now: Time) -> Option<Self> {
         if !facts.deleting {
             return known;
         }
-        let Some(known) = known else {
-            return facts.grace.map(|grace| Self { seen: true, ..Self::by_deletion(None, grace, now) });
-        };
-        // A pod that was deleted by force shows a guessed grace period, for those who have seen no other.
-        let shown = facts.grace.filter(|_| facts.forced == Forced::No).unwrap_or_default();
-        Some(known.shown(shown, now))
+        match known {
+            Some(known) => Some(known.shown(facts.grace.unwrap_or_default(), now)),
+            None => facts.grace.map(|shown| Self::found(shown, facts.own_grace, now)),
+        }
+    }
+
+    /// The result after a pod was seen to be deleted that this operator has not deleted.
+    fn found(shown: Duration, own: Duration, now: Time) -> Self {
+        Self { seen: true, ..Self::by_deletion(None, shown.max(own), now) }
     }
 
     /// The result after the pod was seen to be deleted with this grace period.
@@ -190,5 +197,20 @@ mod tests {
         assert_eq!((killed, killed.shown(secs(1), at(116))), (seen, seen));
         // Somebody else's deletion granted more than the operator's.
         assert_eq!(asked.shown(secs(30), at(102)).gone_by(), Some(at(137)));
+    }
+
+    /// A new leader finds a pod that was killed with 1 s. Nobody says whether an eviction had given the pod its own 30 s before.
+    #[test]
+    fn a_deletion_that_nobody_was_seen_to_ask_for_may_have_been_shortened() {
+        let (at, secs) = (Time::from_secs, Duration::from_secs);
+        for (case, shown, gone) in [
+            ("shortened, perhaps", 1, 135),
+            ("deleted by force", 0, 135),
+            ("deleted with a longer grace period than its own", 600, 705),
+        ] {
+            assert_eq!(Granted::found(secs(shown), secs(30), at(100)).gone_by(), Some(at(gone)), "{case}");
+        }
+        let killed = Granted::by_deletion(None, secs(1), at(100));
+        assert_eq!(killed.shown(secs(1), at(100)).gone_by(), Some(at(106)), "this operator killed it");
     }
 }

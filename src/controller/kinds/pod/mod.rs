@@ -20,8 +20,8 @@ use crate::convert::{self, SlimPodSpec};
 use crate::decode::{Item, known_time};
 use api::labels;
 use model::pool::{
-    Capacity, ClaimId, Event, Forced, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid,
-    SlotName, VacateReason, backfill,
+    Capacity, ClaimId, Event, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName,
+    VacateReason, backfill,
 };
 
 /// The part of a pod that the operator reads.
@@ -253,6 +253,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         grace: grace(pod),
+        own_grace: Duration::from_secs(pod.spec.grace_period()),
         forced: forced(pod),
         disrupted: disrupted(pod).is_some(),
         lease: made.lease,
@@ -325,16 +326,12 @@ pub fn finished(pod: &SlimPod) -> Option<model::pool::Time> {
 }
 
 /// The longest grace period of a pod's deletions, as far as the pod shows them. If somebody shortens a grace period,
-/// the API server forgets the longer one. So the operator writes the longer one on the pod before it shortens it. A pod
-/// that somebody else deleted by force may have had its own grace period before.
+/// the API server forgets the longer one. So the operator writes the longer one on the pod before it shortens it.
 fn grace(pod: &SlimPod) -> Option<Duration> {
     pod.metadata.deletion_timestamp.as_ref()?;
     let written = pod.annotations().get(labels::GRANTED_SECONDS).and_then(|seconds| seconds.parse().ok());
-    let shown = match forced(pod) {
-        Forced::No => pod.metadata.deletion_grace_period_seconds.and_then(|seconds| seconds.try_into().ok()),
-        Forced::Idle | Forced::Running => Some(pod.spec.grace_period()),
-    };
-    shown.max(written).map(Duration::from_secs)
+    let shown = pod.metadata.deletion_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    Some(Duration::from_secs(shown.max(written).unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -95,6 +95,7 @@ impl World {
             remains: Remains::Nothing,
             deleting: false,
             grace: None,
+            own_grace: Duration::ZERO,
             forced: Forced::No,
             disrupted: false,
             lease: Some(plan.lease),
@@ -238,7 +239,9 @@ impl World {
         let granted = Duration::from_secs(u64::from(grace.unwrap_or(30).max(LEAST)));
         found.dies.get_or_insert(now + granted.min(Duration::from_secs(takes)));
         found.facts.deleting = true;
-        found.facts.grace = found.facts.grace.max(Some(granted));
+        // The API server shows what the deletion says, and the operator remembers the longest.
+        let shown = Duration::from_secs(u64::from(grace.unwrap_or(30)));
+        found.facts.grace = found.facts.grace.max(Some(shown));
         if grace == Some(0) {
             found.facts.forced = Forced::Running;
         }

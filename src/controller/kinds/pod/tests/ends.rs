@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::end::evicted;
 use super::*;
-use model::pool::{End, Remains};
+use model::pool::{End, Forced, Remains};
 
 /// A container status that says how the container ended.
 fn ended(name: &str, code: i32, reason: &str, at: &str) -> Value {
@@ -366,10 +366,12 @@ fn how_long_a_deletion_lets_a_pod_run() {
     for (case, metadata, expected) in [
         ("nobody deletes it", json!({}), None),
         ("deleted", deleted(), Some(30)),
-        ("forced: the pod's own grace is the best guess", last_deletion(), Some(30)),
+        ("forced, which hides what it was before", last_deletion(), Some(0)),
         ("shortened by the operator, which kept the first time", shortened, Some(600)),
     ] {
-        assert_eq!(ours(runs.clone(), metadata).grace, expected.map(Duration::from_secs), "{case}");
+        let facts = ours(runs.clone(), metadata);
+        assert_eq!(facts.grace, expected.map(Duration::from_secs), "{case}");
+        assert_eq!(facts.own_grace, Duration::from_secs(30), "{case}");
     }
 }
 
