@@ -42,6 +42,8 @@ pub struct Program {
     pub arguments: Vec<String>,
     /// The environment: names and values. An unexpanded `$$()` has no value.
     pub environment: Vec<(String, Option<String>)>,
+    /// How many variables of the environment come from the place of submission because `getenv` is true.
+    pub inherited: usize,
     /// The image, as `container_image` or `docker_image` names it.
     pub image: Option<String>,
     /// The user's own part of the Requirements.

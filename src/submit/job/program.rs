@@ -227,10 +227,10 @@ impl Job<'_, '_> {
 
     /// Adds what `getenv` wants of the environment of submission.
     fn take_environment(&mut self, environment: &mut Environment, list: &Given, is_old: bool) -> Outcome {
-        let filter = match self.scope.boolean(list.as_str()) {
+        let (filter, all) = match self.scope.boolean(list.as_str()) {
             Some(false) => return Ok(()),
-            Some(true) => Filter::default(),
-            None => Filter::read(list.as_str()),
+            Some(true) => (Filter::default(), true),
+            None => (Filter::read(list.as_str()), false),
         };
         let Some(outside) = &self.world.host.environment else {
             return Err(
@@ -243,6 +243,7 @@ impl Job<'_, '_> {
                 && !environment.0.contains_key(name)
             {
                 environment.0.insert(name.clone(), Some(value.clone()));
+                self.program.inherited += usize::from(all);
             }
         }
         Ok(())

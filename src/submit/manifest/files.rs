@@ -196,6 +196,18 @@ pub(super) fn left(cluster: &Cluster, proc: &Proc, cargo: &Cargo) -> Vec<Wrong> 
     left
 }
 
+/// A warning about a whole environment that goes from the place of submission into the HTCJob.
+pub(super) fn inherited(proc: &Proc) -> Option<Wrong> {
+    let number = proc.program.inherited;
+    (number > 0).then(|| {
+        let message = format!(
+            "the job gets {number} variables of this computer, which hide those of the image (PATH, HOME), and which everybody sees \
+             who may read the HTCJob (passwords, too): name those that the job needs, as in getenv = CONDA_*, LANG"
+        );
+        ("getenv".to_owned(), message)
+    })
+}
+
 impl Cargo {
     fn take_program(&mut self, cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Result<bool, Wrong> {
         let (Some(executable), true) = (&proc.program.executable, proc.program.is_transferred) else {

@@ -136,6 +136,7 @@ fn made(
         let cargo = files::cargo(cluster, proc, travelling, &mut hold)?;
         let (streams, mut left) = streams::of(cluster, proc, input.as_ref(), settings.template.as_ref())?;
         left.extend(files::left(cluster, proc, &cargo));
+        left.extend(files::inherited(proc));
         for (command, message) in left {
             let warning = said(cluster, Severity::Warning, &command, &message);
             if !findings
