@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::api::core::v1::{Container, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 
@@ -260,6 +260,18 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
             "must be Never or left out: whether a proc runs again is the operator's decision",
         );
     }
+    let restarts = |containers: &[Container]| {
+        containers
+            .iter()
+            .position(|container| container.restart_policy.as_deref().is_some_and(|policy| policy != "Never"))
+    };
+    if let Some(place) = restarts(&spec.containers) {
+        problem(
+            &format!(".containers[{place}].restartPolicy"),
+            "must be Never or left out: the program would run again after its proc is done; max_retries and OnExitRemove say when a \
+             proc runs again",
+        );
+    }
     if spec.node_name.is_some() {
         problem(
             ".nodeName",
@@ -362,6 +374,7 @@ mod tests {
         bad["accountingGroup"] = json!("a..b");
         bad["attributes"] = json!({"Owner": "\"root\"", "1x": "1", "Ok": "1 +"});
         bad["template"]["spec"]["restartPolicy"] = json!("Always");
+        bad["template"]["spec"]["containers"][0]["restartPolicy"] = json!("OnFailure");
         bad["template"]["spec"]["nodeName"] = json!("n1");
         bad["template"]["spec"]["resources"] = json!({"requests": {"cpu": "30"}});
         bad["template"]["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "mine"}]);
