@@ -163,6 +163,11 @@ impl Cache {
         self.forget(&key, &uid);
         self.gone.insert(key, uid);
     }
+
+    /// Notes that no write to an object is under way any more: no answer can bring the object back.
+    pub fn nobody_writes(&mut self, key: &ObjectKey) {
+        self.gone.remove(key);
+    }
 }
 
 /// Whether version `a` is newer than version `b`. Versions of one resource are growing numbers: Kubernetes guarantees
@@ -205,5 +210,15 @@ mod tests {
         assert!(cache.get(&key).is_none());
         cache.see(key.clone(), known("2", "7"));
         assert_eq!(cache.get(&key).unwrap().version, "7");
+    }
+
+    #[test]
+    fn what_is_gone_is_remembered_for_as_long_as_a_write_is_under_way() {
+        let key = Kind { name: "Slot", plural: "slots" }.object("s");
+        let mut cache = Cache::default();
+        cache.see(key.clone(), known("1", "5"));
+        cache.forget_deleted(key.clone(), "1".into());
+        cache.nobody_writes(&key);
+        assert!(cache.gone.is_empty());
     }
 }

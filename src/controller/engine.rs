@@ -17,7 +17,7 @@ use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
 use super::leader::HighestClusterId;
 use super::publisher::Publisher;
-use super::writer::{Reply, Task, Writer};
+use super::writer::{Finished, Reply, Task, Writer};
 use super::{Clock, Cycles};
 use model::decide::{self, Negotiation};
 use model::negotiator::Outcome as Matches;
@@ -99,10 +99,7 @@ impl Engine {
                 // writes come before changes that watches saw: answers are few, and there may be many changes.
                 biased;
                 () = stop.cancelled() => break,
-                Some((line, replies)) = self.writer.finished() => {
-                    self.writer.advance(line);
-                    self.answer(replies);
-                }
+                Some(first) = self.writer.finished() => self.take_answers(first),
                 Some(Ok((negotiation, matches))) = self.thinking.join_next() => {
                     journal::negotiated(&negotiation, &matches);
                     decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
@@ -191,6 +188,21 @@ impl Engine {
         }
         self.pool.apply(Event::Synced, now);
         self.health.ready();
+    }
+
+    /// Takes in the write that has ended first, and others that have ended by now.
+    fn take_answers(&mut self, first: (Finished, Vec<Reply>)) {
+        let mut next = Some(first);
+        for left in (0..AT_A_TIME).rev() {
+            let Some((ended, replies)) = next else { return };
+            let object = ended.object().cloned();
+            self.writer.advance(ended);
+            self.answer(replies);
+            if let Some(object) = object.filter(|object| !self.writer.is_busy(object)) {
+                self.cache.nobody_writes(&object);
+            }
+            next = if left > 0 { self.writer.already_finished() } else { None };
+        }
     }
 
     fn answer(&mut self, replies: Vec<Reply>) {

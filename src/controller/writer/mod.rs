@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tokio::task::{Id, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use self::notices::Written;
 use self::places::{Lane, Place, Places, TurnedAway};
@@ -189,6 +189,16 @@ pub struct Writer {
 /// A line whose task has ended, for [`Writer::advance`].
 pub struct Finished(Line);
 
+impl Finished {
+    /// The object that the task was about; `None` for a pod, an event or an agent's Lease.
+    pub fn object(&self) -> Option<&ObjectKey> {
+        match &self.0 {
+            Line::Object(key) => Some(key),
+            Line::Pod(..) | Line::Notice(_) | Line::AgentLease(_) => None,
+        }
+    }
+}
+
 impl Writer {
     /// A writer that is idle.
     pub fn new(tools: Tools) -> Self {
@@ -236,7 +246,18 @@ impl Writer {
 
     /// Waits for a task to end, and returns what came of it; none while no task is under way.
     pub async fn finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
-        let (id, replies) = match self.calls.join_next_with_id().await? {
+        let ended = self.calls.join_next_with_id().await?;
+        self.result(ended)
+    }
+
+    /// What came of a task that has ended by now, if one has.
+    pub fn already_finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
+        let ended = self.calls.try_join_next_with_id()?;
+        self.result(ended)
+    }
+
+    fn result(&mut self, ended: Result<(Id, Vec<Reply>), JoinError>) -> Option<(Finished, Vec<Reply>)> {
+        let (id, replies) = match ended {
             Ok((id, replies)) => (id, replies),
             Err(error) => {
                 tracing::error!(

@@ -155,15 +155,12 @@ async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error>
 
 fn event(context: &Context, told: &Told) -> Event {
     let now = context.tools.clock.timestamp();
-    let name = told.about.name.as_deref().unwrap_or(CONTROLLER);
+    let about = told.about.name.as_deref().unwrap_or(CONTROLLER);
     Event {
-        metadata: ObjectMeta {
-            name: Some(format!("{name}.{:x}", context.tools.number(now))),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some(name(about, context.tools.number(now))), ..ObjectMeta::default() },
         action: Some(told.action.to_owned()),
         reason: Some(told.reason.to_owned()),
-        note: Some(told.note.chars().take(1000).collect()),
+        note: Some(beginning(&told.note, MOST_NOTE).to_owned()),
         type_: Some(if told.warning { "Warning" } else { "Normal" }.to_owned()),
         event_time: Some(MicroTime(now)),
         regarding: Some(told.about.clone()),
@@ -171,6 +168,21 @@ fn event(context: &Context, told: &Told) -> Event {
         reporting_instance: Some(context.tools.identity.to_string()),
         ..Event::default()
     }
+}
+
+/// The most bytes of an event's note that the API server takes.
+const MOST_NOTE: usize = 1024;
+/// The most bytes of an object's name in the name of an event, which has 253 at most. A number in hexadecimal digits follows.
+const MOST_NAME: usize = 220;
+
+/// The name of an event about an object of this name.
+fn name(about: &str, number: i128) -> String {
+    format!("{}.{number:x}", beginning(about, MOST_NAME).trim_end_matches(['-', '.']))
+}
+
+/// The beginning of a text: as many whole characters as fit into so many bytes.
+fn beginning(text: &str, most: usize) -> &str {
+    text.split_at_checked(text.floor_char_boundary(most)).map_or(text, |(beginning, _)| beginning)
 }
 
 fn reference(notice: &Notice) -> ObjectReference {
@@ -188,5 +200,20 @@ fn reference(notice: &Notice) -> ObjectReference {
         name: Some(name),
         uid: Some(notice.about.uid().to_owned()),
         ..ObjectReference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_and_a_name_fit_into_an_event() {
+        assert_eq!(beginning("held", MOST_NOTE), "held");
+        let note = beginning(&"\u{e9}t\u{e9} ".repeat(400), MOST_NOTE).to_owned();
+        assert!((MOST_NOTE - 1..=MOST_NOTE).contains(&note.len()), "{}", note.len());
+        assert_eq!(name("pi", 255), "pi.ff");
+        let long = name(&format!("{}-{}", "a".repeat(MOST_NAME - 1), "b".repeat(30)), i128::from(u64::MAX));
+        assert_eq!(long, format!("{}.ffffffffffffffff", "a".repeat(MOST_NAME - 1)));
     }
 }
