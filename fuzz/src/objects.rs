@@ -1,6 +1,6 @@
 //! Objects from raw JSON, as the API server would send them.
 
-use controller::decode::{Decode, Item};
+use answers::{Decode, Item};
 use kube::core::ObjectList;
 
 /// Decodes a text as an object in a list, between two objects that anybody can decode. `None` if the text is no JSON,

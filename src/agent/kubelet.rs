@@ -4,12 +4,16 @@
 //! quotas, and tells in `/stats/summary`. The agent could count by itself only with the right to read every file of every pod.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 use http::Request;
 use kube::{Client, Config, Error};
 use serde::Deserialize;
 
 use super::pods::Uid;
+
+/// The port at which kubelets answer.
+const PORT: u16 = 10250;
 
 /// The kubelet of the agent's node.
 #[derive(Clone)]
@@ -44,14 +48,15 @@ struct Storage {
 }
 
 impl Kubelet {
-    /// The kubelet at an address of the agent's own node, such as `https://10.0.0.7:10250`. The agent shows the token of its pod, and
+    /// The kubelet of the agent's own node, at an IP address such as `10.0.0.7` or `fd00::7`, or at a URL. The agent shows the token of its pod, and
     /// does not check the kubelet's certificate, which most kubelets have signed themselves: the packets do not leave the node.
     ///
     /// # Errors
-    /// When no client can be made.
-    pub(crate) fn at(url: &str, cluster: &Config) -> Result<Self, Error> {
+    /// When the address is none, or no client can be made.
+    pub(crate) fn at(address: &str, cluster: &Config) -> Result<Self, Error> {
         let mut config = cluster.clone();
-        config.cluster_url = url.parse().map_err(|error| Error::HttpError(http::Error::from(error)))?;
+        config.cluster_url =
+            url(address).parse().map_err(|error| Error::HttpError(http::Error::from(error)))?;
         (config.accept_invalid_certs, config.tls_server_name, config.proxy_url) = (true, None, None);
         Ok(Self { client: Client::try_from(config)? })
     }
@@ -63,6 +68,14 @@ impl Kubelet {
     pub(crate) async fn disk(self) -> Result<BTreeMap<Uid, i64>, Error> {
         let request = Request::get("/stats/summary").body(Vec::new()).map_err(Error::HttpError)?;
         Ok(used(self.client.request(request).await?))
+    }
+}
+
+/// The URL of a kubelet at this address. A colon separates the port from a host name, but not from an address of IPv6.
+fn url(address: &str) -> String {
+    match address.parse::<IpAddr>() {
+        Ok(ip) => format!("https://{}", SocketAddr::new(ip, PORT)),
+        Err(_) => address.to_owned(),
     }
 }
 
@@ -78,6 +91,17 @@ fn used(summary: Summary) -> BTreeMap<Uid, i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kubelet_is_found_by_an_address_of_either_kind() {
+        for (address, expected) in [
+            ("10.0.0.7", "https://10.0.0.7:10250/"),
+            ("fd00::7", "https://[fd00::7]:10250/"),
+            ("https://n1.example.org:10255", "https://n1.example.org:10255/"),
+        ] {
+            assert_eq!(url(address).parse::<http::Uri>().unwrap().to_string(), expected, "{address}");
+        }
+    }
 
     #[test]
     fn what_pods_use_of_the_disk_is_read_from_the_kubelets_summary() {

@@ -19,6 +19,8 @@ use api::PodUsage;
 
 /// How much CPU time a run of the benchmarks may take.
 const BENCHMARKS_TAKE: Duration = Duration::from_secs(10);
+/// For how long the agent believes that it may not freeze and kill.
+const BELIEVED_FOR: Duration = Duration::from_mins(10);
 /// Pressures are reported in steps of so many percent: a report of each tremor would help nobody.
 const PRESSURE_STEP: f64 = 10.0;
 
@@ -47,6 +49,8 @@ pub(crate) struct Node {
     paces: BTreeMap<Uid, Pace>,
     /// The last failure with a pod, so that each failure is logged once.
     failed: BTreeMap<Uid, String>,
+    /// Why the agent may not freeze and kill, and when the kernel said so last.
+    forbidden: Option<(Instant, String)>,
 }
 
 impl Node {
@@ -54,7 +58,7 @@ impl Node {
         let inputs = InputSensor::new(roots.inputs.clone());
         let meter = logged("the CPUs cannot be counted", sense::cpus(&roots.proc)).map(LoadMeter::new);
         let (paces, failed) = (BTreeMap::new(), BTreeMap::new());
-        Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed }
+        Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed, forbidden: None }
     }
 
     /// The state of a pod's processes. A pod that cannot be looked at counts as running.
@@ -66,6 +70,11 @@ impl Node {
     /// Does something to the processes of a pod, and returns what they do then.
     pub(crate) fn act(&mut self, pod: &Pod, act: Act) -> Seen {
         let done = self.try_act(&pod.uid, act);
+        match &done {
+            Ok(()) => self.forbidden = None,
+            Err(error) if is_forbidden(error) => self.forbidden = Some((Instant::now(), error.to_string())),
+            Err(_) => {}
+        }
         if self.noted(pod, "what the operator asks for cannot be done", done).is_none() {
             return Seen::Running;
         }
@@ -119,7 +128,7 @@ impl Node {
     /// Senses the node, on which these are the pods of the pool. The pods that are suspended are not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));
-        let problem = self.find_cgroups();
+        let problem = self.find_cgroups().or_else(|| self.may_not_act());
         let (inputs, doubts) = self.inputs.sense(now);
         for doubt in doubts {
             tracing::warn!("{doubt}");
@@ -155,6 +164,19 @@ impl Node {
         }
     }
 
+    /// The problem that the agent may not do to pods what the operator asks for. With this problem in the report, the operator asks
+    /// for no suspension, so that nothing would show that the agent may again: after a while the problem is taken back.
+    fn may_not_act(&mut self) -> Option<Problem> {
+        self.forbidden.take_if(|(at, _)| at.elapsed() >= BELIEVED_FOR);
+        self.forbidden.as_ref().map(|(_, error)| Problem {
+            reason: "CannotFreeze",
+            message: format!(
+                "the agent may not write the files by which the kernel freezes and kills pods: {error}; does SELinux or a mount keep \
+                 it from that?"
+            ),
+        })
+    }
+
     /// Measures what the pool's pods use.
     fn measure(&mut self, pods: &Pods) -> Vec<PodUsage> {
         let now = self.began.elapsed();
@@ -187,6 +209,11 @@ impl Node {
     }
 }
 
+/// Whether the agent lacks the right, whatever the pod.
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
 /// The pressures on CPU, memory and disks, in percent of the last ten seconds, as attributes of the machine's ad.
 fn pressures(proc: &Path) -> BTreeMap<String, String> {
     let Pressure { cpu, memory, io } = sense::pressure(proc);
@@ -210,4 +237,24 @@ pub(crate) fn benchmark() -> Figures {
     // The clock shows the thread's own CPU time, so that other work of the node counts little.
     let clock = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
     benchmark::run(clock, BENCHMARKS_TAKE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_may_not_freeze_says_so_for_a_while() {
+        let nowhere = PathBuf::from("/nonexistent");
+        let inputs = InputPaths { dev: nowhere.clone(), sessions: nowhere.clone(), plug: None };
+        let roots = Roots { cgroup: nowhere.clone(), proc: nowhere.clone(), scratch: nowhere, inputs };
+        let mut node = Node::new(roots);
+        assert_eq!(node.may_not_act(), None);
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert!(is_forbidden(&denied) && !is_forbidden(&io::Error::from(io::ErrorKind::NotFound)));
+        node.forbidden = Some((Instant::now(), denied.to_string()));
+        assert_eq!(node.may_not_act().unwrap().reason, "CannotFreeze");
+        node.forbidden = Instant::now().checked_sub(BELIEVED_FOR).map(|at| (at, denied.to_string()));
+        assert_eq!((node.may_not_act(), node.forbidden), (None, None));
+    }
 }

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
-use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Config as Watch, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client};
@@ -31,6 +29,7 @@ use super::node::{Node, Roots};
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
 use super::{lease, objects};
+use answers::{Item, watching};
 use api::{NodeReport, NodeReportStatus};
 
 /// The pause between two passes over the pods.
@@ -79,23 +78,27 @@ struct Renewal {
     sent: Duration,
     /// Whether the renewal promised to end pods if the agent is cut off.
     promised: bool,
-    outcome: Result<(), kube::Error>,
+    /// The owner of the Lease after the renewal.
+    outcome: Result<lease::Owner, kube::Error>,
 }
 
 /// A list of the node's pods, and when the renewal was sent that it follows.
 type List = (Duration, Result<BTreeMap<String, Listed>, kube::Error>);
 
-type Meta = PartialObjectMeta<Pod>;
+type Meta = Item<objects::OnlyMetadata>;
 type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
 
 /// Runs the agent until `stop`. Then lets all pods of the pool run again, and says in the report that it is gone.
 ///
 /// # Errors
 /// When no client can be made. A failed call is tried again.
-pub async fn run(mut config: kube::Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
+pub async fn run(config: kube::Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
     // If kube repeated a renewal by itself, the renewal would have a time that has passed.
-    config.default_retry = false;
-    let kubelet = options.kubelet.as_deref().map(|url| Kubelet::at(url, &config)).transpose()?;
+    let config = answers::for_a_daemon(config);
+    let kubelet = options.kubelet.as_deref().and_then(|address| {
+        let wrong = |error: &kube::Error| tracing::warn!(%error, address, "the kubelet cannot be asked what pods use of the disk");
+        Kubelet::at(address, &config).inspect_err(wrong).ok()
+    });
     let client = Client::try_from(config)?;
     let alone = async {
         match options.fence.clone() {
@@ -134,6 +137,8 @@ struct Agent {
     hurried: u32,
     renew_at: Instant,
     renewal: JoinSet<Renewal>,
+    /// The owner of the agent's Lease.
+    owner: lease::Owner,
     /// Whether a renewal has ended, well or not.
     tried_to_renew: bool,
     list: JoinSet<List>,
@@ -164,6 +169,7 @@ impl Agent {
             hurried: 0,
             renew_at: now,
             renewal: JoinSet::new(),
+            owner: lease::Owner::default(),
             tried_to_renew: false,
             list: JoinSet::new(),
             write_not_before: now,
@@ -200,21 +206,23 @@ impl Agent {
     fn watch_pods(&self) -> Events<Meta> {
         let config =
             Watch::default().fields(&format!("spec.nodeName={}", self.name)).page_size(objects::PAGE);
-        watch(Api::<Meta>::all(self.client.clone()), config).default_backoff().boxed()
+        let api: Api<Meta> = Api::all(watching(self.client.clone(), || {}));
+        watch(api, config).default_backoff().boxed()
     }
 
-    fn watch_report(&self) -> Events<NodeReport> {
+    fn watch_report(&self) -> Events<Item<NodeReport>> {
         let config = Watch::default().fields(&format!("metadata.name={}", self.name));
-        watch(Api::all(self.client.clone()), config).default_backoff().boxed()
+        let api: Api<Item<NodeReport>> = Api::all(watching(self.client.clone(), || {}));
+        watch(api, config).default_backoff().boxed()
     }
 
     fn pod_event(&mut self, event: watcher::Result<Event<Meta>>) {
         match event {
             Ok(Event::Init) => return self.pods.list_begins(),
-            Ok(Event::InitApply(pod)) => return self.pods.listed(&pod.metadata),
+            Ok(Event::InitApply(pod)) => return self.pods.listed(pod.metadata()),
             Ok(Event::InitDone) => self.pods.list_ends(),
-            Ok(Event::Apply(pod)) if !self.pods.there(&pod.metadata) => return,
-            Ok(Event::Delete(pod)) if !self.pods.gone(&pod.metadata) => return,
+            Ok(Event::Apply(pod)) if !self.pods.there(pod.metadata()) => return,
+            Ok(Event::Delete(pod)) if !self.pods.gone(pod.metadata()) => return,
             Ok(Event::Apply(_) | Event::Delete(_)) => {}
             Err(error) => {
                 return tracing::warn!(%error, "the watch on the node's pods failed and begins anew");
@@ -224,11 +232,15 @@ impl Agent {
         self.pass();
     }
 
-    fn report_event(&mut self, event: watcher::Result<Event<NodeReport>>) {
+    fn report_event(&mut self, event: watcher::Result<Event<Item<NodeReport>>>) {
         match event {
             Ok(Event::Init) => self.report_known = false,
             Ok(Event::InitApply(report) | Event::Apply(report)) => {
                 self.report_known = true;
+                let report = match report.object() {
+                    Ok(report) => report,
+                    Err(error) => return tracing::warn!(%error, "the node's report cannot be decoded"),
+                };
                 let suspended = report.status.iter().flat_map(|status| &status.suspended_pods);
                 self.pods.were_suspended(suspended.map(|uid| uid.as_str().into()));
                 self.reporter.observe_report(&report);
@@ -316,7 +328,8 @@ impl Agent {
     fn renew(&mut self) {
         let sent = boot::now();
         let promised = self.fence.promise(&self.pods, sent);
-        let renewal = lease::renew(self.client.clone(), self.name.clone(), promised, Timestamp::now());
+        let (client, name, owner) = (self.client.clone(), self.name.clone(), self.owner.clone());
+        let renewal = lease::renew(client, name, promised, Timestamp::now(), owner);
         self.renewal.spawn(async move {
             let outcome = timeout(CALL_LIMIT, renewal).await.unwrap_or_else(|_| Err(too_slow()));
             Renewal { sent, promised, outcome }
@@ -326,7 +339,8 @@ impl Agent {
     fn renewed(&mut self, renewed: Option<Renewal>) {
         self.tried_to_renew = true;
         let pause = match renewed {
-            Some(Renewal { sent, promised, outcome: Ok(()) }) => {
+            Some(Renewal { sent, promised, outcome: Ok(owner) }) => {
+                self.owner = owner;
                 self.fence.renewed(sent, promised);
                 self.list_if_wanted();
                 lease::RENEW_EVERY

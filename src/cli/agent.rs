@@ -42,9 +42,9 @@ pub struct AgentArgs {
     /// rights.
     #[arg(long, value_name = "DIR")]
     cron_directory: Option<PathBuf>,
-    /// Where the node's kubelet tells what its pods use of the disk, such as https://10.0.0.7:10250. The agent needs the right to
-    /// get nodes/stats.
-    #[arg(long, value_name = "URL")]
+    /// The node's kubelet, which tells what its pods use of the disk: an IP address, or a URL such as https://n1:10250. The agent
+    /// needs the right to get nodes/stats.
+    #[arg(long, value_name = "ADDRESS")]
     kubelet: Option<String>,
     /// The socket of the kubelet's pod-resources API, which tells which devices each pod has, such as
     /// /var/lib/kubelet/pod-resources/kubelet.sock.

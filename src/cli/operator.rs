@@ -3,6 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use http::Uri;
@@ -154,6 +155,8 @@ fn own_name() -> String {
 pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let config = daemon::cluster().await?;
     let webhook = webhook_options(&args);
+    let has_webhook = webhook.is_some();
+    let (serves, webhook_serves) = watch::channel(false);
     let stamps = Stamps::by(args.owner_policy);
     let identity = args.identity.unwrap_or_else(own_name);
     let options = controller::Options {
@@ -161,20 +164,29 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         metrics_addr: Some(args.metrics_addr),
         leader_elect_namespace: (!args.no_leader_elect).then_some(args.leader_elect_namespace),
         history: args.history.options(),
+        webhook_serves: has_webhook.then_some(webhook_serves),
         identity,
     };
     let stop = CancellationToken::new();
     daemon::cancel_at_signals(&stop, "writes under way are finished and the lease is released")?;
     let (key, sealed_by) = watch::channel(None);
-    let seals = if webhook.is_some() { Seals::by(sealed_by) } else { Seals::default() };
-    let webhook = serve_webhook(&config, webhook, key)?;
+    let seals = if has_webhook { Seals::by(sealed_by) } else { Seals::default() };
+    let mut webhook = std::pin::pin!(serve_webhook(&config, webhook, (key, serves))?);
     tokio::select! {
         biased;
         ended = controller::run(config, options, (seals, stamps), stop) => ended?,
-        ended = webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
+        ended = &mut webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
+    }
+    if has_webhook {
+        tracing::info!("the webhook answers for {LINGER:?} more, until the API server no longer asks it");
+        let _ = tokio::time::timeout(LINGER, webhook).await;
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// For how long the webhook of an operator that was told to stop still answers. The nodes learn late that a pod of the Service ends, and
+/// the API server stores a job without an owner if the webhook does not answer.
+const LINGER: Duration = Duration::from_secs(8);
 
 /// How the webhook runs, if a port was given.
 fn webhook_options(args: &OperatorArgs) -> Option<webhook::Options> {
@@ -196,11 +208,11 @@ fn webhook_options(args: &OperatorArgs) -> Option<webhook::Options> {
 fn serve_webhook(
     config: &Config,
     options: Option<webhook::Options>,
-    key: watch::Sender<Option<Key>>,
+    (key, serves): (watch::Sender<Option<Key>>, watch::Sender<bool>),
 ) -> Result<impl Future<Output = std::io::Result<()>> + use<>, Error> {
     let webhook = options.map(|options| {
         let client = controller::client(config.clone())?;
-        Ok::<_, Error>(webhook::run(client, controller::Clock::start(), options, key))
+        Ok::<_, Error>(webhook::run(client, controller::Clock::start(), options, key, serves))
     });
     let webhook = webhook.transpose()?;
     Ok(async move {

@@ -8,8 +8,8 @@ use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
-use super::decode::{Decode, Item, Parts};
 use crate::render::Kept;
+use answers::{Decode, Item, Parts};
 use model::pool::JobUid;
 
 /// The names of a kind.

@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
+use tokio::sync::watch;
 
 use super::Clock;
 use super::cache::Kind;
@@ -29,11 +30,18 @@ pub struct Health {
     missing: Mutex<BTreeSet<&'static str>>,
     /// Why the operator may not decide, though it leads or needs no election.
     waits: Mutex<Option<String>>,
+    /// Whether the webhook of this process can answer; unset if the process has none.
+    webhook_serves: Option<watch::Receiver<bool>>,
     progress: Arc<Progress>,
     metrics: Metrics,
 }
 
 impl Health {
+    /// The state of an operator beside a webhook that can answer once this says so; `None` if there is no webhook.
+    pub fn beside(webhook_serves: Option<watch::Receiver<bool>>) -> Self {
+        Self { webhook_serves, ..Self::default() }
+    }
+
     /// Says why the operator may not decide yet; nothing if it may.
     pub fn waits(&self, why: Option<String>) {
         *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = why;
@@ -91,8 +99,14 @@ impl Health {
 
     /// Why the operator is not ready, if it is not. A candidate is always ready: it can take over. A leader is ready once
     /// every object has been told, as long as the API server has every kind, and tells what becomes of the
-    /// objects.
+    /// objects. Neither is ready before its webhook can answer, which the API server asks where the process is ready.
     pub(super) fn unready(&self, now: Time) -> Option<String> {
+        if self.webhook_serves.as_ref().is_some_and(|serves| !*serves.borrow()) {
+            return Some(
+                "no: the admission webhook has no certificate, or does not know all quotas and policies yet"
+                    .to_owned(),
+            );
+        }
         if let Some(why) = &*self.waits.lock().unwrap_or_else(PoisonError::into_inner) {
             return Some(format!("no: {why}"));
         }
@@ -135,6 +149,16 @@ pub fn metrics(health: Arc<Health>) -> Router {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_operator_with_a_webhook_is_ready_once_the_webhook_can_answer() {
+        let (serves, receiver) = watch::channel(false);
+        let health = Health::beside(Some(receiver));
+        let unready = || health.unready(Time::from_secs(1000));
+        assert!(unready().is_some_and(|why| why.contains("certificate")));
+        serves.send_replace(true);
+        assert_eq!(unready(), None);
+    }
 
     #[test]
     fn a_leader_is_ready_once_it_knows_and_alive_while_it_turns() {

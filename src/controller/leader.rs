@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
-use super::decode::Item;
-use super::wire;
+use answers::Item;
+use answers::wire;
 use api::labels::HIGHEST_CLUSTER;
 
 /// How long a leader may be silent before another takes over.

@@ -5,9 +5,7 @@ pub mod archive;
 mod cache;
 pub mod convert;
 pub mod creators;
-pub mod decode;
 mod engine;
-mod guarded;
 mod health;
 mod journal;
 pub mod kinds;
@@ -22,12 +20,10 @@ pub mod seal;
 pub mod serving;
 mod surroundings;
 mod watch;
-mod wire;
 mod writer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::SignedDuration;
 use kube::{Client, Config};
@@ -60,6 +56,9 @@ pub struct Options {
     pub leader_elect_namespace: Option<String>,
     /// Where the history of jobs is kept; nowhere if unset.
     pub history: Option<Box<archive::Options>>,
+    /// Whether the admission webhook of this process can answer; unset if the process has none. Until the webhook can, the process is not
+    /// ready.
+    pub webhook_serves: Option<tokio::sync::watch::Receiver<bool>>,
     /// The name of this operator in the Lease and in events: the name of the operator's pod. Without an election, this
     /// name is also the name of the pool's owner.
     pub identity: String,
@@ -131,7 +130,7 @@ pub async fn run_in(
     options: Options,
     stop: CancellationToken,
 ) -> Result<(), Error> {
-    let health = Arc::new(Health::default());
+    let health = Arc::new(Health::beside(options.webhook_serves.clone()));
     let clock = surroundings.clock;
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
     if let Some(addr) = options.health_addr {
@@ -148,7 +147,7 @@ pub async fn run_in(
     let (lost, highest) = (CancellationToken::new(), HighestClusterId::default());
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
     let mut leading = None;
-    let client = guarded::guarded(surroundings.client.clone());
+    let client = answers::guarded(surroundings.client.clone());
     if let Some(lease) = lease {
         let election = Election::new(client.clone(), clock, lease, &options.identity, highest.clone());
         tokio::select! {
@@ -223,13 +222,8 @@ fn health_ended(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> R
 ///
 /// # Errors
 /// When no client can be made of the configuration.
-pub fn client(mut config: Config) -> Result<Client, Error> {
-    // The writer retries, with a bound and a log.
-    config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(4));
-    // Longer than a watch may be silent: a connection that brings no byte for this long is lost.
-    config.read_timeout = Some(Duration::from_mins(5));
-    Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
+pub fn client(config: Config) -> Result<Client, Error> {
+    Client::try_from(answers::for_a_daemon(config)).map_err(|error| Error::Client(Box::new(error)))
 }
 
 /// Watches and decides until `stop`.
@@ -249,7 +243,7 @@ async fn lead(
     }
     // Only the writer's client is guarded here. The watches guard theirs themselves, so that each answer is checked
     // once.
-    let client = guarded::guarded(client);
+    let client = answers::guarded(client);
     drop(out);
     let mut creators = Creators::new(seals, stamps, client.clone(), &pauses);
     let archive = match shelf {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::cache::Kind;
-use super::decode::short;
+use answers::decode::short;
 use model::pool::Time;
 
 /// `/readyz` reports a watch that has not told everything for this long. A list of many objects takes less, and so does

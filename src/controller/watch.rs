@@ -13,10 +13,10 @@ use kube::{Api, Client};
 use tokio::sync::mpsc;
 
 use self::tracker::Tracker;
-use super::decode::Item;
 use super::health::Health;
 use super::kinds::{Seen, Watched};
-use super::{Clock, Pauses, guarded};
+use super::{Clock, Pauses};
+use answers::Item;
 
 /// The tools that every watch needs.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
         let progress = Arc::clone(&progress);
         move || progress.caught_up(kind)
     };
-    let api: Api<Item<W::Object>> = W::api(guarded::watching(client, resumed));
+    let api: Api<Item<W::Object>> = W::api(answers::watching(client, resumed));
     let mut tracker = Tracker::<W>::default();
     let mut served = true;
     // As in client-go: a list in one answer cannot expire between its pages.

@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use self::error::{chain, refusal};
-use controller::decode::Item;
+use answers::Item;
 use controller::proxy;
 
 pub use self::error::Error;

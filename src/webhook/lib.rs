@@ -66,7 +66,8 @@ pub enum CertificateFrom {
     Directory(PathBuf),
 }
 
-/// Serves reviews without end, and sends the key of seals once it is there. If the future is dropped, everything ends. A client that
+/// Serves reviews without end. Sends the key of seals once the key is there, and `serves` once there is a certificate and all objects
+/// are known that others refer to. If the future is dropped, everything ends. A client that
 /// retries by itself is not of use here: the keeper of the certificate tries again.
 ///
 /// # Errors
@@ -76,14 +77,23 @@ pub async fn run(
     clock: Clock,
     options: Options,
     key: watch::Sender<Option<Key>>,
+    serves: watch::Sender<bool>,
 ) -> std::io::Result<()> {
     let listener = controller::serving::bind(options.addr)
         .await
         .map_err(|error| std::io::Error::other(format!("{}: {error}", options.addr)))?;
     let (known, now_known) = watch::channel(Known::nothing().into());
     let (certificate, in_use) = watch::channel(None);
+    let (mut has_certificate, mut complete) = (in_use.clone(), now_known.clone());
     let serving = Serving { known: now_known, certificate: in_use, key: key.subscribe(), clock };
     let mut aside = JoinSet::new();
+    aside.spawn(async move {
+        // Waiting fails if another task of the webhook has ended, which is told of then.
+        let _ = has_certificate.wait_for(Option::is_some).await;
+        let _ = complete.wait_for(|known| known.is_complete()).await;
+        serves.send_replace(true);
+        std::future::pending::<()>().await;
+    });
     aside.spawn(watches::follow(client.clone(), known));
     match options.certificate.clone() {
         CertificateFrom::Operator { configuration } => {

@@ -6,6 +6,7 @@ use kube::core::admission::{
 };
 use thiserror::Error;
 
+use answers::{Item, Undecodable};
 use api::{GROUP, labels};
 use model::pool::Problem;
 
@@ -14,6 +15,10 @@ use crate::verdict::verdict;
 
 /// A request of the API server, or the answer.
 pub type Review = AdmissionReview<DynamicObject>;
+
+/// A request as it comes. What the objects' metadata say of their writers is not looked at: whoever may write an object may write a
+/// time there that no calendar has, or a text that nests for ever, and must not get past the webhook by that.
+type Received = AdmissionReview<Item<DynamicObject>>;
 
 /// The largest body of a request, in bytes. etcd keeps objects of up to 1.5 MiB, and an update has the object before, too.
 pub const MOST_BYTES: usize = 3 << 20;
@@ -43,6 +48,9 @@ pub enum Malformed {
     /// The review asks nothing.
     #[error("the AdmissionReview has no request")]
     NoRequest,
+    /// The object, or the object before, cannot be decoded. The answer to the request is inside.
+    #[error("the object cannot be decoded")]
+    Object(Box<Review>),
 }
 
 /// Reads the body of a request.
@@ -50,12 +58,70 @@ pub enum Malformed {
 /// # Errors
 /// When the body is not a review with a request.
 pub fn read(body: &[u8]) -> Result<Review, Malformed> {
-    let review: Review = serde_json::from_slice(body)?;
-    if review.types.api_version != META_API_VERSION_V1 || review.types.kind != META_KIND {
-        let types = review.types;
+    let Received { types, request, response } = serde_json::from_slice(body)?;
+    if types.api_version != META_API_VERSION_V1 || types.kind != META_KIND {
         return Err(Malformed::OtherVersion { api_version: types.api_version, kind: types.kind });
     }
-    if review.request.is_none() { Err(Malformed::NoRequest) } else { Ok(review) }
+    let request = decoded(request.ok_or(Malformed::NoRequest)?)?;
+    Ok(Review { types, request: Some(request), response })
+}
+
+/// The request with its objects decoded.
+///
+/// # Errors
+/// When one of them cannot be decoded. A write that only lets an object go is allowed even so; any other is refused, since nobody can
+/// judge it.
+fn decoded(
+    request: AdmissionRequest<Item<DynamicObject>>,
+) -> Result<AdmissionRequest<DynamicObject>, Malformed> {
+    let harmless =
+        request.object.as_ref().is_none_or(|object| object.metadata().deletion_timestamp.is_some())
+            || request.sub_resource.is_some();
+    let decode = |item: Option<Item<DynamicObject>>| item.map(Item::object).transpose();
+    let objects = decode(request.object).and_then(|object| Ok((object, decode(request.old_object)?)));
+    let (object, old_object, wrong) = match objects {
+        Ok((object, old_object)) => (object, old_object, None),
+        Err(wrong) => (None, None, Some(wrong)),
+    };
+    let request = AdmissionRequest {
+        object,
+        old_object,
+        types: request.types,
+        uid: request.uid,
+        kind: request.kind,
+        resource: request.resource,
+        sub_resource: request.sub_resource,
+        request_kind: request.request_kind,
+        request_resource: request.request_resource,
+        request_sub_resource: request.request_sub_resource,
+        name: request.name,
+        namespace: request.namespace,
+        operation: request.operation,
+        user_info: request.user_info,
+        dry_run: request.dry_run,
+        options: request.options,
+    };
+    match wrong {
+        None => Ok(request),
+        Some(wrong) => Err(Malformed::Object(Box::new(undecodable(&request, &wrong, harmless)))),
+    }
+}
+
+/// The answer to a request about an object that cannot be decoded.
+fn undecodable(request: &AdmissionRequest<DynamicObject>, wrong: &Undecodable, harmless: bool) -> Review {
+    let allowed = AdmissionResponse::from(request);
+    answer(if harmless {
+        allowed
+    } else {
+        refused(allowed, &format!("the object cannot be decoded: {wrong}"))
+    })
+}
+
+fn refused(response: AdmissionResponse, message: &str) -> AdmissionResponse {
+    let mut refused = response.deny(cut(message, MESSAGE));
+    refused.result.code = 422;
+    "Invalid".clone_into(&mut refused.result.reason);
+    refused
 }
 
 /// Answers a request. Refuses an object with every problem that the operator would find, in one message; an accepted
@@ -71,10 +137,7 @@ pub fn review(review: &Review, known: &Known) -> Review {
     let Some(object) = to_judge(request) else { return answer(allowed) };
     let verdict = verdict(request, object, known);
     if !verdict.problems.is_empty() {
-        let mut refused = allowed.deny(message(&verdict.problems));
-        refused.result.code = 422;
-        "Invalid".clone_into(&mut refused.result.reason);
-        return answer(refused);
+        return answer(refused(allowed, &message(&verdict.problems)));
     }
     let mut allowed = allowed;
     allowed.warnings = warnings(&verdict.warnings);
@@ -103,7 +166,7 @@ fn to_judge(request: &AdmissionRequest<DynamicObject>) -> Option<&DynamicObject>
 
 fn message(problems: &[Problem]) -> String {
     let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    cut(&text.join("; "), MESSAGE)
+    text.join("; ")
 }
 
 fn warnings(found: &[Problem]) -> Option<Vec<String>> {

@@ -21,7 +21,7 @@ use controller::seal::Key;
 use controller::serving::{self, HEAD_WITHIN};
 
 use crate::known::Known;
-use crate::review::{MOST_BYTES, Review, read, review};
+use crate::review::{MOST_BYTES, Malformed, Review, read, review};
 use crate::sealing::seal;
 
 /// How long a review may take. The API server waits for 3 s.
@@ -87,8 +87,12 @@ async fn reviewed(
         tokio::task::spawn_blocking(move || {
             // Given back when the work is done, and not when nobody waits for it any more.
             let _room = room;
-            let asked = read(&body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-            serde_json::to_vec(&judge(&asked))
+            let answer = match read(&body) {
+                Ok(asked) => judge(&asked),
+                Err(Malformed::Object(answer)) => *answer,
+                Err(error) => return Err((StatusCode::BAD_REQUEST, error.to_string())),
+            };
+            serde_json::to_vec(&answer)
                 .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
         })
         .await

@@ -8,15 +8,22 @@ use futures::stream::{self, StreamExt};
 use futures::{FutureExt, Stream};
 use kube::api::Api;
 use kube::runtime::reflector::{self, Store};
+use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use answers::{Item, watching};
 use api::{ConcurrencyLimit, GroupQuota, Negotiator, NodePolicy, SubmitPolicy};
 
 use crate::known::{Known, Objects};
+
+/// A kind that the webhook watches.
+trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
 
 /// How long changes are gathered before what is known is made anew.
 const GATHER: Duration = Duration::from_millis(50);
@@ -68,38 +75,41 @@ pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<Known>>) {
 }
 
 /// A store of all objects of a kind, and a stream that has an item whenever the store may have changed.
-fn watched<K>(client: &Client) -> (Store<K>, stream::BoxStream<'static, ()>)
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-{
+fn watched<K: Watched>(client: &Client) -> (Store<Item<K>>, stream::BoxStream<'static, ()>) {
     let (store, writer) = reflector::store();
-    let events = watcher(Api::all(client.clone()), watcher::Config::default()).default_backoff().modify(
-        |object: &mut K| {
-            object.meta_mut().managed_fields = None;
-        },
-    );
+    let api: Api<Item<K>> = Api::all(watching(client.clone(), || {}));
+    let events = watcher(api, watcher::Config::default()).default_backoff();
     (store, told(events.reflect(writer)).boxed())
 }
 
-fn told<K: Resource<DynamicType = ()>>(
-    events: impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
+fn told<K: Watched>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<Item<K>>>> + Send + 'static,
 ) -> impl Stream<Item = ()> + Send + 'static {
     events.map(|event| {
-        if let Err(error) = event {
-            let kind = K::kind(&()).into_owned();
-            tracing::warn!(
+        let kind = K::kind(&()).into_owned();
+        match event {
+            Ok(Event::Apply(item) | Event::InitApply(item)) => {
+                let (metadata, object) = item.into_parts();
+                if let Err(error) = object {
+                    let name = metadata.name.unwrap_or_default();
+                    tracing::warn!(kind, name, %error, "the webhook cannot decode an object, and goes without it");
+                }
+            }
+            Ok(Event::Delete(_) | Event::Init | Event::InitDone) => {}
+            Err(error) => tracing::warn!(
                 kind,
                 error = &error as &dyn std::error::Error,
                 "a watch of the webhook failed and is resumed"
-            );
+            ),
         }
     })
 }
 
-fn is_ready<K: Resource<DynamicType = ()> + Clone + 'static>(store: &Store<K>) -> bool {
+fn is_ready<K: Watched>(store: &Store<Item<K>>) -> bool {
     store.wait_until_ready().now_or_never().is_some_and(|ready| ready.is_ok())
 }
 
-fn all<K: Resource<DynamicType = ()> + Clone + 'static>(store: &Store<K>) -> Vec<K> {
-    store.state().into_iter().map(|object| K::clone(&object)).collect()
+/// The objects of a store. An object that cannot be decoded is left out: the others count all the same.
+fn all<K: Watched>(store: &Store<Item<K>>) -> Vec<K> {
+    store.state().into_iter().filter_map(|item| Item::clone(&item).object().ok()).collect()
 }

@@ -237,6 +237,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
     };
     let options = Options {
         history: None,
+        webhook_serves: None,
         health_addr: None,
         metrics_addr: None,
         leader_elect_namespace: Some("slotwright".to_owned()),

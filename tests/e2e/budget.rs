@@ -22,6 +22,7 @@ async fn writes_per_proc(worklife: i64) -> Option<f64> {
         health_addr: None,
         metrics_addr: None,
         history: None,
+        webhook_serves: None,
         leader_elect_namespace: None,
         identity: "counted".into(),
     };

@@ -88,6 +88,7 @@ async fn an_operator_that_refuses_has_touched_nothing() {
             health_addr: None,
             metrics_addr: None,
             history: None,
+            webhook_serves: None,
             leader_elect_namespace: None,
             identity: name.to_owned(),
         };

@@ -118,6 +118,7 @@ async fn start(home: &Path) -> (RunningServer, CancellationToken, tokio::task::J
         health_addr: None,
         metrics_addr: None,
         history: None,
+        webhook_serves: None,
         leader_elect_namespace: None,
         identity: "under-test".to_owned(),
     };

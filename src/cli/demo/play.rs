@@ -133,6 +133,7 @@ impl Show {
         // The demo's operator takes part in the election, so that another operator on the same cluster waits.
         let options = controller::Options {
             history: None,
+            webhook_serves: None,
             health_addr: None,
             metrics_addr: None,
             leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),

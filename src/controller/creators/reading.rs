@@ -7,8 +7,8 @@ use kube::api::{ApiResource, DynamicObject};
 use kube::{Api, Client};
 
 use super::stamp::Standing;
-use crate::decode::Item;
 use crate::surroundings::Pauses;
+use answers::Item;
 
 /// The kinds of the objects, with the plurals that addresses have. All four objects have the same name.
 const KINDS: [(&str, &str); 4] = [

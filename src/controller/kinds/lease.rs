@@ -15,7 +15,7 @@ use kube::{Api, Client, ResourceExt};
 use super::sighting::told;
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
-use crate::decode::Item;
+use answers::Item;
 use api::labels::{AGENT_LEASE_PREFIX, FENCES, POOL_LEASE};
 use model::pool::{Event, MachineName, Renewal};
 

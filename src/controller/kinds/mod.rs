@@ -35,8 +35,8 @@ use tokio::sync::mpsc;
 
 use super::Pauses;
 use super::cache::{Kind, Known, ObjectKey};
-use super::decode::{Decode, Item, Parts};
 use super::watch::{self, Watching};
+use answers::{Decode, Item, Parts};
 use model::pool::{Document, Pool, Time};
 
 pub use self::document::{Rendered, merge_patch, object_of, render};

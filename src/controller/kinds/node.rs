@@ -13,7 +13,7 @@ use super::sighting::told;
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::millis;
-use crate::decode::Item;
+use answers::Item;
 use model::pool::{Capacity, Event, MachineFacts, PODS, System, Taint};
 
 /// The part of a node that the operator reads. Whole nodes are many times larger.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Stage, Watched};
 use crate::cache::{Kind, Known, ObjectKey};
 use crate::creators::Marks;
-use crate::decode::Undecodable;
 use crate::render::Kept;
+use answers::Undecodable;
 use model::pool::{ClaimId, Document, Event, JobFacts, JobUid, PodRef};
 
 /// A message from a watch.

@@ -242,14 +242,13 @@ async fn an_answer_to_a_write_that_cannot_be_decoded_is_an_answer() {
     let logged = Logged::default();
     let _guard = tracing::subscriber::set_default(logged.clone());
     for body in hostile() {
-        let pods: Api<Item<SlimPod>> =
-            Api::namespaced(crate::guarded::guarded(server(body, String::new())), "ns");
+        let pods: Api<Item<SlimPod>> = Api::namespaced(answers::guarded(server(body, String::new())), "ns");
         let patch = kube::api::Patch::Merge(Value::Null);
         let found = pods.patch("p", &kube::api::PatchParams::default(), &patch).await.unwrap();
         assert!(found.metadata().uid.is_some());
-        assert!(crate::wire::remove(&pods, "p", &kube::api::DeleteParams::default()).await.is_ok());
+        assert!(answers::wire::remove(&pods, "p", &kube::api::DeleteParams::default()).await.is_ok());
     }
-    let broken = crate::guarded::guarded(server(format!("<html>{SECRET}"), String::new()));
+    let broken = answers::guarded(server(format!("<html>{SECRET}"), String::new()));
     let pods: Api<Item<SlimPod>> = Api::namespaced(broken, "ns");
     assert!(!pods.get("p").await.unwrap_err().to_string().contains(SECRET));
     let logged = logged.0.lock().unwrap();

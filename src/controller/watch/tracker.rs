@@ -7,8 +7,8 @@ use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
-use crate::decode::{Decode, Item, Undecodable};
 use crate::kinds::{Names, Seen, Unread, Watched, gone, there};
+use answers::{Decode, Item, Undecodable};
 
 /// The objects that a watch has shown. After a relist, which sends no deletes, objects that the list does not show are
 /// gone. An object that cannot be decoded still counts as there, with what the tracker last knew of the object.

@@ -10,10 +10,10 @@ use tokio::time::{error::Elapsed, sleep, timeout};
 
 use super::{Context, Reply, Task, backfill, leases, notices, pods, reports, slots};
 use crate::cache::{Answer, Known, ObjectKey};
-use crate::decode::Item;
 use crate::kinds::job;
 use crate::render;
-use crate::wire;
+use answers::Item;
+use answers::wire;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 

@@ -5,8 +5,8 @@ use kube::Api;
 
 use super::calls::{Failure, attempt};
 use super::{Context, Reply};
-use crate::decode::Item;
 use crate::kinds::lease::{NAMESPACE, renewal};
+use answers::Item;
 use api::labels::AGENT_LEASE_PREFIX;
 use model::pool::{Event, MachineName, Outcome, Retry};
 

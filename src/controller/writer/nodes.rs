@@ -3,8 +3,8 @@
 use kube::Api;
 
 use super::Context;
-use crate::decode::Item;
 use crate::kinds::node::SlimNode;
+use answers::Item;
 use model::pool::{MachineName, OUT_OF_SERVICE};
 
 /// Whether a node is gone, or an admin has tainted the node as out of service. The API server answers the read of one

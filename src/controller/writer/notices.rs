@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::calls::once;
 use super::{Context, Reply};
-use crate::decode::Item;
 use crate::kinds::Unread;
-use crate::wire;
+use answers::Item;
+use answers::wire;
 use model::pool::{Notice, Subject, Time};
 
 /// For how long after its last occurrence an event is counted on: as long as in client-go.

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
-use crate::decode::Item;
 use crate::kinds::pod::SlimPod;
 use crate::render::{self, Kept};
-use crate::wire;
+use answers::Item;
+use answers::wire;
 use api::labels;
 use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
 use crate::cache::{Known, ObjectKey};
-use crate::decode::Item;
 use crate::kinds::{self, Custom};
-use crate::wire;
+use answers::Item;
+use answers::wire;
 use api::labels::{self, FIELD_MANAGER};
 use model::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
 

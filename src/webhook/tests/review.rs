@@ -49,6 +49,39 @@ fn job(more: Value) -> Value {
     spec
 }
 
+/// Whoever may edit an object may write metadata that no typed client reads. The rest of the object is judged all the same.
+#[test]
+fn odd_metadata_gets_nothing_past_the_webhook() {
+    let mut deep = json!(1);
+    for _ in 0..300 {
+        deep = json!({"f:a": deep});
+    }
+    for odd in [json!([{"time": "9999-12-31T23:59:59Z"}]), json!([{"fieldsV1": deep}]), json!("nonsense")] {
+        let mut bad = object("HTCJob", "x", job(json!({"rank": ")"})));
+        bad["metadata"]["managedFields"] = odd;
+        let (refusal, _) = said(&asked("CREATE", "HTCJob", bad, Value::Null), &Known::nothing());
+        assert!(refusal.is_some_and(|text| text.contains("spec.rank: ")));
+    }
+}
+
+#[test]
+fn what_nobody_can_decode_is_refused_unless_it_only_goes() {
+    let allows = |operation: &str, metadata: Value| {
+        let mut odd = object("HTCJob", "x", job(json!({})));
+        odd["metadata"] = metadata;
+        let body = serde_json::to_vec(&asked(operation, "HTCJob", odd, Value::Null)).unwrap();
+        let Err(Malformed::Object(answer)) = read(&body) else { panic!("{operation}") };
+        let response = answer.response.unwrap();
+        assert_eq!(response.uid, "705ab4f5");
+        let refused = response.result.message.contains("the object cannot be decoded");
+        assert_eq!(refused, !response.allowed);
+        response.allowed
+    };
+    assert!(!allows("CREATE", json!({"name": "x", "labels": 7})));
+    assert!(!allows("UPDATE", json!({"name": "x", "finalizers": {}})));
+    assert!(allows("UPDATE", json!({"name": "x", "labels": 7, "deletionTimestamp": "2026-01-01T00:00:00Z"})));
+}
+
 #[test]
 fn each_kind_is_accepted_and_refused_with_every_problem_and_its_field() {
     for (kind, good, bad, fields) in [

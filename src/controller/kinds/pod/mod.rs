@@ -17,7 +17,7 @@ use super::sighting::told;
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
-use crate::decode::{Item, known_time};
+use answers::decode::{Item, known_time};
 use api::labels;
 use model::pool::{
     Capacity, ClaimId, Event, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName,

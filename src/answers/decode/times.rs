@@ -15,7 +15,7 @@ pub(super) fn nearest(text: &str) -> Time {
 }
 
 /// Decodes a time that anybody may have written, into a field with a default: a time that cannot be read is unknown.
-pub(crate) fn known_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+pub fn known_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
     let text = Option::<Cow<'_, str>>::deserialize(deserializer)?;
     Ok(text.and_then(|text| text.parse().ok()).map(Time))
 }

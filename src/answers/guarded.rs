@@ -1,7 +1,7 @@
 //! A client that checks the answers of the API server before kube decodes them.
 //!
 //! kube logs the whole text of an answer that kube cannot decode. Therefore this client turns an answer that is not
-//! JSON into an error that quotes nothing of the answer. (An [`Item`](super::decode::Item) decodes any JSON.)
+//! JSON into an error that quotes nothing of the answer. (An [`Item`](crate::decode::Item) decodes any JSON.)
 //!
 //! kube bounds how long a watch may be silent, but not how long a list or the beginning of a watch may take. Therefore
 //! the client of a watch ([`watching`]) bounds the time until an answer begins: if an answer never came, the operator

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-pub(crate) use self::times::known_time;
+pub use self::times::known_time;
 
 /// The longest reason that is told, in characters: reasons come from what others wrote.
 const LONGEST_REASON: usize = 200;
@@ -36,7 +36,7 @@ impl Undecodable {
 }
 
 /// The beginning of a text.
-pub(crate) fn short(text: &str, longest: usize) -> String {
+pub fn short(text: &str, longest: usize) -> String {
     let mut chars = text.chars();
     let mut short: String = chars.by_ref().take(longest).collect();
     if chars.next().is_some() {
