@@ -130,7 +130,7 @@ struct Agent {
     disk: BTreeMap<Uid, i64>,
     devices: FoundDevices,
     suspended: BTreeSet<Uid>,
-    /// Whether the API server's report is known, or that there is none.
+    /// Whether the agent knows the report in the API server, or knows that there is none.
     report_known: bool,
     reporter: Reporter,
     pass_at: Instant,

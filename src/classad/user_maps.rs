@@ -34,7 +34,7 @@ impl Maps {
     }
 }
 
-/// Both are the same object, or none.
+/// Two values are equal if both hold the same object, or if both hold none.
 impl PartialEq for Maps {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

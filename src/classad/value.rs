@@ -127,7 +127,7 @@ impl Value {
             (Self::Real(a), Self::Real(b)) | (Self::RelTime(a), Self::RelTime(b)) => {
                 a.to_bits() == b.to_bits()
             }
-            // What is inside is not looked at.
+            // Lists and ads always count as different: what they contain is not compared.
             (Self::List(_), Self::List(_)) | (Self::Ad(_), Self::Ad(_)) => false,
             _ => self == other,
         }

@@ -31,7 +31,7 @@ impl Default for Allowance {
     }
 }
 
-/// A clone may take what is left.
+/// A clone has as much work left as the original has at this moment. Neither uses up the work of the other.
 impl Clone for Allowance {
     fn clone(&self) -> Self {
         Self::of(self.left())

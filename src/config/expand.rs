@@ -32,7 +32,8 @@ pub(super) struct Expander<'n> {
     around: Vec<String>,
     functions: usize,
     random: u64,
-    /// The functions that could not use their arguments, and stand for nothing. `None`: such a function is an error.
+    /// The errors of functions that could not use their arguments; such a function stands for nothing. `None`: such a
+    /// function ends the expansion with its error.
     complaints: Option<Vec<ExpandError>>,
 }
 

@@ -104,7 +104,7 @@ fn real(expander: &mut Expander, call: &Call) -> Answer {
     let Some(format) = format else { return Ok(Text::at(&format::shortest(number), call.place)) };
     let mut text = format.real(number);
     if !text.contains('.') {
-        // HTCondor makes a real look like one.
+        // HTCondor writes a real so that the text does not look like an integer.
         text.push_str(".0");
     }
     Ok(Text::at(&text, call.place))

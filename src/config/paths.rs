@@ -124,8 +124,8 @@ fn last_directories(text: &str, count: usize) -> usize {
     starts.len().checked_sub(count + 1).and_then(|at| starts.get(at)).copied().unwrap_or(0)
 }
 
-/// The text without quotes around it. If a text only begins with a double quote, HTCondor drops that quote; and within quotes, it
-/// does the same again.
+/// The text without quotes around it. As HTCondor does, a double quote at the start of the rest is dropped as well,
+/// with the double quote at the end if there is one.
 fn unquoted(text: &str) -> &str {
     let within = |quote| text.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
     let inner = within('"').or_else(|| within('\'')).unwrap_or(text);

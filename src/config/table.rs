@@ -149,8 +149,8 @@ impl Config {
             .or_else(|| knobs::default_of(None, name).map(Found::Default))
     }
 
-    /// Looks a name up as condor_config_val looks up a knob: as [`Config::lookup`], but a name that is found with a
-    /// prefix is looked up once more with it. So `SUBSYSTEM.LOCAL.NAME` stands above `LOCAL.NAME`.
+    /// Looks a name up as condor_config_val looks up a knob: as [`Config::lookup`]; and if the name is found with a
+    /// prefix, the name with this prefix is looked up once more. So `SUBSYSTEM.LOCAL.NAME` stands above `LOCAL.NAME`.
     pub(super) fn knob(&self, name: &str) -> Option<Found<'_>> {
         match self.lookup(name)? {
             Found::Defined(definition) if definition.name.len() > name.len() => self.lookup(&definition.name),

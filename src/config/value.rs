@@ -46,7 +46,7 @@ impl Config {
             Some(Found::Default(text)) => Text::at(text, Place::DEFAULT),
         };
         let text = Expander::new(self).expand_named(name, &text)?;
-        // The caller will look at the text, and perhaps parse it.
+        // This pays in advance for the caller, which looks at the text and perhaps parses it.
         self.allowance.spend(LOOKING * text.len() as u64);
         Ok(Some(text).filter(|text| !text.is_empty()))
     }

@@ -68,7 +68,8 @@ impl Engine {
         }
         pool.apply(Event::ClusterIdsGiven(highest.get()), clock.now());
         if journal::tells_of_transitions() {
-            // Nobody else asks for the transitions, which would gather in memory.
+            // The pool keeps transitions only for the log. Without the log nobody would take them out of the pool,
+            // and they would gather in memory.
             pool.begin_trace();
         }
         Self {
@@ -264,7 +265,7 @@ impl Engine {
         }
     }
 
-    /// The write by which an object says what the pool says; `None` if the object says that already.
+    /// Returns the write that brings the object of `document` into line with the pool; `None` if no write is needed.
     fn status_task(&self, document: Document, now: Time) -> Option<Task> {
         let object = kinds::object_of(&self.pool, &document)?;
         let known = self.cache.get(&object);

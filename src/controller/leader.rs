@@ -94,7 +94,8 @@ pub enum Waiting {
 struct Sighting {
     record: Option<(Option<String>, Option<MicroTime>, Option<i32>)>,
     at: Instant,
-    /// The lease as this process last read or wrote it, if this process may write over that.
+    /// The lease that the next attempt writes over without reading it again: as this process last wrote it, or as
+    /// this process found it before a write that the API server refused for the moment.
     ours: Option<Box<Lease>>,
 }
 
@@ -462,7 +463,7 @@ mod tests {
         kept
     }
 
-    /// A renewal that was given up may come through, and the next one then meets it.
+    /// A renewal that the leader gave up may still take effect. The next renewal then gets a conflict.
     #[tokio::test(start_paused = true)]
     async fn a_conflict_is_a_renewal_that_failed() {
         let one_in_three =

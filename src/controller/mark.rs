@@ -40,7 +40,10 @@ pub async fn take(mark: &Election, health: &Health, stop: &CancellationToken) ->
     let refuse = |waiting| match waiting {
         Waiting::Taken { holder, at_work: true } => Some(Taken(holder)),
         Waiting::Taken { holder, at_work: false } => {
-            tracing::warn!(owner = holder, "the pool is another operator's, unless that one is gone");
+            tracing::warn!(
+                owner = holder,
+                "another operator owns the pool; if that operator is gone, this one takes over when the mark expires"
+            );
             health.waits(Some(format!("the pool is {holder}'s (Lease {NAMESPACE}/{POOL_LEASE})")));
             None
         }

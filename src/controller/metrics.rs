@@ -203,7 +203,7 @@ impl Metrics {
     /// All metrics, as [`MEDIA_TYPE`] says.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        // A String takes whatever is written to it.
+        // Encoding fails only if a write fails, and no write to a String fails.
         let _ = text::encode(&mut text, &self.registry);
         text
     }

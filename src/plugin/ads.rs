@@ -54,7 +54,7 @@ impl Objects {
         }
         if pods.is_none() {
             notes.push(
-                "note: without pods, what those of others take of a node is not known, nor what runs in a slot"
+                "note: without pods, the ads do not know what pods of others take of a node, nor what runs in a slot"
                     .to_owned(),
             );
         }

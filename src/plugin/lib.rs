@@ -353,7 +353,8 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output, width: Option<usize>
     Ok(Answer { text, notes })
 }
 
-/// Jobs among which the wanted one is: those of a namespace, or of all.
+/// Returns jobs that include the wanted job: those of the namespace; or those of all namespaces, if `wanted` is the
+/// ClusterId of a job elsewhere and the user named no namespace.
 async fn found_jobs(cluster: &Cluster, namespace: Option<&str>, wanted: &str) -> Result<Vec<HTCJob>, Error> {
     let place = namespace.unwrap_or(&cluster.namespace);
     let jobs: Vec<HTCJob> = cluster.list(Some(place)).await?;
@@ -364,7 +365,9 @@ async fn found_jobs(cluster: &Cluster, namespace: Option<&str>, wanted: &str) ->
     Ok(jobs)
 }
 
-/// The jobs of all namespaces, among which the wanted one is: a ClusterId is that of one job in the whole pool.
+/// Returns the jobs of all namespaces, if `wanted` is the ClusterId of one of them and the user named no namespace: a
+/// ClusterId belongs to one job of the whole pool. If the user meant a job elsewhere in another way, the error says
+/// in which namespace the job is.
 async fn of_other_namespaces(
     cluster: &Cluster,
     names_namespace: bool,
@@ -372,7 +375,7 @@ async fn of_other_namespaces(
     place: &str,
 ) -> Result<Vec<HTCJob>, Error> {
     let (wanted, place) = (wanted.to_owned(), place.to_owned());
-    // Who may not list them all is not told of the others.
+    // If the user may not list all namespaces, the job counts as not found.
     let all: Vec<HTCJob> = if_allowed(cluster.list_all().await, &mut Vec::new())?.unwrap_or_default();
     let Some(job) = q::select(&all, &wanted).0.first().copied() else {
         return Err(Error::NoSuchJob { wanted, place });

@@ -369,7 +369,8 @@ fn of_ad(ad: &Ad) -> String {
     format!("by the history, it ended with {how}{}{times}", host.unwrap_or_default())
 }
 
-/// Says what the history knows of a job that is no longer there. Fails as a job that never was.
+/// Prints how a proc of a deleted job ended, as the history tells. Returns false: what the proc printed went with its
+/// pod. If the history does not know the proc, the error is that of a job that never existed.
 async fn gone(cluster: &Cluster, wanted: String, place: String, err: &mut dyn Write) -> Result<bool, Error> {
     let Some((id, proc)) = tools::job_id(&wanted) else { return Err(Error::NoSuchJob { wanted, place }) };
     let id = format!("{id}.{}", proc.unwrap_or(0));

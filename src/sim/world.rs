@@ -431,7 +431,8 @@ fn heard(event: Event) -> Happening {
     Happening::Heard(Box::new(event))
 }
 
-/// Whether something of a job waits for its status: a proc that was removed, or whose program ended and is to run again.
+/// Whether the pool waits until the job's status is written: a proc was removed, or a proc's program ended and is to
+/// run again.
 fn must_be_told(job: &model::pool::Job) -> bool {
     let removed = job.removed.iter().any(|proc| !job.is_recorded(proc));
     removed || job.unrecorded.keys().any(|proc| !job.is_settled(*proc))

@@ -271,14 +271,14 @@ fn number(scope: &mut Scope<'_>, proc: usize, row: usize, step: usize) {
     }
 }
 
-/// Which proc of a queue statement it is.
+/// The place of a proc in its queue statement.
 #[derive(Clone, Copy)]
 struct Place<'p> {
     row: usize,
     step: usize,
     /// The variables of the statement, and their values.
     items: &'p [(String, String)],
-    /// Whether no command depends on which proc it is.
+    /// Whether each command has the same value for all procs of the statement.
     same: bool,
 }
 

@@ -101,7 +101,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
 }
 
-/// The lines of a file, joined where a backslash continues them. `-` is what the caller reads for it.
+/// The lines of a file, joined where a backslash continues a line. What the name `-` stands for is decided by the
+/// caller, who reads the file.
 fn file(world: &World<'_>, name: &str) -> Result<Vec<String>, String> {
     if let Some(command) = name.trim_end().strip_suffix('|') {
         return Err(format!(

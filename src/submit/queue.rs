@@ -169,7 +169,8 @@ pub(crate) fn read(text: &str, integer: &dyn Fn(&str) -> Option<i64>) -> Result<
     Ok(Queue { count: count(number, integer)?, variables, source, slice, table })
 }
 
-/// Whether the list of a queue statement goes on in the lines that follow. The count does not matter for it.
+/// Whether the list of a queue statement goes on in the lines that follow. The count is not evaluated: the answer
+/// does not depend on it.
 pub(crate) fn is_open(text: &str) -> bool {
     let open = |list: &List| matches!(list, List::Open(_));
     read(text, &|_| Some(1)).is_ok_and(|queue| match queue.source {

@@ -7,7 +7,7 @@ use condor_config::{Diagnostic, Scope, Severity, Variable};
 use crate::commands;
 use crate::file::Written;
 
-/// Names that templates may set without anybody asking for them.
+/// Variables that templates of submit files may set: no warning is given if nothing uses them.
 const SILENT: &[&str] = &[
     "dag_status",
     "failed_count",

@@ -85,7 +85,7 @@ async fn reviewed(
     let reviewed = async move {
         let room = room.acquire_owned().await;
         tokio::task::spawn_blocking(move || {
-            // Given back when the work is done, and not when nobody waits for it any more.
+            // The room is given back when the work is done, even if nobody waits for the answer any more.
             let _room = room;
             let answer = match read(&body) {
                 Ok(asked) => judge(&asked),

@@ -30,8 +30,9 @@ pub(crate) struct Verdict {
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// The reasons of problems that another object ends, which may be created later or may just not be known here yet. Such
-/// an object is accepted with a warning: the order in which manifests are applied must not matter.
+/// The reasons of problems that a change of another object can end: the other object may be created or deleted later,
+/// or may just not be known here yet. An object with such a problem is accepted with a warning: the order in which
+/// manifests are applied must not matter.
 const MAY_PASS: [&str; 4] = ["UnknownGroup", "NegotiatorNotFound", "AnotherSubmitPolicy", "NameInUse"];
 
 impl Verdict {
@@ -186,7 +187,8 @@ fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {
     verdict
 }
 
-/// Judges the tree of groups as it would be. A group that is refused there, and is not refused now, is this object's doing.
+/// Judges the tree of groups as it would be with this object. If the tree refuses another group then, and does not
+/// refuse that group in the same way now, the refusal is this object's doing.
 fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
     let facts = kinds::group_quota::facts(quota);
     let own = facts.object.clone();

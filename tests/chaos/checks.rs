@@ -209,8 +209,8 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
             let id = slot.and_then(|slot| slot["spec"]["claim"]["id"].as_str().map(str::to_owned));
             let new = id.is_some_and(|id| world.checks.claims.insert(id));
             carved(world, &call.key);
-            // If somebody deleted the Slot of a claim, and it is made again: the claim was within the caps when it was
-            // new.
+            // The caps count for a new claim. If somebody deleted the Slot of a claim, the operator makes the Slot
+            // again, whatever the caps are by then.
             if new {
                 capped(world, &call.key);
             }
@@ -334,7 +334,8 @@ fn lives(world: &World, pod: &Value) -> bool {
 /// Whether the pod's program ended by itself while nothing but the tracking finalizer keeps the pod.
 fn ended_by_itself(world: &World, pod: &Value) -> bool {
     let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
-    // An earlier program of the proc may have ended by itself, and this one not.
+    // The proc's entry in `ends` may be about an earlier program. So this pod's own program must have ended by
+    // itself.
     let process = world.kubelets.processes.get(pod["metadata"]["uid"].as_str().unwrap_or_default());
     tracked
         && process.and_then(|process| process.over.as_ref()).is_some_and(|over| over.own)

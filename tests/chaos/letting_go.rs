@@ -186,7 +186,8 @@ fn a_proc_that_went_over_its_memory_has_more_under_each_leader() {
     const MORE_MEMORY: u8 = 9;
     let Order { job: number, .. } = job(2);
     let times = (8000..44_000).step_by(4000).map(When::At);
-    // By then the status records the next amount, and no pod has it.
+    // When the creation of a pod is under way, the job's status already records the next amount of memory, which no
+    // pod has yet.
     let creations = (2..6).map(|nth| When::Before(Class::CreatePod, nth));
     for killed in times.chain(creations) {
         let items = vec![

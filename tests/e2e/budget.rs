@@ -60,8 +60,8 @@ async fn writes_per_proc(worklife: i64) -> Option<f64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_short_proc_costs_two_writes_of_its_own() {
-    // The operator creates the pod, and untracks the pod: the last of them after the job is complete, and so not counted. The
-    // procs are over before their claims would be written.
+    // The operator makes two calls for each proc: one creates the pod, the other untracks the pod. The last pod is
+    // untracked after the job is complete, which is not counted. The procs end before their claims would be written.
     let Some(writes) = writes_per_proc(0).await else { return };
     assert!((1.5..=2.1).contains(&writes), "{writes} writes a proc");
 }

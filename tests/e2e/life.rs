@@ -37,7 +37,7 @@ async fn procs_are_held_released_removed_and_vacated_through_the_api() {
     let reason = &now.held_procs[0];
     assert_eq!((reason.procs.as_str(), reason.code, reason.subcode), ("0", 1, 7));
     assert_eq!(reason.reason, "look first");
-    // The next leader keeps to it.
+    // The next leader keeps proc 0 held, and procs 1 and 5 removed.
     cluster.kill_operator();
     cluster.start_operator();
     cluster.job_when("life", "sweep", "runs what is left", |job| status(job).running == 3).await;
@@ -113,7 +113,8 @@ async fn a_proc_that_goes_over_its_memory_runs_again_with_more() {
     cluster.stop().await;
 }
 
-/// Late materialization, and the first pod of a job no earlier than its time.
+/// A job with `JobMaterializeLimit` runs no more procs at a time, and a job with `DeferralTime` does not start before
+/// that time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_keeps_to_its_pace() {
     let cluster = Cluster::start(shapes::uniform(1, 8000, 16 << 30)).await;

@@ -12,8 +12,8 @@ const WAYS: [&str; 3] = ["delete", "eviction", "preempt"];
 /// For how many seconds the handlers shut down, and with which code they exit.
 const HANDLERS: [(u32, i32); 6] = [(0, 0), (1, 0), (3, 0), (0, 7), (1, 7), (3, 7)];
 
-/// How many procs the job of a handler that takes so many seconds has. An exit in the very second of the request is the
-/// hardest to tell from an end, and comes by chance.
+/// The number of procs of a job whose handler takes `after` seconds. An exit in the same second as the request is the
+/// hardest to tell from an end by itself, and comes by chance: a handler that exits at once gets more procs.
 const fn procs(after: u32) -> u32 {
     if after == 0 { 3 } else { 1 }
 }
@@ -42,7 +42,7 @@ async fn a_proc_that_is_sent_away_runs_again_and_is_not_done() {
             sent.push((name, procs(after)));
         }
     }
-    // Who ends by itself in the same time is done, and runs once.
+    // A proc that ends by itself in the same time is done, and runs once.
     cluster.apply(Program::new(6, 2).job(&cluster.namespace, "ends", 2, |_| {})).await;
     cluster.apply(Program::new(6, 2).exit(7).job(&cluster.namespace, "fails", 2, |_| {})).await;
 

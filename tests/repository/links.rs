@@ -110,7 +110,8 @@ fn every_path_that_a_page_names_is_there() {
         let text = fs::read_to_string(&page).unwrap();
         let marked = prose(&text).into_iter().flat_map(|line| line.split('`').skip(1).step_by(2));
         for word in marked.flat_map(str::split_whitespace) {
-            // A path in capitals, with a wildcard or of what a run writes is a pattern.
+            // A word is a pattern, and not a path, if it has a wildcard or NAME in it, or names files that a run
+            // writes.
             let pattern = word.contains(['*', '<', '{', '$'])
                 || word.contains("NAME")
                 || word.starts_with("fuzz/artifacts");

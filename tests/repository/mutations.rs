@@ -22,7 +22,7 @@ struct Mutation {
 #[serde(deny_unknown_fields)]
 struct Edit {
     file: String,
-    /// A snippet as it stands in the file, once. One run of white space is as good as another.
+    /// A snippet that occurs exactly once in the file. All runs of white space count as equal.
     original: String,
     /// The same snippet with a switch in it: where `MUTATED` is true, the guard is broken.
     switched: String,
@@ -53,7 +53,7 @@ fn mutations() -> BTreeMap<u32, (String, Mutation)> {
     all
 }
 
-/// A mutation that no longer applies is no longer made.
+/// A mutation whose original is no longer in the sources would break no guard, and so would test nothing.
 #[test]
 fn every_mutation_still_applies() {
     let all = mutations();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use scan::Named;
 
-/// The crates that are pure, by their folder in `src/`. Which crate may use which is Cargo's to hold.
+/// The crates that are pure, by their folder in `src/`. Cargo checks which crate may use which other crate.
 const PURE: &[&str] = &["classad", "config", "crontab", "transform", "submit", "tools", "model", "sim"];
 
 /// Crates that do I/O, wait, or speak Kubernetes.

@@ -105,7 +105,7 @@ fn kubernetes(text: &str) -> String {
     text.replace("$$", "$")
 }
 
-/// The same, as the submit file has it.
+/// The arguments and the environment that each proc's program should get by the submit file.
 fn wanted(cluster: &Cluster) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
     let one = |program: &submit::Program| {
         let is_there = |name: &&String| {

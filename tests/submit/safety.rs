@@ -8,7 +8,8 @@ use submit::{Options, World};
 use crate::manifests;
 use crate::place;
 
-/// Makes everything of a text, twice.
+/// Makes the ads and HTCJobs of a submit file twice. Both results must be the same, and each finding must have a
+/// line, unless it is the only one.
 fn twice(text: &str) -> Result<(), TestCaseError> {
     let once = || {
         let submission = manifests::place().submit("any", text, &Options::default());

@@ -69,7 +69,7 @@ fn ads(file: &str) -> Vec<classad::Ad> {
     tools::reads_ads(&text).expect("ads")
 }
 
-/// A pipe. The time is none that the ads have, so that a header with the present time is recognized.
+/// A screen that is a pipe. Its time occurs in none of the ads, so that the present time in a header is recognized.
 fn screen() -> Screen {
     Screen { width: Width::Piped, now: 0, zone: TimeZone::UTC }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::output::Told;
 use api::{NodeCronAutopublish, NodeCronJob, ReportedSlotAd};
 
-/// The most ads with tags of a job.
+/// The most ads with tags that are kept of one job.
 const MAX_ADS: usize = 64;
 /// The most attributes of all slots. The report has room for 256, of which some are the agent's own.
 const MAX_ATTRIBUTES: usize = 200;
@@ -21,7 +21,7 @@ pub(super) const LEFT_OUT: &str = "the jobs say more than the report has room fo
 
 /// By these attributes an ad says into which slots' ads it goes.
 const ADDRESS: [&str; 5] = ["SlotMergeConstraint", "SlotName", "Name", "SlotTypeId", "SlotId"];
-/// A change of these is told at once: a slot that is broken is to take no jobs.
+/// A change of one of these attributes is reported at once, because a broken slot must take no jobs.
 const URGENT: [&str; 2] = ["SlotBrokenReason", "SlotBrokenCode"];
 
 /// Whether an attribute says into which slots' ads the others go.
@@ -59,7 +59,7 @@ struct Entry {
 }
 
 impl Book {
-    /// Other jobs are asked for. The ads of jobs that are no longer asked for are dropped.
+    /// Keeps the ads of `jobs`, which are the jobs that the operator asks for now. Drops the ads of all other jobs.
     pub(super) fn keep(&mut self, jobs: &[NodeCronJob]) {
         self.full = false;
         let at = |name: &str| jobs.iter().position(|job| job.name == name);

@@ -38,7 +38,8 @@ use self::schedule::{Act, Schedule};
 use crate::pods::Pod;
 use api::{NodeCron, NodeCronJob, PodDevices};
 
-/// An agent that starts keeps what its forerunner's jobs have said until its own have spoken, or for this long.
+/// The longest time for which an agent that starts keeps the output of an earlier agent's cron jobs. The agent drops
+/// that output earlier, once each of its own jobs has told something, has ended, or waits for its condition.
 const FORERUNNER: Duration = Duration::from_mins(1);
 /// A time that never comes, for timers.
 const NEVER: Duration = Duration::from_hours(24 * 365);

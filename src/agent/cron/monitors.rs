@@ -54,7 +54,8 @@ struct Followed {
 }
 
 impl Monitors {
-    /// Other jobs are asked for. The measurements of monitors that are no longer asked for are dropped.
+    /// Keeps the measurements of the monitors among `jobs`, which are the jobs that the operator asks for now. Drops
+    /// the measurements of all other monitors.
     pub(super) fn keep(&mut self, jobs: &[NodeCronJob]) {
         let names: BTreeSet<&str> =
             jobs.iter().filter(|job| !job.metrics.is_empty()).map(|job| job.name.as_str()).collect();

@@ -127,7 +127,8 @@ impl Runner {
     }
 }
 
-/// The program with its surroundings. It knows nothing of the agent's environment. "The first argument will be <JobName>".
+/// The command that runs a job's program. The program sees nothing of the agent's environment. "The first argument
+/// will be <JobName>".
 fn command(job: &NodeCronJob, directory: &Path, path: &Path) -> Command {
     let mut command = Command::new(path);
     command.arg0(&job.name).args(&job.args).current_dir(job.cwd.as_deref().map_or(directory, Path::new));
@@ -278,7 +279,7 @@ impl Ending {
     }
 }
 
-/// Reads once; nothing if there is nobody who writes.
+/// Reads once, and returns the number of bytes. Returns 0 if there is no pipe to read.
 async fn read(from: &mut Option<impl AsyncRead + Unpin>, chunk: &mut [u8]) -> io::Result<usize> {
     match from {
         Some(from) => from.read(chunk).await,

@@ -45,7 +45,8 @@ struct Entry {
 }
 
 impl Schedule {
-    /// The operator asks for these jobs, which differ from those before.
+    /// Replaces the jobs by those that the operator asks for now. Returns what is to be done to runs that are under
+    /// way: a run of a job that the operator no longer asks for is ended.
     pub(super) fn replace(&mut self, asked: &NodeCron, now: Duration) -> Vec<Act> {
         self.max_load = asked.max_job_load;
         let mut before = std::mem::take(&mut self.entries);

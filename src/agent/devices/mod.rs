@@ -26,7 +26,7 @@ use self::wire::Devices;
 use super::pods::{Pods, Uid};
 use api::PodDevices;
 
-/// An answer that takes longer is none.
+/// How long the kubelet may take to answer. A call that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(5);
 /// The pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_mins(1);

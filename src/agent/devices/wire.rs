@@ -81,7 +81,8 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Malformed> {
     Ok(taken)
 }
 
-/// A number of up to 64 bits, seven of them in each byte, the lowest first. The highest bit of a byte says whether one follows.
+/// Reads a number of up to 64 bits. Each byte has seven bits of the number, the lowest first; the highest bit of a
+/// byte says whether another byte follows.
 fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

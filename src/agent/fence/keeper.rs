@@ -48,13 +48,14 @@ pub(crate) struct Keeper {
     in_force: bool,
     /// When the last promising renewal was sent, unless it has succeeded.
     asked: Option<Duration>,
-    /// When the last promising renewal was sent that was given up. It may still take effect.
+    /// When the agent sent the last of the promising renewals that it has given up. Such a renewal may still take
+    /// effect.
     given_up: Option<Duration>,
     /// The pods that were named while a promise was in force; none if any pod may have been named.
     named: Option<BTreeSet<String>>,
     /// The number of the permit by which the guard acts; none if the guard is silent.
     guard: Option<u64>,
-    /// Since when nothing has been seen of pods that must not run again.
+    /// For each pod that must not run again, by uid: since when nothing has been seen of the pod.
     quiet: BTreeMap<String, Duration>,
     swept: Duration,
 }
@@ -104,7 +105,8 @@ impl Keeper {
     pub(crate) fn renewed(&mut self, sent: Duration, promised: bool, now: Duration) {
         self.renewed = self.renewed.max(Some(sent));
         self.asked = None;
-        // A promising renewal that was given up may take effect after this one.
+        // A renewal without the promise ends the promise, unless a promising renewal that was given up may still take
+        // effect after this one.
         if !promised && self.given_up.is_none_or(|given_up| sent >= given_up.saturating_add(LATE)) {
             (self.in_force, self.named) = (false, None);
         }
@@ -155,7 +157,8 @@ impl Keeper {
                 (Some(lease), None) | (None, Some(lease)) => lease,
                 (None, None) => SHORTEST_LEASE,
             };
-            // A pod of which the agent learns late is not ended for that: no promise covers the pod yet.
+            // If the agent first learns of a pod after the pod's lease has passed, the pod stays out of the permit:
+            // the guard must not end a pod that no promise covers yet.
             if known.is_some() || !self.permit.is_over(lease, &self.boot, now) {
                 self.permit.pods.insert(pod.uid.to_string(), lease);
             }

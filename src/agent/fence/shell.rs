@@ -68,7 +68,7 @@ impl Fence {
                 Ok(Some(lock)) => return Some(lock),
                 Ok(None) if told => {}
                 Ok(None) => {
-                    tracing::warn!("{ANOTHER}; this one waits until that has ended");
+                    tracing::warn!("{ANOTHER}; this agent waits until the other agent has ended");
                     told = true;
                 }
                 Err(error) => {

@@ -20,8 +20,8 @@ pub fn known_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T
     Ok(text.and_then(|text| text.parse().ok()).map(Time))
 }
 
-/// A part of an object with the times that the calendar does not have as its last moment. None if there is no such time, or
-/// if the part nests too deep to look.
+/// The part with each time that Rust's calendar does not have replaced by the last moment of that calendar. `None` if
+/// there is no such time, or if the part nests too deep to look.
 pub(super) fn tame(part: &RawValue) -> Option<Box<RawValue>> {
     let mut value: Value = serde_json::from_str(part.get()).ok()?;
     if !tame_in(&mut value) {

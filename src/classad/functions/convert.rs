@@ -193,7 +193,7 @@ pub(crate) fn wrap_c_int(number: i64) -> i32 {
     number as i32
 }
 
-/// The value in either variant.
+/// The value of `outcome`, whether the outcome is `Ok` or `Err`: a function that ends early returns `Err`.
 pub(crate) fn answer<'a>(outcome: Result<Val<'a>, Val<'a>>) -> Val<'a> {
     outcome.unwrap_or_else(|early| early)
 }

@@ -356,7 +356,8 @@ fn syntax_of(options: Options) -> syntax::Config {
         .nest_limit(100)
 }
 
-/// The values of all arguments; `Err` with an error or undefined if one of them is that.
+/// The values of all arguments. `Err` is what the function returns: error if one of the arguments is an error, and
+/// else undefined if one of them is undefined.
 fn known<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Vec<Val<'a>>, Val<'a>> {
     let values: Vec<Val<'a>> = (0..args.len()).map(|place| args.eval(ctx, place)).collect();
     if values.iter().any(|value| matches!(value, Val::Error)) {

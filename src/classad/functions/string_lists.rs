@@ -169,8 +169,8 @@ fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Ok(read) => read,
         Err(answer) => return answer,
     };
-    // Only this function of those on two lists has the default delimiters of functions on one list, also where the
-    // delimiters are given but empty.
+    // The other functions on two lists have default delimiters of their own. This function has those of the functions
+    // on one list, and uses them also if the delimiters are given but empty.
     let own = args.len() > 2 && !delimiters.is_empty();
     let delimiters = if own { Some(delimiters) } else { Delimiters::of(ctx, DELIMITERS) };
     let Some(delimiters) = delimiters else { return Val::Error };

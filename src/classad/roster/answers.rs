@@ -44,7 +44,8 @@ pub(super) struct Answers {
 }
 
 impl Remembered {
-    /// The kind of the jobs for which the ranks read what `key` says.
+    /// Returns the kind of the jobs for which the ranks read the values in `key`. A new kind may replace the oldest
+    /// one.
     pub(super) fn kind(&mut self, env: &Env, key: Vec<u8>) -> Kind {
         let known = self.kinds.iter().position(|kind| *kind.key == *key && kind.env == *env);
         if let Some((at, kind)) = known.and_then(|at| Some((at, self.kinds.get(at)?))) {

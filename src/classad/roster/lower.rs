@@ -429,7 +429,7 @@ fn is_special(name: &Name) -> bool {
     ScopeWord::of(name.as_str()).is_some() || name.is("CurrentTime") || is_around_a_match(name.as_str())
 }
 
-/// The meaning of such a name. A name that means an ad is refused.
+/// The meaning of a name for which [`is_special`] is true. A name that stands for an ad is refused.
 fn special(name: &Name) -> Result<Ir, Refused> {
     if name.is("CurrentTime") { Ok(Ir::Now) } else { Err(Refused) }
 }

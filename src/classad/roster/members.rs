@@ -75,7 +75,7 @@ impl Members {
         }
     }
 
-    /// One of them.
+    /// The lowest slot of the set; `None` if the set is empty.
     pub(super) fn any(&self) -> Option<u32> {
         match self {
             Self::Few(list) => list.first().copied(),
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// A set agrees with a plain one, whatever is added and removed.
+    /// A set has the same slots as a `BTreeSet`, whatever slots are added and removed.
     #[test]
     fn a_set_whatever_its_size() {
         let (mut members, mut model) = (Members::default(), BTreeSet::new());

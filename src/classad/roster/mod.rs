@@ -99,7 +99,8 @@ pub struct Roster {
     slots: Vec<Option<Slot>>,
     /// The slots that may match some job.
     open: Bits,
-    /// The open slots whose clauses are not all they require.
+    /// The open slots whose clauses are not their whole condition: where all clauses are true, the plain evaluator
+    /// must decide.
     doubtful: Bits,
     /// The attributes of jobs that slots ask for.
     asked: Symbols,

@@ -57,7 +57,7 @@ impl Questions {
         });
         let lowered = lowered.collect();
         if self.reads.len() > known {
-            // Jobs that were alike may differ in what is read now.
+            // The ranks read more attributes now: jobs that were of one kind may differ in these attributes.
             self.remembered.clear();
         }
         lowered

@@ -79,7 +79,8 @@ impl Recall {
             match ad.get_name(name).map(|expr| &*expr.program().nodes) {
                 None => key.push(b'-'),
                 Some([Node::Literal(value)]) if is_scalar(value) => value_key(value, &mut key),
-                // The value of such an attribute depends on more than its text.
+                // The attribute is no plain scalar: its value depends on more than its own text, so that no outcome
+                // can be remembered.
                 Some(_) => return Known::Never,
             }
         }

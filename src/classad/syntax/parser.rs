@@ -108,7 +108,8 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// The error that something else should stand here. A bad token says itself what should.
+    /// The error that `what` was expected where the next token stands. If that is a bad token, the error says instead
+    /// what the token should have been.
     fn expected<'w>(&self, what: impl Into<Wanted<'w>>) -> ParseError {
         let Spanned { tok, start, end } = &self.ahead;
         let expected = if let Tok::Bad(fault) = tok { Wanted::This(fault) } else { what.into() };

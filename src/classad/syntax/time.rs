@@ -134,7 +134,7 @@ pub(crate) fn relative_exact(secs: f64) -> Option<String> {
     let text = span(secs < 0.0, to_integer(secs.abs()), |second| {
         if fraction == 0.0 { format!("{second:02}") } else { format!("{}", to_real(second) + fraction) }
     });
-    // Neither form keeps the sign of a zero.
+    // Neither form keeps the sign of a zero, which this comparison ignores.
     let reads_back = |text: &String| parse_relative(text) == Some(secs);
     Some(text).filter(reads_back).or_else(|| Some(format!("{secs}")).filter(reads_back))
 }

@@ -14,11 +14,11 @@ pub(crate) enum Style {
     /// The form in which functions of the language print: reals with 16 digits, and attributes in the order in which
     /// HTCondor keeps them.
     Condor,
-    /// The same over many lines, indented by so many spaces: what `unparse()` returns.
+    /// As [`Style::Condor`], but over many lines, indented by this many spaces: the form that `unparse()` returns.
     Pretty(usize),
     /// Text that reads back as the same: reals with 17 digits if 16 lose something, and attributes sorted.
     Exact,
-    /// The same for the long form, in whose strings a backslash stands for itself.
+    /// As [`Style::Exact`], but for the long form, in whose strings a backslash stands for itself.
     Long,
 }
 

@@ -86,7 +86,7 @@ pub(super) fn unused(text: &Text, groups: &[GroupSpec]) -> Vec<String> {
 enum Use {
     /// The cycle uses it, or it is a macro of the text's own.
     Used,
-    /// It is the negotiator's, but for this reason has no effect here.
+    /// The name has no effect here, for this reason.
     Unused(String),
     /// It is a knob of another daemon.
     OfOthers,

@@ -113,8 +113,8 @@ pub(super) fn considered(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool 
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
-/// The weight of a slot: its SlotWeight, or SLOT_WEIGHT if that is no number. A number that is negative, and whatever has neither,
-/// counts as 1, as in HTCondor.
+/// The weight of a slot: its SlotWeight or, if that is no number, SLOT_WEIGHT. As in HTCondor, the weight is 1 if
+/// neither is a number, or if the number is negative.
 fn weigh(slot: &Ad, policy: &Policy, names: &Attributes, env: &Env) -> f64 {
     let exprs = [slot.get_name(&names.slot_weight), policy.slot_weight.as_ref()];
     let mut exprs = exprs.into_iter().flatten().filter(|_| policy.config.use_slot_weights);

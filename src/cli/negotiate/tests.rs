@@ -300,7 +300,7 @@ fn knobs_without_effect_are_said() {
     }
 }
 
-/// Whoever asks why nothing matched gets the nearest slot, and what it lacks.
+/// If no slot matches a job, the figures name the nearest slot, and say what the slot lacks.
 #[test]
 fn what_keeps_jobs_from_matching_is_said() {
     let requirements =

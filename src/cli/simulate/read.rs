@@ -177,7 +177,8 @@ impl Reader<'_> {
         let mut makers: HashMap<Cow<'_, str>, usize> = HashMap::new();
         for (index, name) in made {
             let first = *makers.entry(name.clone()).or_insert(index);
-            // One problem for each given name is enough: if two of them make one name twice, they make many.
+            // If two given names make the same name once, they usually do so many times. One problem for each given
+            // name is enough.
             if first != index && told.insert(index) {
                 let message = format!("{name} is made of this name and of {list}[{first}].name; use another");
                 self.wrong(&format!("{list}[{index}].name"), &message);

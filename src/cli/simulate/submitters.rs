@@ -97,8 +97,8 @@ impl Reader<'_> {
         (1..=given.people).map(person).collect()
     }
 
-    /// Counts a submitter's people. Returns false, and adds a problem, if they are none, or too many together with
-    /// those of the submitters before.
+    /// Counts a submitter's people. Returns false, and adds a problem, if their number is 0, or if they are too many,
+    /// alone or together with the people of the submitters before.
     fn people(&mut self, path: &str, people: u32) -> bool {
         self.people = self.people.saturating_add(u64::from(people));
         let why = match people {

@@ -112,7 +112,8 @@ impl Shelf {
         }
         Some(Self(Arc::new(move |ends| {
             let (done, written) = oneshot::channel();
-            // A thread that has panicked takes nothing and answers nothing; the pool does not wait for ever.
+            // If the thread has panicked, it takes no work and never answers. Then this future does not end, and the
+            // pool stops waiting by itself after a while.
             let _ = work.send(Work { ends, done });
             Box::pin(async move {
                 if written.await.is_err() {
@@ -172,7 +173,7 @@ impl Archive {
     }
 }
 
-/// Ends to write, and who waits for that.
+/// Ends that the thread is to write, and the channel by which it tells the waiting engine that they are written.
 struct Work {
     ends: Ends,
     done: oneshot::Sender<()>,

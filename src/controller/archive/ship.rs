@@ -128,7 +128,7 @@ impl Shipper {
                         // The ads are sent again after a restart, which changes nothing.
                         tracing::warn!(
                             error = &error as &dyn Error,
-                            "it cannot be noted how far the history was shipped"
+                            "the operator cannot note how far the history was shipped; a restart ships some ads again"
                         );
                     }
                     marks.shipped.send_replace(Some(at));

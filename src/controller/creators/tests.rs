@@ -13,7 +13,8 @@ use crate::seal::{KEY_BYTES, Key};
 use api::labels::{CREATED_BY, SUBMITTED_BY};
 use model::pool::Requester;
 
-/// An API server that answers each question for one of the four objects with these, in turn; with the last one for ever.
+/// An API server that answers requests for the four objects with these answers, one after another, whatever object is
+/// asked for. The last answer is given for ever.
 #[derive(Clone)]
 struct Server {
     answers: Arc<Mutex<Vec<(u16, Value)>>>,

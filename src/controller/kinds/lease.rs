@@ -93,8 +93,8 @@ fn heartbeats_ended(whose: Whose) -> Option<Event> {
     }
 }
 
-/// Whose a Lease is. A node's name may be that of the mark, or begin as an agent's Lease does; but a kubelet's Lease names
-/// the node itself as its holder.
+/// Finds out who renews a Lease. The name does not always tell: a node may have the name of the mark, or a name that
+/// begins as the Lease of an agent does. But a kubelet's Lease has the name of the node as its holder, too.
 fn whose(lease: &Lease) -> Whose {
     let name = lease.name_any();
     let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());

@@ -108,7 +108,7 @@ pub trait Watched: Debug + 'static {
     /// Returns the part of an object that is kept, given the part that was kept before.
     fn keep(object: &Self::Object, before: Option<&Self::Kept>) -> Self::Kept;
 
-    /// Makes an object of the metadata of one that cannot be decoded and was not known before.
+    /// Makes a stand-in for an object that cannot be decoded and was not known before, from the object's metadata.
     ///
     /// `None` if the operator ignores such an object.
     fn taken_for(_: ObjectMeta) -> Option<Self::Object> {

@@ -245,7 +245,7 @@ pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(),
         give(name, *amount, 0, amount.to_string())?;
     }
     for init in spec.init_containers.iter_mut().flatten().filter(|init| !is_sidecar(init)) {
-        // An init container runs before the first container, and may use what that one gets.
+        // An init container ends before the first container starts, and may use what the first container gets.
         let said = said(init);
         let unsaid = |name: &&String| BOUNDED.contains(&name.as_str()) && !said.contains_key(*name);
         let given: Vec<String> = amounts.keys().filter(unsaid).cloned().collect();
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(tolerated(json!([{"operator": "Exists"}])), [], "all taints are tolerated for ever");
     }
 
-    /// A kubelet expands `$(NAME)` only for variables before the one that says it.
+    /// In the value of a variable, a kubelet expands `$(NAME)` only if NAME is a variable before that one.
     #[test]
     fn the_operators_variables_come_before_the_users() {
         let env = json!([{"name": "PART", "value": "part-$(_CONDOR_SLOT)"}, {"name": "_CONDOR_JOB", "value": "mine"}]);

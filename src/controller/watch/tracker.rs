@@ -88,8 +88,8 @@ impl<W: Watched> Tracker<W> {
         let metadata = item.metadata();
         let uid = metadata.uid.clone().unwrap_or_default();
         let version = metadata.resource_version.clone().unwrap_or_default();
-        // The object was deleted, and another was made under its name, while the watch was down. One whose uid cannot be
-        // read may be the same.
+        // If the uid differs, the known object was deleted while the watch was down, and this one was made under its
+        // name. An object whose uid cannot be read may be the known one, and is taken for it.
         let (before, replaced) = match self.known.remove(&key) {
             Some(before) if before.uid == uid || uid.is_empty() => (Some(before), None),
             other => (None, other),

@@ -102,7 +102,7 @@ impl Reply {
     }
 }
 
-/// Tasks about one of these run one after another.
+/// The subject of a task. Tasks with the same subject run one after another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     Object(ObjectKey),
@@ -127,7 +127,7 @@ pub struct Tools {
 /// What every call of a task needs.
 struct Context {
     tools: Arc<Tools>,
-    /// Whose places the calls of the task take.
+    /// The lane whose places the calls of the task take.
     lane: Lane,
     /// The place with which the task began, until its first call takes the place.
     first: Mutex<Option<Place>>,

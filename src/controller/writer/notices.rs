@@ -40,7 +40,7 @@ struct Occurrence {
 }
 
 impl Written {
-    /// The event that told the same, if its last occurrence is not long ago.
+    /// The event of the same series with the same note, if its last occurrence is less than [`SERIES`] ago.
     fn same(&self, told: &Told, now: Time) -> Option<Occurrence> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         written
@@ -68,7 +68,7 @@ struct Told {
 }
 
 impl Told {
-    /// By what an event is known as one of a series.
+    /// The key of the event's series: the uid of the object, and the reason.
     fn key(&self) -> (String, &'static str) {
         (self.about.uid.clone().unwrap_or_default(), self.reason)
     }

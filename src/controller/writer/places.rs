@@ -34,7 +34,7 @@ const MOST: usize = 64;
 const FIRST_SHARE: usize = 8;
 /// The places that the largest lane leaves to others.
 const LEFT: usize = 8;
-/// A call that takes no longer is quick: there could be more of its kind.
+/// A call that takes less than this is quick: the server could bear more calls like this one at a time.
 const QUICK: Duration = Duration::from_millis(500);
 /// A call that takes this long is slow.
 const SLOW: Duration = Duration::from_secs(2);
@@ -126,7 +126,7 @@ struct Share {
     waiting: VecDeque<Question>,
 }
 
-/// Somebody waits for a place.
+/// A call that waits for a place.
 #[derive(Debug)]
 struct Question {
     /// How many questions there were up to this one.
@@ -184,7 +184,8 @@ impl Places {
     pub async fn take(self: &Arc<Self>, lane: &Lane) -> Place {
         match self.ask(lane, None).await {
             Ok(place) => place,
-            // Only who waits no longer is left without an answer.
+            // A question without a time is never turned away: it stays without an answer only once nobody waits for
+            // the place any more.
             Err(_) => pending().await,
         }
     }
@@ -508,7 +509,8 @@ mod tests {
         assert!(last <= 100, "{last} ms");
     }
 
-    /// As many calls as the server bears: it says so by answering soon, or by asking for fewer.
+    /// The number of places grows while the API server answers quickly, and shrinks when the server asks for fewer
+    /// requests.
     #[tokio::test(start_paused = true)]
     async fn the_number_of_places_follows_the_server() {
         let places = Arc::new(Places::default());
@@ -536,7 +538,8 @@ mod tests {
         assert_eq!(places.state().places, FEWEST, "no call was quick");
     }
 
-    /// A tenant's webhook may answer as it likes. Others' calls are as many as before.
+    /// A tenant's webhook may ask for fewer requests. Only the share of the tenant's namespace becomes smaller: the
+    /// number of places stays.
     #[tokio::test(start_paused = true)]
     async fn a_namespace_that_asks_for_fewer_requests_speaks_for_itself_alone() {
         let places = Arc::new(Places::default());
@@ -562,7 +565,8 @@ mod tests {
         assert!(last(claims).await[&Lane::Claims] <= 610);
     }
 
-    /// However many namespaces wait.
+    /// Forty namespaces wait for places: calls of many of them are among the first to end, and no place is idle while
+    /// a call waits.
     #[tokio::test(start_paused = true)]
     async fn places_go_to_who_has_fewest_and_then_to_who_has_waited_longest() {
         let places = Arc::new(Places::default());

@@ -57,8 +57,8 @@ async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) ->
     }
 }
 
-/// The pod that has the name, if it is the one that was asked for. The error says what stands in the way; it is `none()`
-/// where there is no such pod.
+/// The pod that has the planned name, if the pod was made for this proc under this claim. The error says what stands
+/// in the way; the error is `none()` if no pod has the name.
 async fn existing(
     context: &Context,
     api: &Api<Item<SlimPod>>,

@@ -189,7 +189,8 @@ mod tests {
     use super::*;
     use model::pool::{JobKey, NegotiatorId, Time, limits::Wants};
 
-    /// A claim of nobody's group may come after one of a group's on the same slot.
+    /// A claim without a group or a negotiator may replace a claim that has them: the patch then sets these fields to
+    /// null.
     #[test]
     fn nothing_of_the_claim_before_is_left() {
         let claim = |group: Option<&str>, negotiator: Option<&str>| Claim {

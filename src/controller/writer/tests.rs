@@ -338,7 +338,8 @@ async fn a_request_for_cron_jobs_names_all_that_an_earlier_one_may_have_set() {
     assert_eq!((&after["logNonZeroExit"], &after["autopublish"]), (&json!(false), &json!("Never")));
 }
 
-/// The claim that took over a static slot, and came to nothing before it was written, is not on the object: the one before it is.
+/// If a claim takes over a static slot and comes to nothing before it is written, the object still carries the claim
+/// before it. Either claim is taken off the object, and a third claim stays.
 #[tokio::test(start_paused = true)]
 async fn what_is_taken_off_a_static_slot_is_over() {
     let claim = |id: &str| {

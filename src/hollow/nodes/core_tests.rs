@@ -314,7 +314,7 @@ fn a_restarted_kubelet_continues_what_runs_and_reports_what_ended_meanwhile() {
 fn the_kubelet_keeps_a_final_phase_that_somebody_else_wrote() {
     let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
     let long = scripted(&[("runtime", "1h"), ("term-delay", "4s")]);
-    // It ends the containers of such a pod, with the pod's own grace.
+    // The kubelet ends the containers of such a pod with the pod's own grace period.
     check(
         vec![(0, pod("a", long.clone())), (500, pod("a", both(long, evicted)))],
         &["0 a Running", "4500 a Failed exit 143", "5500 a Failed exit 143"],

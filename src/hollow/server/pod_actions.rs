@@ -76,8 +76,8 @@ pub(super) fn evict(api: &Api, call: &Call, key: &Key, eviction: &Value) -> Resu
     Ok(created())
 }
 
-/// Sets the condition `DisruptionTarget` as the eviction API does. Whoever wrote the condition before, its reason and
-/// message become this one's, and its `lastTransitionTime` stays if it was true already.
+/// Sets the condition `DisruptionTarget` as the eviction API does. If the pod has the condition already, its reason
+/// and message are overwritten, whoever wrote them; its `lastTransitionTime` stays if the condition was True.
 fn target_of_disruption(pod: &mut Value, now: &str) {
     let is_it = |condition: &Value| text(condition, &["type"]) == Some("DisruptionTarget");
     let mut conditions = list(pod, &["status", "conditions"]).to_vec();

@@ -34,7 +34,8 @@ pub(super) struct Bars<'a> {
     turns: Vec<usize>,
     /// Nodes that offer nothing for the moment, and why.
     withheld: Option<Arc<str>>,
-    /// The slots of one machine for each configuration, if one of these gives slots another weight than their CPUs.
+    /// The slots of one machine for each configuration that a machine has. Empty if slots weigh their CPUs on every
+    /// machine.
     weighing: Vec<Weighing<'a>>,
 }
 

@@ -398,7 +398,8 @@ const EXPLAINED: usize = 50;
 /// The evaluation steps that explaining may cost after one cycle. The rest is explained after the next cycle.
 const EXPLAINING: u64 = 4_000_000;
 
-/// The jobs of one submitter may cost one part of these steps in so many.
+/// The divisor of [`EXPLAINING`] that gives the share of one submitter: explaining the jobs of one submitter may cost
+/// no more steps than this share.
 const SUBMITTERS: u64 = 4;
 
 /// How long an explanation is kept while neither the job nor any machine changes. Expressions may read the time.

@@ -95,7 +95,8 @@ fn let_go(pool: &mut Pool, facts: &PodFacts, effects: &mut Vec<Effect>) {
 /// Whether the proc has no other pod, though one may be about to be created. Then the end of this pod counts.
 fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
     let Some(job) = pool.jobs().get(&facts.job) else { return false };
-    // While a job's spec is not valid, or has fewer procs, a proc may be neither idle nor active.
+    // The proc need not be idle: while the job's spec is not valid, or has fewer procs, a proc may be neither idle
+    // nor active.
     job.active
         .get(&facts.proc)
         .and_then(|name| pool.slots().get(name))

@@ -60,8 +60,8 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
     bounded(counted.into_values().collect())
 }
 
-/// Stores what a job waits for. Returns it if it is of another kind than before: new numbers alone are not worth an
-/// event.
+/// Stores what a job waits for. Returns the job's key and what the job waits for, if that is of another kind than
+/// before: new numbers alone are not worth an event.
 fn say(job: &mut Job, bar: Option<Bar>, now: Time) -> Option<(JobKey, Bar)> {
     let kind = |bar: &Bar| (bar.word(), bar.of());
     let before = job.waits.as_ref().map(|waits| kind(&waits.bar));

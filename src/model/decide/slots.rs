@@ -327,7 +327,8 @@ fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the tracking finalizer off a pod, and notes that until the pod is seen without it.
+/// Asks the shell to take the tracking finalizer off a pod. The pool notes the request until the pod is seen without
+/// the finalizer.
 pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
     pool.untrack(pod.clone(), delete);
     effects.push(Effect::UntrackPod { pod, delete });

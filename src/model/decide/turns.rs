@@ -35,8 +35,8 @@ pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
     let (due, _, next) = turns.min_by_key(|(due, started, _)| (*due, *started))?;
     if due > now {
         if all.len() > 1 {
-            // This is not a time at which something may have changed: waking for it would call for the others' cycles,
-            // too.
+            // `wake_at` is for times at which something may have changed: a wake-up then would call for the cycles of
+            // the other negotiators, too.
             pool.set_next_cycle(Some(due));
         } else {
             pool.wake_at(due);
@@ -53,7 +53,7 @@ fn due(turn: &Turn, config: &NegotiatorConfig, pauses: Pauses) -> Option<Time> {
     let (started, ended) = (turn.started?, turn.ended?);
     let allowed = match (config.cycle_delay, config.min_interval, pauses) {
         (None, None, Pauses::ByCost) => ended + pause_after(ended.since(started)),
-        // Whoever sets one of the two knobs has HTCondor's default for the other.
+        // A knob that is not set has HTCondor's default here, even if the other of the two knobs is set.
         (delay, interval, _) => {
             (ended + delay.unwrap_or(CYCLE_DELAY)).max(started + interval.unwrap_or(MIN_INTERVAL))
         }

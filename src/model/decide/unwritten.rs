@@ -16,7 +16,8 @@ pub(super) fn adopt(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let (unknown, known): (Vec<_>, Vec<_>) = pods.partition(|facts| facts.requests.is_unknown());
     take_over(pool, known, now);
     if !unknown.is_empty() {
-        // Until now, the known pods were taken from what their machines offer. Now they are in slots, and the machines offer more.
+        // Until now, the known pods counted against what their machines offer. These pods are in slots now, so that
+        // their machines offer more: the offers are worked out anew before the other pods are taken over.
         review_machines(pool, now, effects);
         take_over(pool, unknown, now);
     }

@@ -95,7 +95,7 @@ impl Text<'_> {
         [knob, &own].iter().any(|name| self.config.definition(name).is_some())
     }
 
-    /// Records a fault; returns the value if there is one.
+    /// Returns the value of `found`, if it has one. If `found` is an error, records the error as a fault.
     fn keep<T>(&mut self, found: Result<Option<T>, ValueError>) -> Option<T> {
         found.map_err(|fault| self.faults.push(fault)).ok().flatten()
     }

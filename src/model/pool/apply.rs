@@ -25,7 +25,7 @@ impl Pool {
             }
             Event::AgentHeartbeatsEnded(machine) => self.agent_unheard(&machine, now),
             Event::ForeignPod { pod, machine, requests } => {
-                // Whoever takes the label off a backfill pod makes it one of others.
+                // If somebody takes the label off a backfill pod, the pod becomes a pod outside the pool.
                 self.backfill_gone(&machine, &pod, now);
                 self.hold_foreign(pod, machine, requests);
             }

@@ -98,8 +98,8 @@ impl Pool {
         self.edit_slot(&name, Slot::assign_again);
     }
 
-    /// Takes the pod's proc from the claim that has the proc, unless a pod of that claim is known. Returns whether that
-    /// was done; `None` if no claim has the proc.
+    /// Takes the pod's proc from the claim that has the proc, unless a pod of that claim is known. Returns whether
+    /// the proc was taken; `None` if no claim has the proc.
     fn taken_from_other(&mut self, facts: &PodFacts) -> Option<bool> {
         let other = self.jobs.get(&facts.job)?.active.get(&facts.proc).cloned()?;
         Some(self.edit_slot(&other, Slot::withdraw).flatten().is_some())

@@ -182,7 +182,8 @@ mod tests {
         Pacing::of(&Ad::parse_new(text).unwrap(), Time::from_secs(1000))
     }
 
-    /// The last time for which procs may have slots at each of these seconds, and the first for which it is too early.
+    /// For each of `seconds`: the last time of the crontab for which procs may have slots then, and the first for
+    /// which it is too early.
     fn course(text: &str, seconds: &[i64]) -> Vec<(Option<i64>, Option<i64>)> {
         let (crontab, deferral) = pacing(text).crontab().unwrap();
         let secs = |time: Option<Time>| time.map(Time::secs);
@@ -250,7 +251,7 @@ mod tests {
             let problem = check_crontab(&ad, Time::from_secs(1000)).unwrap_err();
             assert_eq!((problem.reason, problem.field.as_str()), ("InvalidCrontab", field), "{text}");
             assert!(problem.message.contains(says), "{text}: {}", problem.message);
-            // Whatever let such a job into the queue, no proc of it runs.
+            // Even if a job with such a crontab gets into the queue, no proc of the job runs.
             assert!(pacing(text).has_crontab() && pacing(text).crontab().is_none(), "{text}");
         }
         assert_eq!(check_crontab(&Ad::new(), Time::default()), Ok(()));

@@ -54,7 +54,8 @@ impl MachineFace {
     }
 }
 
-/// Whether both are the same drain; and whether jobs may still go on and fill in as before.
+/// Returns whether both are the same drain, and whether the drain goes on at the same pace: the deadline is the same,
+/// and so is whether further jobs may fill in.
 fn same_drain(before: Option<&Draining>, after: Option<&Draining>) -> (bool, bool) {
     match (before, after) {
         (None, None) => (true, true),

@@ -65,7 +65,8 @@ pub(super) enum Change<'a> {
     Unfit(&'a MachineName),
     /// Another policy governs a machine: the policy before, and the policy now.
     PolicyOf(Option<&'a PolicyName>, Option<&'a PolicyName>),
-    /// Other policies than before have the precedence of the one that governs a machine.
+    /// The policies among which only the order by name decides which one governs a machine are others than before:
+    /// the policies before, and the policies now.
     Tied(&'a [PolicyName], &'a [PolicyName]),
     /// A machine was divided into other slots; these objects showed its slots before.
     Layout(&'a MachineName, &'a BTreeSet<Document>),
@@ -169,7 +170,7 @@ pub(super) enum Change<'a> {
         /// Whether something was returned.
         less: bool,
     },
-    /// An amount no longer counts that was kept for a replaced claim.
+    /// Units of concurrency limits that were kept for a replaced claim no longer count.
     LimitFreed,
     /// ConcurrencyLimits, or knobs that set limits, changed. The flag says whether other amounts may be had now.
     Limits(bool),
@@ -389,7 +390,8 @@ impl Pool {
             }
             Change::Barred => self.show_limits(),
 
-            // A policy says which of the others gets into its way.
+            // The status of each policy names the other policies that get into its way, so that all statuses may
+            // change.
             Change::Policies => {
                 self.marks.policies = true;
                 self.marks.statuses.extend(self.policies.keys().cloned().map(Document::Policy));

@@ -21,7 +21,7 @@ use crontab::Crontab;
 pub(super) const STEPS: u32 = 20_000;
 /// `MAX_NEXT_JOB_START_DELAY`: the longest delay, in seconds.
 const LONGEST_DELAY: i64 = 600;
-/// `DeferralPrepTime` of a job that says none, in seconds.
+/// The default of `DeferralPrepTime`, in seconds.
 const PREP_TIME: i64 = 300;
 
 /// When a job's procs start.

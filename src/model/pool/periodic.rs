@@ -222,7 +222,8 @@ fn next_procs(job: &Job, acting: &Acting) -> (Vec<u32>, bool) {
 
 /// Evaluations, and what they have cost.
 struct Asked {
-    /// Procs that differ, each with what was said of it.
+    /// The procs that were evaluated and differ from each other, each with its verdict: `None` if no expression acts
+    /// on the proc. A proc that is like one of these gets the same verdict.
     known: Vec<(Arc<JobSpec>, ProcView, Option<Verdict>)>,
     spent: u32,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::job::{Cooling, Job};
 use super::time::Time;
 
-/// With more procs at once than this, a job starts as if nothing had been refused.
+/// A job that may try more procs at once than this no longer rests: it starts procs as if nothing had been refused.
 const ENOUGH: u64 = 1000;
 /// A pod that the API server accepts this long after its proc got the slot was accepted slowly.
 const SLOW: Duration = Duration::from_secs(5);
@@ -20,8 +20,8 @@ pub struct Resting {
     cooling: Cooling,
     /// How many procs may be tried at once.
     most: u64,
-    /// The procs that got slots since the first pause, and whose pods the API server has not accepted. Those that have lost their
-    /// slots do not count; the next pause forgets them. With the times at which they got their slots.
+    /// The procs that got slots since the first pause and whose pods the API server has not accepted, each with the
+    /// time at which it got its slot. A proc that has lost its slot does not count, and is dropped at the next pause.
     tried: BTreeMap<u32, Time>,
 }
 

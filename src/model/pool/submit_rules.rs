@@ -43,7 +43,7 @@ pub struct SubmitRules {
     maps: Maps,
 }
 
-/// Both are of the same text.
+/// Two sets of rules are equal if they were read from the same text.
 impl PartialEq for SubmitRules {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -57,7 +57,7 @@ pub struct Transformed {
     pub names: Vec<String>,
     /// Attributes that the transforms wrote, with their expressions.
     set: Vec<(String, Expr)>,
-    /// Attributes that are no more there.
+    /// Attributes that the policy took out of the job's ad.
     removed: Vec<String>,
 }
 
@@ -65,7 +65,8 @@ impl SubmitRules {
     /// The rules of a configuration text, which is read for the schedd. `maps` are what `userMap()` reads.
     pub fn new(text: &str, config: &Arc<Config>, maps: Maps, findings: &mut Vec<Diagnostic>) -> Self {
         let lists = ["IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS"];
-        // HTCondor's default, root and condor, are accounts of machines. Here anybody might have such a name.
+        // Nobody is a superuser unless the text says so: HTCondor's default names root and condor, which are accounts
+        // of a machine, while here anybody might have such a name.
         let superusers = config.definition("QUEUE_SUPER_USERS");
         let superusers = superusers.and_then(|_| config.list("QUEUE_SUPER_USERS").ok()).unwrap_or_default();
         Self {

@@ -32,7 +32,7 @@ pub(super) enum Look {
 }
 
 impl Tally {
-    /// Goes on with what was counted before.
+    /// A tally that starts with the clauses that were counted before.
     pub(super) fn of(clauses: Vec<FailedClause>) -> Self {
         Self(clauses)
     }

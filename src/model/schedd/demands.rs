@@ -174,7 +174,8 @@ mod tests {
         assert_eq!(submit(&twice).unwrap_err().first().map(|problem| problem.reason), Some("SaidTwice"));
     }
 
-    /// Requests are said in one place, so that a match and its claim use the same amounts.
+    /// A job requests resources in `spec.requests` alone, and each resource once, so that a match and its claim use
+    /// the same amounts.
     #[test]
     fn requests_are_said_once() {
         for name in

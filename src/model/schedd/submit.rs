@@ -22,7 +22,7 @@ const LONGEST_EXPRESSION: usize = 16_384;
 /// The most attributes that a submission may give.
 const MOST_ATTRIBUTES: usize = 256;
 
-/// The longest name of such an attribute, in bytes.
+/// The longest name of an attribute that a submission may give, in bytes.
 const LONGEST_NAME_OF_ATTRIBUTE: usize = 256;
 
 /// A job as it was submitted, whether as an HTCJob or by another way.

@@ -149,7 +149,7 @@ pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
 /// How a pod that has to end is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ask {
-    /// Not at all: somebody else deletes it already.
+    /// Without a call: somebody else deletes the pod already, and the operator only notes that the pod is to go.
     Note,
     /// By a deletion with the pod's own grace period.
     Delete,

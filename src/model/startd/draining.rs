@@ -269,7 +269,8 @@ pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     });
     let DrainedFor::Request(request) = &draining.why else { return false };
     let since = draining.since;
-    // The recorded cost is that until the machine was drained: its admin wants it to stay drained, or to take jobs again.
+    // The cost is recorded once, when the machine is drained. CPUs that are idle after that are no cost of the drain:
+    // the admin wants the machine to stay drained, or to take jobs again.
     if draining.done.is_none() {
         pool.edit_drain(request, |drain| drain.cost = draining.cost());
     }

@@ -19,7 +19,7 @@ use crate::pool::{
 /// The reason of a claim that ends because its machine has been silent for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
 
-/// The transitions to Owner of a slot whose match failed, so that its claim never was.
+/// The transitions by which a slot goes to Owner because its match failed: the slot was never claimed.
 const MATCH_FAILED: [Number; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
 
 pub(super) fn owner(slot: &Slot) -> Step {
@@ -77,7 +77,8 @@ pub(super) fn ended(pod: &Running, view: &View, remains: Remains) -> Step {
     match remains {
         _ if !view.settled => Step::Rest,
         Remains::Nothing => Step::Do(Chore::UntrackPod),
-        // As for a pod whose proc runs: nobody else deletes pods on a machine that is off.
+        // Nobody else deletes pods on a machine that is off. So the operator deletes the pod by force first, as it
+        // deletes a pod whose proc runs.
         _ if gone && view.off != Off::No && pod.forced == Forced::No => by_force(pod),
         _ if gone => Step::Do(Chore::UntrackPod),
         _ if pod.deleting => Step::Rest,

@@ -42,7 +42,7 @@ pub fn next(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// Why a match comes to nothing; `None` if it does not.
+/// The reason why a match fails; `None` if the match still holds.
 fn why_match_fails(slot: &Slot, view: &View) -> Option<&'static str> {
     if slot.is_vacant() || slot.removal().is_some() || !view.wanted {
         Some("the job is no longer there to claim it")
@@ -93,7 +93,8 @@ fn matched(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// When a claim is written at the latest that has no Slot, and whose pod does not exist yet; `None` for other claims.
+/// The latest time at which the operator writes a claim that has no Slot and whose pod does not exist yet; `None` for
+/// other claims.
 pub(super) fn written_by(slot: &Slot) -> Option<Time> {
     let waits = slot.record() == Record::Unwritten && (slot.is_assigned() || slot.is_requested());
     waits.then(|| slot.phase().entered_activity() + LASTING_UNCREATED)
@@ -302,7 +303,7 @@ fn suspended(slot: &Slot, view: &View) -> Step {
         return resume("the pod cannot start");
     }
     if !may_stand_still(slot) {
-        return resume("the pod is being deleted: it has to see that");
+        return resume("the pod is being deleted: a suspended job cannot shut down");
     }
     if !view.agent {
         return resume("the agent is gone: nobody could let the job go on later");

@@ -168,7 +168,7 @@ async fn jobs(cluster: &Cluster, namespace: &str, wanted: &Selection) -> Result<
                 meant || job.metadata.namespace.as_deref() == Some(namespace)
             })
             .collect()),
-        // Who may not list them all is not told of the others.
+        // If the user may not list all namespaces, jobs of other namespaces count as not found.
         Err(cluster::Error::Forbidden { .. }) => Ok(own),
         Err(error) => Err(error),
     }

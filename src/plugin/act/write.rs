@@ -187,7 +187,7 @@ fn patch(object: &Value, uid: &str, pending: &[Value], act: &Value, request: &Re
     let text = json!({"job": uid, "acts": acts}).to_string();
     let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
     let patch = json!({"metadata": {"resourceVersion": version, "annotations": {ACTS: text}}});
-    // Who releases the whole job does not want its spec to hold it.
+    // A release of the whole job also takes `hold` off the spec: otherwise the spec would still hold the job.
     let held = object.pointer("/spec/hold").and_then(Value::as_bool) == Some(true);
     let spec = (all && held && request.verb == super::Verb::Release).then(|| ("spec", json!({"hold": null})));
     with(patch, spec)

@@ -66,7 +66,7 @@ impl Chosen {
         let found: Result<Vec<HTCJob>, _> =
             if everywhere { cluster.list_all().await } else { cluster.list(Some(&namespace)).await };
         let jobs = match found {
-            // Who may see one namespace only means the jobs of that.
+            // If the user may not list all namespaces, the jobs of the current namespace are meant.
             Err(cluster::Error::Forbidden { .. }) if everywhere => cluster.list(Some(&namespace)).await?,
             other => other?,
         };

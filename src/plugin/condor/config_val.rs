@@ -37,7 +37,7 @@ struct Written {
 /// The texts that answer, and the node for which they are read.
 struct Read {
     texts: Vec<Written>,
-    /// The macros of the node; `None` if no node was named, so that nothing is known of one.
+    /// The macros of the node; `None` if the user named no node, so that the values of these macros are not known.
     macros: Option<Vec<(String, String)>>,
 }
 

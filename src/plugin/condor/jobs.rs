@@ -265,7 +265,7 @@ fn shared(job: &HTCJob, known: &Job, each: &Each<'_>, now: Time) -> Ad {
         Some(spec) => spec.ad.clone(),
         None => unaccepted(job, known),
     };
-    // Each proc has its own.
+    // Each proc's own ad has its ProcId.
     ad.remove("ProcId");
     ad.set("ClusterId", known.cluster_id);
     ad.set("TotalSubmitProcs", job.spec.count);

@@ -59,7 +59,7 @@ impl Found {
         let all = request.everybody || request.names_jobs();
         if all {
             jobs = match cluster.list_all().await {
-                // Who may see one namespace only sees the named jobs of that.
+                // If the user may not list all namespaces, only jobs of the current namespace are shown.
                 Err(error @ cluster::Error::Forbidden { .. }) => {
                     notes.push(format!("note: {error}; only the jobs of namespace {namespace} are shown"));
                     None

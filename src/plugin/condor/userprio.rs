@@ -86,7 +86,8 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
     match (found, edit.what) {
         (Some(name), Change::Delete) => cluster.remove::<Submitter>(None, &name).await?,
         (Some(name), _) => drop(cluster.merge::<Submitter>(None, &name, &json!({"spec": spec()})).await?),
-        // As the accountant does, whose table has everybody of whom it was ever told.
+        // HTCondor's accountant keeps an entry for each name that it was ever told. So a name without a Submitter
+        // gets one.
         (None, Change::Factor(_) | Change::Ceiling(_) | Change::Floor(_)) => {
             let object = json!({
                 "apiVersion": Submitter::api_version(&()),

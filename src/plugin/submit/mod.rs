@@ -33,7 +33,7 @@ use crate::userlog;
 
 /// How long a submission waits for the number that the operator gives a job.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it waits before it asks again.
+/// The pause before a submission looks for that number again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The options of `submit`.

@@ -18,7 +18,8 @@ impl LogFile {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         match file.lock() {
-            // A file system without locks has no other writer that would wait for one.
+            // If the file system has no locks, no other writer would wait for this one: the log is written without a
+            // lock.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             locked => locked?,
         }

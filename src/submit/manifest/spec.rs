@@ -307,7 +307,7 @@ impl Shared<'_> {
                 names.push(command.attribute);
             }
         }
-        // These commands make expressions that the file does not contain.
+        // These commands make `JobMaxRetries` and `OnExitRemove`, which the submit file need not contain.
         let retries = [
             ("max_retries", "JobMaxRetries"),
             ("success_exit_code", "JobSuccessExitCode"),

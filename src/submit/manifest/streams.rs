@@ -36,8 +36,8 @@ pub(super) fn input(cluster: &Cluster, proc: &Proc, template: Option<&Value>) ->
     Some(Input { file: if travels { file } else { there }, travels })
 }
 
-/// The files of a proc's streams, and what is to be said of streams that do not go where the submit file says. A file that travels
-/// is none of them: its path depends on the scratch directory.
+/// Returns the files to which a proc's streams go, and a message for each stream that does not go where the submit
+/// file says. An input file that travels is not among the files: its path depends on the scratch directory.
 pub(super) fn of(
     cluster: &Cluster,
     proc: &Proc,

@@ -24,7 +24,7 @@ struct Columns(Vec<(String, Vec<String>)>);
 /// The values to which the texts of procs may refer.
 struct References<'r> {
     programs: &'r [&'r Program],
-    /// How many procs follow each other that have the same items.
+    /// How many consecutive procs have the same items.
     repeat: usize,
     columns: Columns,
     /// Whether a text has a reference.
@@ -42,7 +42,8 @@ pub(super) fn texts(programs: &[&Program], others: &[(String, Vec<String>)]) -> 
     if repeats { texts } else { texts_repeating(programs, others, 1).0 }
 }
 
-/// The same, if `repeat` procs that follow each other have the same row. Also returns whether they have.
+/// Makes the texts as [`texts`] does, as if each `repeat` consecutive procs shared a row. Also returns whether they
+/// do.
 fn texts_repeating(programs: &[&Program], others: &[(String, Vec<String>)], repeat: usize) -> (Texts, bool) {
     let mut references =
         References { programs, repeat, columns: Columns::default(), used: false, counts_rows: false };
@@ -72,7 +73,7 @@ fn texts_repeating(programs: &[&Program], others: &[(String, Vec<String>)], repe
     (texts, references.repeats())
 }
 
-/// How many procs that follow each other have the same items, if it is as many everywhere; else 1.
+/// How many consecutive procs have the same items, if this number is the same for all procs; else 1.
 fn repeat(programs: &[&Program]) -> usize {
     let Some(first) = programs.first() else { return 1 };
     let run = programs.iter().take_while(|program| program.items == first.items).count();
@@ -90,7 +91,7 @@ impl References<'_> {
         self.of_procs(column, texts)
     }
 
-    /// The text of these procs' texts.
+    /// Merges a text of each proc into one text for all procs, with references as `text` makes them.
     fn of_procs(&mut self, column: &str, texts: Vec<String>) -> String {
         let number = CLUSTER.to_string();
         let parts = |text: &String| text.matches(&number).count() + 1;
@@ -125,8 +126,8 @@ impl References<'_> {
         format!("{}$({name}){}", literal(&start), literal(&end))
     }
 
-    /// A number of the proc or an item that makes the difference between the texts: what stands before it, its name, and what
-    /// stands behind it. `None`: there is none.
+    /// Finds a number of the proc, or an item, in which alone the texts differ. Returns the text before it, its name,
+    /// and the text behind it; `None` if there is no such number or item.
     fn known(&mut self, texts: &[String]) -> Option<(String, String, String)> {
         let repeat = self.repeat;
         let numbers: [(&str, &dyn Fn(usize) -> usize); 3] =
@@ -200,8 +201,8 @@ impl References<'_> {
     }
 }
 
-/// A text without references of its own. Kubernetes replaces `$(NAME)`, and `$$` by `$`: a text that has one of them gets its
-/// dollars doubled.
+/// The text, written so that Kubernetes finds no reference in it. Kubernetes replaces `$(NAME)`, and `$$` by `$`: if
+/// the text contains `$(` or `$$`, all of its dollars are doubled.
 fn literal(text: &str) -> String {
     if text.contains("$(") || text.contains("$$") { text.replace('$', "$$") } else { text.to_owned() }
 }

@@ -66,8 +66,9 @@ impl Mounted {
         Self { directory, names: [name], out, served: None }
     }
 
-    /// Reads the files, and serves the certificate if it can be served. Fails also if a certificate that is served cannot be believed: it
-    /// has expired, or is for other names. Nothing is said of belief where the files have no authority.
+    /// Reads the files, and serves their certificate if it can be served. Fails also if API servers cannot believe a
+    /// certificate that is served: the certificate has expired, or is for other names. If the files have no
+    /// authority, belief is not checked.
     fn look(&mut self, now: UnixTime) -> Result<(), Wrong> {
         let found = read(&self.directory)?;
         if self.served.as_ref() != Some(&found) {

@@ -152,7 +152,8 @@ fn what_leaves_another_object_nothing_is_warned_of() {
         ("NodePolicy", json!({"precedence": -2}), vec![format!("metadata.name: {}", selects("x1"))]),
         ("NodePolicy", desktops(), vec![format!("metadata.name: {}", selects("desk"))]),
         ("NodePolicy", json!({"nodeSelector": {"matchLabels": {"kind": "server"}}}), vec![]),
-        // Which of two counts on nodes that both select, the conditions say.
+        // Two policies may select some of the same nodes. The webhook does not warn of that: the conditions of the
+        // policies say which one counts there.
         ("NodePolicy", json!({"nodeSelector": {"matchLabels": {"gpu": "yes"}}}), vec![]),
         ("NodePolicy", json!({}), vec![format!("NodePolicy x1: metadata.name: {}", selects("x"))]),
         (
@@ -441,7 +442,7 @@ fn requirements_and_warnings_of_the_policy_are_said_before_a_job_is_stored() {
     assert_eq!(said(&by("alice", large()), &strict()), (None, Vec::new()));
     let refused = "Chris, you can only submit jobs to the instructional pool. (NotChris)".to_owned();
     assert_eq!(said(&by("chris", large()), &strict()).0, Some(refused.clone()));
-    // An edit is judged by whose the job is, and not by who edits.
+    // The requirements judge an edit by the owner of the job, and not by the user who edits the job.
     let mut old = object("HTCJob", "x", job(json!({"count": 1})));
     old["metadata"]["uid"] = json!("u1");
     old["status"] = json!({"observedGeneration": 1, "owner": "chris"});
@@ -450,7 +451,7 @@ fn requirements_and_warnings_of_the_policy_are_said_before_a_job_is_stored() {
     assert_eq!(said(&by("root", asked("UPDATE", "HTCJob", new, old)), &strict()).0, Some(refused));
 }
 
-/// Not even superusers set them: only transforms do.
+/// Only transforms set secure attributes: not even a superuser may set one.
 #[test]
 fn secure_attributes_are_left_out_with_a_warning_or_refused() {
     let known = |more: &str| {

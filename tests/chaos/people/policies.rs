@@ -118,7 +118,7 @@ pub(super) fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) 
         }
         how => config.push_str(OWNERS_POLICIES[usize::from(how - 5) % OWNERS_POLICIES.len()]),
     }
-    // The machines of one policy are missed when they go.
+    // If a node of policy 1 goes, its machine is listed as absent for a while.
     if n == 1 {
         config.push_str(MISSED);
     }

@@ -12,7 +12,8 @@ const JOBS: &str = "/apis/slotwright.dev/v1alpha1/namespaces/tenant/htcjobs";
 
 /// The embedded server's own decoder just takes objects that nest so deep. A list or an event of a watch nests them deeper.
 const DEPTH: usize = 122;
-/// A real server takes this, and what is in its lists and events is deeper than decoders in Rust go.
+/// A real server takes objects that nest so deep. In the server's lists and events, such objects are too deep for
+/// decoders in Rust.
 const DEPTH_OF_REAL: usize = 200;
 /// The most memory that the operator may take, in MiB.
 pub(super) const MOST_MIB: u64 = 256;
@@ -68,7 +69,7 @@ async fn objects_that_cannot_be_decoded_stop_nobody() {
     cluster.start_operator();
     cluster.apply(job("others", "first", 3, "100ms", |_| {})).await;
     cluster.completed("others", "first").await;
-    // The watches see more of them.
+    // The operator's watches see more such pods.
     for (name, parts) in both {
         post(&tenant, PODS, &pod(&format!("{name}-again"), parts)).await.unwrap();
     }

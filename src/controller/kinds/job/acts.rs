@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 /// The longest annotation that is read, in bytes.
 const LONGEST: usize = 64 << 10;
-/// The most acts that are carried out. More of them cannot be waiting, since who writes an act drops those that are done.
+/// The most acts that an annotation may have. If it has more, none of them is carried out. Whoever writes an act
+/// drops the acts that are done.
 const MOST: usize = 32;
 
 /// The annotation.

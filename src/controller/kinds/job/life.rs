@@ -29,7 +29,7 @@ pub(super) fn facts(job: &HTCJob, status: &HTCJobStatus) -> LifeFacts {
     }
 }
 
-/// The changes of procs that the status records. None if the spec was edited since.
+/// The changes of procs that the status records. Empty if the spec was edited after the status was written.
 fn changes(job: &HTCJob, status: &HTCJobStatus) -> Vec<(Ranges, Transformed)> {
     let edited = status.observed_generation != job.metadata.generation;
     let recorded = status.transformed_procs.iter().filter(|_| !edited);
@@ -166,7 +166,8 @@ mod tests {
         assert_eq!(back, history.into_iter().filter(|(proc, _)| *proc != 9).collect());
     }
 
-    /// The schema allows no more entries. A proc must not be retried more often because of that.
+    /// The schema bounds the number of entries, so that procs with different counts share an entry. No proc may be
+    /// retried more often because of that.
     #[test]
     fn however_much_procs_differ_the_record_is_small_and_no_proc_counts_for_less() {
         let many: BTreeMap<u32, History> =

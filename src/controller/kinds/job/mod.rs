@@ -41,7 +41,8 @@ impl Custom for HTCJob {
 
     fn there(job: Self) -> Vec<News> {
         let Some(facts) = facts(&job) else { return Vec::new() };
-        // As it is understood, and not as it was written: fields that pods do not have are not kept.
+        // The template is kept as the operator understands it, and not as its author wrote it: fields that pods do
+        // not have are dropped.
         let template = template_of(&job).ok().and_then(|template| Kept::of(&job, &template));
         let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Arc::new(kept))));
         let marks = Marks::of(&job);
@@ -148,7 +149,8 @@ fn policy(transformed: &Transformed) -> Option<JobPolicy> {
     })
 }
 
-/// `FullyApplied` is False while the job says something in vain. Most jobs do not, and have no such condition.
+/// The condition `FullyApplied`: False while a part of the job has no effect. `None` for a job without such parts,
+/// which does not have the condition.
 fn applied(job: &Job, old: &[Condition], now: Time) -> Option<Condition> {
     let first = job.warnings.first()?;
     let text: Vec<String> = job.warnings.iter().map(ToString::to_string).collect();

@@ -11,7 +11,7 @@ use submit::commands::{COMMANDS, Support};
 use super::submission::template_of;
 use crate::render;
 
-/// How many warnings a job gets: whoever sees the first sees what is wrong.
+/// The most warnings that a job gets: the first few show the author what is wrong.
 const TOLD: usize = 8;
 
 /// Commands of submit files that look like attributes, and of which condor_submit makes `OnExitRemove`. Nothing acts on them here.

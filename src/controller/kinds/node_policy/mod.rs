@@ -157,8 +157,8 @@ fn take_text(
 pub const KNOBS_OF_FIELDS: [(&str, &str); 3] =
     [("start", "START"), ("slotWeight", "SLOT_WEIGHT"), ("claimWorklifeSeconds", "CLAIM_WORKLIFE")];
 
-/// Adds a problem for everything that a field and the text both give: neither counts, since whoever reads only one of
-/// them would be misled.
+/// Adds a problem for each knob and attribute that both a field of the spec and the text give. Neither counts, since
+/// whoever reads only one of the two would be misled.
 fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec<Problem>) {
     let set = [spec.start.is_some(), spec.slot_weight.is_some(), spec.claim_worklife_seconds.is_some()];
     let own = KNOBS_OF_FIELDS.iter().zip(set);

@@ -16,7 +16,7 @@ use model::pool::{
 /// How the proc of a pod ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ending {
-    /// How.
+    /// How the proc ended.
     pub(super) end: End,
     /// The reason for which the proc is held, if it would end in the same way again.
     pub(super) hold: Option<HoldReason>,
@@ -85,7 +85,8 @@ pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
     if is_confirmed(pod) {
         return Some(of_confirmed(pod));
     }
-    // A pod that is being deleted says more with its last phase. If somebody only said that it is to go, nothing may follow.
+    // A pod that is being deleted will have a last phase, which tells more. A pod that was only marked with the
+    // condition `DisruptionTarget` may never be deleted: the end of its main container counts now.
     let exit = main_exit(pod).filter(|exit| asked_by_deletion(pod).is_none() && !never_started(exit))?;
     Some(of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into()))
 }
@@ -196,7 +197,8 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
         let why = format!("the program of its container cannot be started: {reason}: {said}");
         return Some(Ending::held(FAILED_TO_CREATE_PROCESS, 0, why));
     }
-    // The runtime reports a kill within the container, too, whose program may have gone on and ended well.
+    // The runtime reports OOMKilled also if another process of the container was killed. The program may have gone
+    // on, and may have ended well.
     if is(&["OOMKilled"]) && exit.exit_code != 0 {
         let limit = pod.spec.containers.first().and_then(SlimContainer::memory_limit);
         let limit = limit.map_or_else(String::new, |bytes| format!(" of {} MiB", bytes >> 20));
@@ -214,8 +216,8 @@ fn exited(pod: &SlimPod, exit: &SlimTerminated) -> End {
     End::Exited { code: if late { 1 } else { exit.exit_code } }
 }
 
-/// Whether a kubelet evicted a pod since that used more disk than its own limits say. A pod that is evicted since its node
-/// is low on something has done nothing wrong.
+/// Whether a kubelet evicted a pod because the pod used more disk than its own limits allow. A pod that is evicted
+/// because its node is low on a resource has done nothing wrong.
 fn is_over_its_disk(reason: &str, message: &str) -> bool {
     const OWN_LIMIT: [&str; 3] = [
         "exceeded its local ephemeral storage limit",
@@ -237,7 +239,8 @@ enum Asked {
     At(i64),
 }
 
-/// Since when a pod is asked to go, if it is: by the earliest trace that others left on it.
+/// Since when a pod is asked to go; `None` if nobody has asked. The earlier of the condition `DisruptionTarget` and
+/// the deletion counts.
 fn asked(pod: &SlimPod) -> Option<Asked> {
     let disruption = disrupted(pod).map(|disrupted| {
         disrupted.last_transition_time.as_ref().map_or(Asked::Earlier, |at| Asked::At(at.0.as_second()))
@@ -268,8 +271,8 @@ fn was_told(pod: &SlimPod, exit: &SlimTerminated) -> bool {
     }
 }
 
-/// Why a pod was disrupted. The operator, the pod garbage collector, the eviction API and taints say so by a condition
-/// before they delete.
+/// Why a pod was disrupted, as its condition `DisruptionTarget` says; `None` without the condition. The operator, the
+/// pod garbage collector, the eviction API and Kubernetes' eviction by taints set the condition before they delete.
 fn disruption(pod: &SlimPod) -> Option<String> {
     let disrupted = disrupted(pod)?;
     let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());

@@ -61,7 +61,7 @@ fn containers_whose_pod_is_gone_run_on_and_hold_what_they_have() {
     let refused = ["0 a Running", "3900 b3900 Failed OutOfcpu", "4000 b4000 Running"];
     let last = ["5000 b4000 Running exit 0", "6000 b4000 Succeeded exit 0"];
     check(story, &[refused.as_slice(), last.as_slice()].concat());
-    // One that was told to end has what is left of its first grace.
+    // A pod that was told to end before it went has the rest of its first grace period.
     let going = both(all("a", &[]), deleted(20));
     let story = vec![
         (0, pod("a", all("a", &[]))),

@@ -292,7 +292,7 @@ fn a_new_leader_knows_a_pod_without_its_claim_by_the_slot() {
     }
 }
 
-/// The claim of a held proc does the same, while containers of its pod run.
+/// The claim of a held proc holds its slot while containers of the proc's pod run, also under a new leader.
 #[test]
 fn a_new_leader_finds_what_is_left_of_the_pod_of_a_proc_that_is_held() {
     let mut world = world("");

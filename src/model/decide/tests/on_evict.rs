@@ -198,7 +198,8 @@ fn a_transform_sees_what_the_proc_used() {
     }
 }
 
-/// Anybody may write such a transform. Nothing changes by which a policy or the owner of a machine tells jobs apart.
+/// Anybody may write a transform for their own job. So a transform changes none of the attributes by which a policy
+/// or the owner of a machine tells jobs apart.
 #[test]
 fn a_transform_changes_nothing_but_requests() {
     let body = "SET RequestMemory 256\\nSET AcctGroup \\\"physics\\\"\\nSET Owner \\\"bob\\\"\\nSET User \\\"bob\\\"\\n\
@@ -230,7 +231,7 @@ fn a_transform_changes_no_request_that_the_policy_guards() {
     assert_eq!((given(&world, 0), held(&world)), (None, vec![(0, 34, 102)]));
 }
 
-/// The operator's time is everybody's.
+/// The operator looks at the first eight transforms of a job only: its time belongs to all jobs.
 #[test]
 fn only_so_many_transforms_are_looked_at() {
     for (before, helps) in [(7, true), (8, false)] {

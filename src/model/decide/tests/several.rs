@@ -196,7 +196,8 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     assert!(world.pool.slots().values().all(|slot| slot.claim().negotiator == id("a")));
 }
 
-/// Found by chaos: what was used with a negotiator that no longer works counted against no quota.
+/// A claim counts against its group's quota even if the claim's negotiator is no longer at work. Chaos found that
+/// such claims counted against no quota.
 #[test]
 fn quotas_count_what_one_used_that_is_at_work_no_more() {
     let wrong = vec![Problem { reason: "Wrong", field: "spec".to_owned(), message: "wrong".to_owned() }];

@@ -222,7 +222,8 @@ fn requirements_look_at_the_job_as_transforms_made_it() {
     assert_eq!(submitted(&mut world, "alice", |_| {}).unwrap().request.memory_mib, 1024);
 }
 
-/// The feature AssignAccountingGroup has such a list, too.
+/// No edit changes an attribute that `IMMUTABLE_JOB_ATTRS` or `PROTECTED_JOB_ATTRS` lists. The feature
+/// AssignAccountingGroup adds attributes to the first list.
 #[test]
 fn what_is_immutable_is_not_edited() {
     let mut world = world();
@@ -244,7 +245,8 @@ fn what_is_immutable_is_not_edited() {
     }
 }
 
-/// `condor_submit` and `condor_qedit` cannot set them, whoever asks. A job goes on without; with the other setting it is refused.
+/// Neither `condor_submit` nor `condor_qedit` can set a secure attribute, whoever asks. By default the job goes on
+/// without the attribute; with `IGNORE_ATTEMPTS_TO_SET_SECURE_JOB_ATTRS = False` the job is refused.
 #[test]
 fn only_transforms_set_secure_attributes() {
     const SECURE: &str = "SECURE_JOB_ATTRS = Trust AcctGroup RequestCpus\n\
@@ -364,7 +366,7 @@ fn a_job_keeps_its_owner_whatever_becomes_of_the_policy() {
     }
 }
 
-/// Otherwise a new leader could charge somebody else for what runs.
+/// If a proc started before the status records the owner, a new leader could charge somebody else for the proc.
 #[test]
 fn no_proc_starts_before_the_owner_is_recorded() {
     let mut world = world();

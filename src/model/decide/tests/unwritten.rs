@@ -57,7 +57,7 @@ fn a_claim_is_written_once_its_proc_has_run_for_five_seconds() {
     assert_eq!(written, known);
 }
 
-/// Else the writes of new claims and of ended ones would wait behind those of a whole pool.
+/// The limit keeps the writes of new claims and of ended claims from waiting behind those of a whole pool of claims.
 #[test]
 fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
     let mut world = World::new();
@@ -228,7 +228,7 @@ fn a_pod_that_an_earlier_leader_let_go_keeps_no_claim_from_the_next_proc() {
     assert_eq!(slot.claim().last.proc, 1);
 }
 
-/// Where nodes count pods, a pod that cannot be decoded requests one of them.
+/// A pod that cannot be decoded counts as requesting one `pods`, where nodes count that resource, and nothing else.
 #[test]
 fn a_pod_that_requests_nothing_but_itself_is_one_that_cannot_be_decoded() {
     let pod = Capacity { extended: [(PODS.into(), 1)].into(), ..Capacity::default() };

@@ -228,8 +228,8 @@ fn room_for_several() {
     assert_eq!(weights(&cycle, &outcome), [7.0, 0.0], "at the price of what is carved");
 }
 
-/// Shares, ceilings and limits count such a match like any other. Preemption by priority takes no more than the share;
-/// preemption by rank may.
+/// Shares, ceilings and limits count a match that preempts several dynamic slots like any other match. Preemption by
+/// priority takes no more than the share; preemption by rank may.
 #[test]
 fn what_limits_others_limits_these() {
     let slots = |rank: &str| {

@@ -170,7 +170,8 @@ impl Running {
         self.stuck = match (obstacle, self.stuck.take()) {
             (Some(obstacle), Some(stuck)) => Some(Stuck { obstacle, ..stuck }),
             (Some(obstacle), None) => Some(Stuck { obstacle, since: now, given_up: false }),
-            // The kubelet no longer reports the obstacle of a pod that is being deleted.
+            // A kubelet reports no obstacle of a pod that is being deleted. So the obstacle of a pod that was given
+            // up is kept, unless the pod runs after all.
             (None, before) => before.filter(|stuck| stuck.given_up && !self.runs),
         };
     }

@@ -101,7 +101,8 @@ impl Slot {
         self.carried_limits = self.carried_limits.or_more(limits);
     }
 
-    /// The object names what the claim takes of concurrency limits, and nothing else.
+    /// Notes that the object names the units of concurrency limits that the claim takes now. Units that the object
+    /// named before no longer count.
     pub(in crate::pool) fn limits_are_written(&mut self) {
         self.carried_limits = Wants::default();
     }
@@ -392,7 +393,7 @@ impl Slot {
         self.preempting = Some(Box::new(next));
     }
 
-    /// The claim that waited stops waiting, if `which` is true for that claim. Returns the claim.
+    /// Ends the wait of the claim that waits for the slot, if `which` is true of that claim. Returns the claim.
     pub(in crate::pool) fn is_awaited_no_longer(
         &mut self,
         which: impl FnOnce(&Preemptor) -> bool,

@@ -64,8 +64,9 @@ fn name_of(machine: &Machine, resource: &ResourceName) -> Option<String> {
     (machine.total.called(&name) == Some(resource)).then_some(name)
 }
 
-/// The properties of a device. A device whose id the machine does not know is like the others if they are all alike: labels
-/// describe GPUs without their ids. Otherwise nothing is known of it.
+/// The properties of a device. If the machine does not know the id, the device is taken to be like the machine's
+/// devices of this resource, provided that all of these are alike: labels describe GPUs without their ids. Otherwise
+/// the ad is empty.
 fn properties(machine: &Machine, resource: &str, id: &str) -> Ad {
     let known = machine.devices.get(resource).map(|all| &**all).unwrap_or_default();
     let device = known.iter().find(|device| &*device.id == id).or_else(|| {

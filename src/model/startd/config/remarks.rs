@@ -156,7 +156,7 @@ pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs:
     for definition in reading.config.definitions() {
         let position = reading.config.position(definition);
         if reading.config.is_spent() {
-            // Every further value would give the same remark.
+            // The steps for all values together are used up: every further value would give the same remark.
             let message =
                 "takes too many steps to expand in all: what comes after this name is not looked at; \
                            refer less to values that refer to others"

@@ -57,7 +57,8 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     assert_eq!(scene.wait(1).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
 }
 
-/// A deletion may hang in a webhook of the namespace and be tried again. The kubelet learns of it when it takes effect.
+/// A deletion may hang in a webhook of the namespace and be tried again. The kubelet learns of the deletion when it
+/// takes effect, so that the grace period counts from then.
 #[test]
 fn transition_18_what_a_pod_was_granted_counts_from_when_it_is_deleted() {
     let gone = |s: &mut Scene| {
