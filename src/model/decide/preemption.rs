@@ -22,7 +22,8 @@ pub(super) fn candidates(pool: &Pool, config: &Config, env: &Env) -> Vec<(SlotNa
     let slots = pool.slots().values().filter(|slot| matches!(slot.state(), State::Claimed(_)));
     let candidates = slots.filter_map(|slot| {
         let machine = pool.machines().get(&slot.name().machine)?;
-        if slot.removal().is_some() || machine.offer != Offer::Offered {
+        // While a machine drains, a claim that waits is given up, even if the drain's START lets jobs in.
+        if slot.removal().is_some() || machine.offer != Offer::Offered || machine.draining.is_some() {
             return None;
         }
         let config = pool.startd(machine);

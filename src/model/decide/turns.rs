@@ -68,7 +68,9 @@ fn pause_after(cycle: Duration) -> Duration {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.jobs().values().any(|job| job.unmatched(now) > 0 && schedd::may_start(pool, job))
+    let queued = pool.submitters().values().flat_map(|submitter| &submitter.queue);
+    let mut jobs = queued.filter_map(|key| pool.jobs().get(&key.job().uid));
+    jobs.any(|job| job.unmatched(now) > 0 && schedd::may_start(pool, job))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::cycle::Candidate;
 use crate::pool::slot_types::{
     Amounts, Consumption, Left, RequestPolicy, after, as_consumed, consumed, consumption, cost, given_back,
+    weight_of,
 };
 use classad::{Ad, Env, symmetric_match};
 
@@ -101,17 +102,18 @@ impl Consuming {
         self.taken(request, env).is_some()
     }
 
-    /// The cost of a match with a job: by how much the match lowers the slot's weight. None if they do not match.
+    /// The cost of a match with a job. With a consumption policy: by how much the match lowers the slot's weight. Otherwise: the weight of
+    /// the part that is carved for the job, which is what the claim will be charged. None if they do not match.
     pub(super) fn cost(&self, request: &Ad, env: &Env) -> Option<f64> {
         let taken = self.taken(request, env)?;
-        cost(&self.ad, &taken, env).or_else(|| match self.sizing {
-            Sizing::Policy { .. } => None,
-            // The ad of a slot without SLOT_WEIGHT: the weight is proportional to the cores.
-            Sizing::Carving { weight, .. } => {
+        match self.sizing {
+            Sizing::Policy { .. } => cost(&self.ad, &taken, env),
+            Sizing::Carving { weight, .. } => weight_of(&self.ad, &taken, env).or_else(|| {
+                // The ad of a slot without SLOT_WEIGHT: the weight is proportional to the cores.
                 let cpus = self.ad.eval_attr("Cpus", None, env).as_number().filter(|cpus| *cpus > 0.0)?;
                 Some(weight * taken.get("Cpus").copied().unwrap_or(cpus) / cpus)
-            }
-        })
+            }),
+        }
     }
 
     /// Whether no core of the slot is left: all are in dynamic slots.

@@ -249,19 +249,7 @@ impl Pool {
                 }
             }
             Fate::Hold(hold) => self.hold_proc(facts, hold, now),
-            Fate::Remove(why) => self.remove_ended(facts, &why, now),
         }
-    }
-
-    /// Removes a proc whose program has ended, since an expression says so.
-    fn remove_ended(&mut self, facts: &PodFacts, why: &str, now: Time) {
-        self.leaves_queue(&facts.job, facts.proc, Left::Removed(why.into()), Some(facts), now);
-        let Some(job) = self.jobs.get_mut(&facts.job) else { return };
-        job.take_out(facts.proc);
-        job.removed.insert(facts.proc);
-        let key = job.key.clone();
-        self.warn(&key, "PolicyActed", "Evaluate", format!("proc {} is removed: {why}", facts.proc));
-        self.note_completion(&facts.job, now);
     }
 
     /// Notes that a pod exists which has the name of the proc's next pod.

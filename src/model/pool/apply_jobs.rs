@@ -385,11 +385,15 @@ impl Pool {
         self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 
+    /// Puts a job into its submitter's queue. A job of which no proc is left is not looked at again for each claim that is free.
     fn enqueue(&mut self, uid: &JobUid, now: Time) {
         let Some(job) = self.jobs.get(uid) else { return };
         let Some(spec) = job.spec.clone() else { return };
-        let key = job.queue_key();
-        self.submitter_mut(&spec.submitter, now).queue.insert(key);
+        let (key, waits) = (job.queue_key(), !job.is_complete());
+        let submitter = self.submitter_mut(&spec.submitter, now);
+        if waits {
+            submitter.queue.insert(key);
+        }
         self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 }

@@ -15,12 +15,15 @@ pub enum Exit {
     Signal(i32),
 }
 
+/// The highest signal of Linux.
+const MOST_SIGNAL: i32 = 64;
+
 impl Exit {
-    /// The end that a container's exit code means: 128 and more stand for a signal, as HTCondor reads the codes of Docker's
-    /// containers.
+    /// The end that a container's exit code means: 129 to 192 stand for the signals 1 to 64, as HTCondor reads the codes of Docker's
+    /// containers. Linux has no other signals, so that 193 to 255 are codes of the program's own, such as the 255 of `exit(-1)`.
     pub fn of_code(code: i32) -> Self {
         match code.checked_sub(128) {
-            Some(signal) if signal > 0 => Self::Signal(signal),
+            Some(signal @ 1..=MOST_SIGNAL) => Self::Signal(signal),
             _ => Self::Code(code),
         }
     }
@@ -180,7 +183,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// `docker_proc.cpp`: a status above 128 is a signal.
+    /// `docker_proc.cpp`: a status above 128 is a signal, if there is such a signal.
     #[test]
     fn exit_codes_above_128_are_signals() {
         for (code, exit) in [
@@ -188,7 +191,9 @@ mod tests {
             (7, Exit::Code(7)),
             (128, Exit::Code(128)),
             (137, Exit::Signal(9)),
-            (255, Exit::Signal(127)),
+            (192, Exit::Signal(64)),
+            (193, Exit::Code(193)),
+            (255, Exit::Code(255)),
             (-1, Exit::Code(-1)),
         ] {
             assert_eq!(Exit::of_code(code), exit, "{code}");

@@ -62,8 +62,6 @@ pub enum Fate {
     Done,
     /// The proc is held.
     Hold(HoldReason),
-    /// The proc is removed. The text says why.
-    Remove(Arc<str>),
     /// The proc is idle again: `OnExitRemove` is false.
     Again,
 }
@@ -366,7 +364,8 @@ impl Acting {
         let mut ask = Asking::new(&ad, now);
         match self.at_any_time(system, &mut ask, view, now) {
             Some(Verdict::Hold(hold)) => return Fate::Hold(hold),
-            Some(Verdict::Remove(why)) => return Fate::Remove(why),
+            // The shadow terminates such a job as any other (shadow_user_policy.cpp): it is completed, and not removed.
+            Some(Verdict::Remove(_)) => return Fate::Done,
             Some(Verdict::Release(_) | Verdict::Vacate(_)) | None => {}
         }
         if let Some(hold) = ask.own(self.on_exit_hold.as_ref()) {

@@ -167,10 +167,16 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let env = Env::at(now.secs());
     let queue = &pool.submitters().get(&slot.claim().submitter)?.queue;
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
-    let waiting = queue.iter().filter_map(|key| {
-        let job = pool.jobs().get(&key.job().uid).filter(|job| may_start(pool, job))?;
-        Some(job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)))
-    });
+    // A claim that has waited for its slot begins with the proc that was matched: the match may have preempted a job for that proc
+    // alone. Afterwards that proc is no longer idle.
+    let matched = &slot.claim().last;
+    let is_matched = |job: &Job| job.key.uid == matched.job.uid && job.idle.contains(matched.proc);
+    let first = pool.jobs().get(&matched.job.uid).filter(|job| is_matched(job));
+    let others = queue.iter().filter_map(|key| pool.jobs().get(&key.job().uid));
+    let jobs = first.into_iter().chain(others.filter(|job| !is_matched(job)));
+    let waiting = jobs
+        .filter(|job| !job.idle.is_empty() && may_start(pool, job))
+        .map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
     let mut left = STEPS;
     for (job, proc, spec) in waiting.flatten().take(LOOKED_AT) {
         if left == 0 {

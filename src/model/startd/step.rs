@@ -312,6 +312,9 @@ fn suspended(slot: &Slot, view: &View) -> Step {
         return Step::Do(chore);
     }
     if let Some(cause) = slot.retires_for().filter(|_| view.retirement_is_over(slot)) {
+        if cause != Cause::Preempt && view.holds(Question::Preempt) {
+            return Step::Do(Chore::Condemn);
+        }
         let (kill, eviction) = view.eviction(slot, cause);
         let transition = if kill { &SUSPENDED_TO_KILLING } else { &SUSPENDED_TO_VACATING };
         return Step::Take(transition, "retirement is over", Change::Evict(cause, eviction));
@@ -357,12 +360,14 @@ fn retiring(slot: &Slot, view: &View) -> Step {
     if let Some(step) = of_pod(slot, view) {
         return step;
     }
-    if view.retirement_is_over(slot) {
-        return evict("retirement is over");
-    }
+    let over = view.retirement_is_over(slot);
     let suspends = view.holds(Question::WantSuspend);
-    if cause != Cause::Preempt && !suspends && view.holds(Question::Preempt) {
+    // At the end of the retirement PREEMPT is asked in any case: a policy may put jobs on hold while the machine drains.
+    if cause != Cause::Preempt && (over || !suspends) && view.holds(Question::Preempt) {
         return Step::Do(Chore::Condemn);
+    }
+    if over {
+        return evict("retirement is over");
     }
     if cause.is_reversible() && asked_to_leave(slot, view).is_none() {
         return Step::Take(&RETIRING_TO_BUSY, "nothing asks for the slot any more", Change::Unretire);

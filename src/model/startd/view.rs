@@ -225,14 +225,16 @@ impl View<'_> {
     pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
         let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
         let ran = seconds(slot.running().map_or(Duration::ZERO, |running| running.run_time(self.now)));
+        let remaining = terms.remaining(ran);
+        // A quick drain waits for no retirement, which a job may have to vacate all the same.
         let own = match self.draining {
             Some(Pace::Quick | Pace::Fast) => 0,
-            _ => terms.remaining(ran),
+            _ => remaining,
         };
         let vacate = max_vacate_time(
             slot.running().map_or(0, |running| running.pledged_vacate),
             self.answers.job_vacate(),
-            own,
+            remaining,
         );
         let shared = self.common.filter(|common| {
             let before = ran.saturating_sub(seconds(self.now.since(common.since)));

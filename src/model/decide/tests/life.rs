@@ -301,6 +301,18 @@ fn on_exit_hold_gives_reason_and_subcode() {
     assert_eq!(of(&world, "sweep").history_of(0).holds, 2);
 }
 
+/// `shadow_user_policy.cpp`: a job that an expression removes at its end is terminated as any other, whatever `OnExitRemove` says.
+#[test]
+fn a_proc_that_is_to_be_removed_when_its_program_has_ended_is_done() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (20, 0);
+    let attributes = [("PeriodicRemove", "NumJobCompletions >= 1"), ("OnExitRemove", "false")];
+    world.submit("sweep", "alice", 1, acting(&attributes));
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 0, 0, 1, 0, 0]);
+}
+
 /// `user_job_policy.cpp`: the order in which periodic expressions are asked, and of which states.
 #[test]
 fn periodic_expressions_act_on_the_states_that_they_are_for() {

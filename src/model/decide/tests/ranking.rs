@@ -59,6 +59,17 @@ fn a_claim_that_takes_over_brings_its_rank() {
     assert_eq!(current_rank(&world).to_bits(), 10.0_f64.to_bits());
 }
 
+/// `schedd.cpp`, `StartJob`: the slot was preempted for one job, and does not go to another of the same user that is first in the queue.
+#[test]
+fn a_slot_that_was_preempted_for_a_job_goes_to_that_job() {
+    let mut world = world("RANK = (TARGET.Urgent =?= true) * 10\nMachineMaxVacateTime = 10\n");
+    world.submit("first", "bob", 3, |_| {});
+    world.submit("urgent", "bob", 1, |job| job.attributes.extend([("Urgent".to_owned(), "true".to_owned())]));
+    world.pass(120);
+    let slot = world.pool.slots().values().next().unwrap();
+    assert_eq!((&*slot.claim().last.job.name, stands(&world).as_str()), ("urgent", "Claimed/Busy"));
+}
+
 /// A dynamic slot must itself let the job in, with its own size and type.
 #[test]
 fn start_is_asked_of_the_slot_that_was_carved() {

@@ -89,6 +89,15 @@ fn what_cannot_be_carved_goes_whole() {
     assert_eq!(outcome.matches.iter().map(|each| each.cost).collect::<Vec<_>>(), [4.0]);
 }
 
+/// A match costs the weight of the part that is carved, which its claim is charged, and not the fall of the slot's weight.
+#[test]
+fn a_weight_that_is_no_sum_of_its_parts() {
+    let mut slot = pslot(64, 262_144);
+    slot.ad.insert("SlotWeight", super::kit::expr("max({Cpus, Memory / 4096})"));
+    let outcome = negotiate(&cycle(vec![slot], vec![submitter("a", 1.0, &[wanting(2, 1, 32_768)])]));
+    assert_eq!(outcome.matches.iter().map(|each| each.cost).collect::<Vec<_>>(), [8.0; 2]);
+}
+
 /// When one slot is full, the same request takes the next slot.
 #[test]
 fn one_slot_after_another() {

@@ -183,6 +183,15 @@ pub fn cost(slot: &Ad, taken: &Consumption, env: &Env) -> Option<f64> {
     Some(weight(slot)? - weight(&rest)?)
 }
 
+/// The `SlotWeight` of a slot that has what a match takes, and nothing more.
+pub fn weight_of(slot: &Ad, taken: &Consumption, env: &Env) -> Option<f64> {
+    let mut part = slot.clone();
+    for (resource, amount) in taken {
+        part.set(resource.as_str(), number(*amount));
+    }
+    part.eval_attr("SlotWeight", None, env).as_number()
+}
+
 /// The slot's ad without what a match with a job takes. If the job's constraint admits more devices than the match takes, the
 /// first are taken.
 #[must_use]

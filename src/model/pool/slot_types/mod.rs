@@ -39,7 +39,7 @@ mod totals;
 
 pub use consumption::{
     Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, by_name, consumed, consumption, cost,
-    given_back,
+    given_back, weight_of,
 };
 pub use devices::Constraint;
 pub use fault::{Fault, Refusal};

@@ -308,6 +308,41 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
     assert_eq!((drained(Pace::Quick), drained(Pace::Fast)), (vec![18], vec![18]));
 }
 
+/// `ResState.cpp`: "before entering the preempting state, we must check to see if we would have preempted during the preceding
+/// polling interval. This allows startd policies to put jobs on hold during draining."
+#[test]
+fn preempt_is_asked_once_more_at_the_end_of_the_retirement() {
+    for suspends in [Answer::False, Answer::True] {
+        for cause in [Cause::Draining, Cause::BetterClaim] {
+            let mut scene = retiring(cause, 0)
+                .says(Question::Preempt, Answer::True)
+                .says(Question::WantSuspend, suspends)
+                .says(Question::WantHold, Answer::True);
+            if cause == Cause::BetterClaim {
+                scene = scene.claimed_by("bob", 0.0);
+            }
+            scene.drive();
+            assert_eq!((scene.taken.as_slice(), scene.slot.retires_for()), (&[18][..], Some(Cause::Preempt)));
+            assert!(scene.slot.eviction().is_some_and(|eviction| eviction.hold.is_some()), "{cause:?}");
+        }
+    }
+}
+
+/// A quick drain waits for no retirement. The job may take its own time to vacate all the same, out of what it has left.
+#[test]
+fn a_job_has_its_own_vacating_time_in_a_quick_drain() {
+    let until = |pace| {
+        let mut scene = retiring(Cause::Draining, 86_400).with(|s| {
+            s.says.job_vacate = Some(3600);
+            s.draining = Some(pace);
+        });
+        scene.drive();
+        scene.slot.eviction().map(|eviction| eviction.until.since(scene.now).as_secs())
+    };
+    assert_eq!(until(Pace::Quick), Some(3600));
+    assert_eq!(until(Pace::Fast), Some(0));
+}
+
 #[test]
 fn transition_18_a_machine_that_is_off_waits_for_nothing() {
     let mut scene = Scene::of(BUSY).with(|s| {
