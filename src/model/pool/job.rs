@@ -541,6 +541,11 @@ impl Job {
         self.cooling.get(&proc).is_none_or(|cooling| cooling.until <= now) && self.is_due(proc)
     }
 
+    /// Whether a proc is idle and may start now, as far as the proc alone goes.
+    pub fn may_try(&self, proc: u32, now: Time) -> bool {
+        self.idle.contains(proc) && self.is_rested(proc, now)
+    }
+
     /// How many idle procs may start now.
     pub fn startable(&self, now: Time) -> u64 {
         let triable = self.triable(now);

@@ -168,10 +168,10 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let queue = &pool.submitters().get(&slot.claim().submitter)?.queue;
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     // A claim that has waited for its slot begins with the proc that was matched: the match may have preempted a job for that proc
-    // alone. Afterwards that proc is no longer idle.
-    let matched = &slot.claim().last;
-    let is_matched = |job: &Job| job.key.uid == matched.job.uid && job.idle.contains(matched.proc);
-    let first = pool.jobs().get(&matched.job.uid).filter(|job| is_matched(job));
+    // alone. Afterwards that proc is no longer idle, or rests.
+    let last = &slot.claim().last;
+    let is_matched = |job: &Job| job.key.uid == last.job.uid && job.may_try(last.proc, now);
+    let first = pool.jobs().get(&last.job.uid).filter(|job| is_matched(job));
     let others = queue.iter().filter_map(|key| pool.jobs().get(&key.job().uid));
     let jobs = first.into_iter().chain(others.filter(|job| !is_matched(job)));
     let waiting = jobs
