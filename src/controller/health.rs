@@ -77,8 +77,12 @@ impl Health {
 
     /// The loop has turned.
     pub fn beat(&self, pool: &Pool, now: Time) {
-        self.last_beat.store(now.millis(), Ordering::Relaxed);
+        let before = self.last_beat.swap(now.millis(), Ordering::Relaxed);
         self.metrics.count(pool);
+        // The loop turns hundreds of times a second while pods start, and after half a minute at the latest.
+        if before.div_euclid(1000) != now.millis().div_euclid(1000) {
+            self.metrics.count_agents(pool);
+        }
         self.progress.each(now, |kind, stale, undecodable| self.metrics.watch(kind, stale, undecodable));
     }
 

@@ -174,13 +174,18 @@ impl Metrics {
     pub fn count(&self, pool: &Pool) {
         let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         set(&self.machines, pool.machines().len());
-        set(&self.agents, pool.machines().values().filter(|machine| machine.agent).count());
-        set(&self.suspended_pods, pool.reports().values().map(|report| report.suspended.len()).sum());
         set(&self.claimed_slots, pool.slots().len());
         set(&self.jobs, pool.jobs().len());
         set(&self.submitters, pool.submitters().len());
         set(&self.orphan_pods, pool.orphans().len());
         self.count_cycles(pool.schedule().cycles);
+    }
+
+    /// Counts what takes a look at each machine.
+    pub fn count_agents(&self, pool: &Pool) {
+        let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        set(&self.agents, pool.machines().values().filter(|machine| machine.agent).count());
+        set(&self.suspended_pods, pool.reports().values().map(|report| report.suspended.len()).sum());
     }
 
     /// Notes for how long the watch of a kind has not told everything, and how many objects of the kind cannot be decoded.

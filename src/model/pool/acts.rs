@@ -245,7 +245,8 @@ impl Pool {
     /// The procs of a job that its status may record as removed.
     pub fn recordable_removals(&self, job: &Job) -> Ranges {
         let mut removed = job.removed.clone();
-        for proc in job.active.keys().filter(|proc| self.may_yet_start(job, **proc)) {
+        let is_removed = |proc: &&u32| job.removed.contains(**proc);
+        for proc in job.active.keys().filter(is_removed).filter(|proc| self.may_yet_start(job, **proc)) {
             removed.remove(*proc);
         }
         self.archived_of(job, &removed)
@@ -255,6 +256,9 @@ impl Pool {
     /// must go because of it, and the history has the procs that it removed. Until then, a new leader would not know that these
     /// pods must go.
     pub fn recordable_act(&self, job: &Job) -> u64 {
+        if job.last_act <= job.recorded_act || job.removing {
+            return job.last_act;
+        }
         let waits = |name| {
             self.slots.get(name).is_some_and(|slot| {
                 slot.removal().is_some_and(Removal::is_asked)
@@ -262,11 +266,7 @@ impl Pool {
             })
         };
         let waits = job.active.values().any(waits) || self.removal_awaits_history(&job.key.uid);
-        if job.last_act > job.recorded_act && !job.removing && waits {
-            job.recorded_act
-        } else {
-            job.last_act
-        }
+        if waits { job.recorded_act } else { job.last_act }
     }
 }
 
