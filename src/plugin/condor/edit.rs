@@ -2,6 +2,7 @@
 //!
 //! All procs of an HTCJob share its spec, so that an edit is one of a whole job. An edit changes procs that have not started.
 
+use ::submit::manifest::in_new_syntax;
 use api::HTCJob;
 use classad::Expr;
 use serde_json::{Map, Value, json};
@@ -241,9 +242,9 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
     } else if is("JobPrio") {
         spec.insert("priority".to_owned(), json!(number()?));
     } else if is("Requirements") {
-        spec.insert("requirements".to_owned(), json!(value));
+        spec.insert("requirements".to_owned(), json!(in_new_syntax(value)));
     } else if is("Rank") {
-        spec.insert("rank".to_owned(), json!(value));
+        spec.insert("rank".to_owned(), json!(in_new_syntax(value)));
     } else if is("AcctGroup") || is("AccountingGroup") {
         spec.insert("accountingGroup".to_owned(), json!(text()));
     } else if is("ConcurrencyLimits") {
@@ -257,7 +258,7 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
             for other in job.spec.attributes.keys().filter(|other| is(other) && *other != name) {
                 attributes.insert(other.clone(), Value::Null);
             }
-            attributes.insert(name.to_owned(), json!(value));
+            attributes.insert(name.to_owned(), json!(in_new_syntax(value)));
         }
     }
     Ok(())
@@ -291,6 +292,43 @@ mod tests {
         ] {
             assert!(parse_prio(&words(line)).map(|_| ()).is_err_and(|error| error.contains(part)), "{line}");
         }
+    }
+
+    /// The user writes the old syntax of ClassAds, in which a backslash in a string stands for itself.
+    #[test]
+    fn a_backslash_in_the_value_of_an_edit_reaches_the_job() {
+        let mut spec = json!({"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}});
+        let mut job: HTCJob = serde_json::from_value(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "pi", "namespace": "ns"},
+            "spec": spec,
+        }))
+        .unwrap();
+        let line = r#"12 Requirements regexp("^n\d$",Machine) Rank regexp("\d",Machine)?7:8 Dir="C:\new\" Plain 1+1"#;
+        for (name, value) in parse_edit(&words(line)).unwrap().1 {
+            let mut patch = Map::new();
+            edit(&mut patch, &job, &name, &value).unwrap();
+            for (field, value) in patch {
+                match (&mut spec[&field], value) {
+                    (Value::Object(known), Value::Object(more)) => known.extend(more),
+                    (known, value) => *known = value,
+                }
+            }
+        }
+        assert_eq!(spec["attributes"]["Plain"], "1+1");
+        job.spec = serde_json::from_value(spec).unwrap();
+        let now = model::pool::Time::from_secs(0);
+        let (submission, problems) = controller::kinds::job::submission(&job, now);
+        assert_eq!(problems, []);
+        let ad = model::schedd::submit(&submission).unwrap().ad;
+        let machine = classad::Ad::new()
+            .with("Machine", "n1")
+            .with("Cpus", 9)
+            .with("Memory", 9999)
+            .with("Disk", 1 << 30);
+        let value = |name: &str| ad.eval_attr(name, Some(&machine), &classad::Env::at(0));
+        assert_eq!(value("Requirements"), true.into());
+        assert_eq!(value("Rank"), 7.into());
+        assert_eq!(value("Dir"), "C:\\new\\".into());
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::world::World;
 pub(crate) type Outcome<T = ()> = Result<T, Diagnostic>;
 
 /// The program that a proc's pod runs, as the submit file says it: not as the ad has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
     /// The executable. `None`: the image's own.
     pub executable: Option<String>,
@@ -46,10 +46,10 @@ pub struct Program {
     pub inherited: usize,
     /// The image, as `container_image` or `docker_image` names it.
     pub image: Option<String>,
-    /// The user's own part of the Requirements.
+    /// The user's own part of the Requirements, in the old syntax of ClassAds.
     pub requirements: Option<String>,
     /// The user's own part of RequireGPUs.
-    pub require_gpus: Option<String>,
+    pub require_gpus: Option<Expr>,
     /// The variables of the queue statement, and their values for the proc.
     pub items: Vec<(String, String)>,
 }

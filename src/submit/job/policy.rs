@@ -252,11 +252,11 @@ pub(super) fn operand(text: &str, operator: &str) -> String {
 
 /// The ends of an expression that start outside of quotes and brackets.
 fn outer(text: &str) -> Vec<&str> {
-    let (mut depth, mut quote, mut escaped, mut ends) = (0_usize, None, false, Vec::new());
+    let (mut depth, mut quote, mut ends) = (0_usize, None, Vec::new());
     for (at, c) in text.char_indices() {
         match (quote, c) {
-            _ if std::mem::take(&mut escaped) => {}
-            (Some(_), '\\') => escaped = true,
+            // The old syntax has no other escape than that of a quote.
+            (Some(open), c) if open == c && text.get(..at).is_some_and(|before| before.ends_with('\\')) => {}
             (Some(open), c) if open == c => quote = None,
             (None, '"' | '\'') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
@@ -285,6 +285,7 @@ mod tests {
             ("a =?= b", "||", "a =?= b"),
             ("f(a || b)", "&&", "f(a || b)"),
             ("x == \"a || b\"", "&&", "x == \"a || b\""),
+            (r#"x == "a\\" || b""#, "&&", r#"x == "a\\" || b""#),
         ] {
             assert_eq!(operand(text, operator), expected, "{text}");
         }

@@ -148,7 +148,7 @@ impl Job<'_, '_> {
 
     /// Adds the bounds on properties of GPUs to RequireGPUs, unless the expression looks at the property itself.
     pub(super) fn set_device_requirements(&mut self) -> Outcome {
-        self.program.require_gpus = self.get("RequireGPUs").map(Expr::to_old);
+        self.program.require_gpus = self.get("RequireGPUs").cloned();
         if !self.has("RequestGPUs") {
             return Ok(());
         }

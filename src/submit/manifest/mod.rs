@@ -6,17 +6,20 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `advice` | what has no effect, and what is refused |
+//! | `expression` | the texts of expressions, in the syntax that the operator reads |
 //! | `files` | the program and the inputs that travel with a job |
 //! | `streams` | whether output and error go into a volume |
 //! | `spec` | what all procs of an HTCJob share: requests, requirements, attributes, the template |
 //! | `vary` | the texts that differ between procs, and the items that make them |
 
 mod advice;
+mod expression;
 mod files;
 mod spec;
 mod streams;
 mod vary;
 
+pub use expression::in_new_syntax;
 pub use files::{Contents, FETCH_IMAGE, Found, MOST, SCRATCH, name_files, no_files};
 
 use condor_config::{Diagnostic, Position, Severity};

@@ -4,7 +4,7 @@ use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
 use super::files::{self, Cargo, FETCH_IMAGE, Hold, Keys, SCRATCH};
-use super::{CLUSTER, Loaded, Settings, Wrong, vary};
+use super::{Loaded, Settings, Wrong, expression, vary};
 use crate::commands::{COMMANDS, Form, Support};
 use crate::file::Cluster;
 use crate::job::Program;
@@ -75,7 +75,7 @@ pub(super) fn shared(cluster: &Cluster, loaded: &Loaded<'_>, settings: &Settings
     let mut spec = Map::new();
     spec.insert("requests".to_owned(), job.requests()?);
     let requirements = proc.program.requirements.as_ref();
-    spec.extend(requirements.map(|text| ("requirements".to_owned(), numbered(text).into())));
+    spec.extend(requirements.map(|text| ("requirements".to_owned(), expression::given_for_job(text).into())));
     spec.extend(job.rank().map(|rank| ("rank".to_owned(), rank.into())));
     let priority = job.integer("priority", "JobPrio")?.unwrap_or(0);
     if priority != 0 {
@@ -233,7 +233,7 @@ impl Shared<'_> {
         if let Some(gpus) = self.integer("request_gpus", "RequestGPUs")? {
             insert("gpus", gpus.into());
             if let Some(require) = &self.program.require_gpus {
-                insert("requireGpus", require.as_str().into());
+                insert("requireGpus", expression::for_job(require).into());
             }
             for (command, attribute, field) in [
                 ("gpus_minimum_capability", "GPUsMinCapability", "gpusMinimumCapability"),
@@ -282,7 +282,7 @@ impl Shared<'_> {
 
     fn rank(&self) -> Option<String> {
         let rank = self.ad.get("Rank")?;
-        (rank.as_literal() != Some(&ClassAdValue::Real(0.0))).then(|| numbered(&rank.to_old()))
+        (rank.as_literal() != Some(&ClassAdValue::Real(0.0))).then(|| expression::for_job(rank))
     }
 
     fn limits(&self) -> Option<(String, Value)> {
@@ -292,7 +292,7 @@ impl Shared<'_> {
             let list: Vec<&str> = list.split(',').collect();
             return Some(("concurrencyLimits".to_owned(), list.into()));
         }
-        Some(("concurrencyLimitsExpr".to_owned(), limits.to_old().into()))
+        Some(("concurrencyLimitsExpr".to_owned(), expression::for_job(limits).into()))
     }
 
     /// The attributes that the file gives, but for those that are fields of the spec.
@@ -344,7 +344,7 @@ impl Shared<'_> {
         let mut attributes = Map::new();
         for name in names.into_iter().filter(|name| !is_field(name)) {
             if let Some(expr) = self.ad.get(name) {
-                attributes.insert(name.to_owned(), numbered(&expr.to_old()).into());
+                attributes.insert(name.to_owned(), expression::for_job(expr).into());
             }
         }
         attributes
@@ -421,44 +421,6 @@ const SHAPE: &str = "\u{0}shape";
 /// The variable that names the scratch directory, as HTCondor has it.
 const SCRATCH_VARIABLE: &str = "_CONDOR_SCRATCH_DIR";
 
-/// Replaces the cluster's number in an expression by `ClusterId`, since the operator numbers the job later.
-fn numbered(expr: &str) -> String {
-    let number = CLUSTER.to_string();
-    if !expr.contains(&number) {
-        return expr.to_owned();
-    }
-    let mut text = String::new();
-    let mut rest = expr;
-    while let Some((before, quoted)) = rest.split_once('"') {
-        text.push_str(&before.replace(&number, "ClusterId"));
-        let end = end_of_string(quoted);
-        let (inner, behind) = quoted.split_at_checked(end).unwrap_or((quoted, ""));
-        if inner.contains(&number) {
-            text.push_str("strcat(\"");
-            text.push_str(&inner.replace(&number, "\", ClusterId, \""));
-            text.push_str("\")");
-        } else {
-            text.extend(["\"", inner, "\""]);
-        }
-        rest = behind.strip_prefix('"').unwrap_or(behind);
-    }
-    text.push_str(&rest.replace(&number, "ClusterId"));
-    text
-}
-
-/// The place of the quote that ends the string whose text begins here: the next quote that no backslash escapes.
-fn end_of_string(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            '"' if !escaped => return at,
-            '\\' => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    text.len()
-}
-
 fn texts(program: &Program) -> impl Iterator<Item = (&'static str, &str)> {
     let executable = program.executable.iter().map(|text| ("executable", text.as_str()));
     let arguments = program.arguments.iter().map(|text| ("arguments", text.as_str()));
@@ -479,25 +441,5 @@ fn quantity(amount: i64, unit: &str) -> Value {
         quantity(amount / 1024, larger)
     } else {
         format!("{amount}{unit}").into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// dask-jobqueue gives each job its own number in an attribute.
-    #[test]
-    fn the_number_of_the_cluster_in_an_expression_is_that_which_the_job_gets() {
-        let number = CLUSTER.to_string();
-        for (expr, expected) in [
-            ("1 + 2", "1 + 2"),
-            ("N + 1", "ClusterId + 1"),
-            ("\"job-N.0\"", "strcat(\"job-\", ClusterId, \".0\")"),
-            ("\"N\" == Id", "strcat(\"\", ClusterId, \"\") == Id"),
-            ("\"a\\\"N\" == \"b\" && N > 3", "strcat(\"a\\\"\", ClusterId, \"\") == \"b\" && ClusterId > 3"),
-        ] {
-            assert_eq!(numbered(&expr.replace('N', &number)), expected, "{expr}");
-        }
     }
 }
