@@ -50,6 +50,8 @@ pub struct Cluster {
     pub procs: Vec<Proc>,
     /// The commands and variables that the file gives, in the order of their names.
     pub written: Vec<Written>,
+    /// Where the first queue statement stands, or the file ends that has none.
+    pub queued: Position,
     /// The time and other circumstances under which the ads are evaluated.
     pub env: Env,
 }
@@ -142,6 +144,7 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
         procs: Vec::new(),
         first: None,
         statements: 0,
+        queued: None,
         findings: Vec::new(),
     };
     let refused = |scope: &mut Scope<'_>, line: &Text, _: &Line| {
@@ -164,7 +167,8 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
             }
             findings.sort_by(|one, other| one.position.cmp(&other.position));
             let written = unused::written(&scope);
-            let cluster = run.cluster.map(|ad| Cluster { ad, procs: run.procs, written, env });
+            let queued = run.queued.unwrap_or_else(|| scope.config().position_at(&end, 0));
+            let cluster = run.cluster.map(|ad| Cluster { ad, procs: run.procs, written, queued, env });
             Submission { cluster, findings }
         }
         Err(error) => {
@@ -296,6 +300,8 @@ struct Run<'r> {
     first: Option<Program>,
     /// How many queue statements were carried out.
     statements: usize,
+    /// Where the first of these stands.
+    queued: Option<Position>,
     findings: Vec<Diagnostic>,
 }
 
@@ -336,6 +342,7 @@ impl Run<'_> {
         list: &[Text],
     ) -> Result<(), Diagnostic> {
         self.statements += 1;
+        self.queued.get_or_insert_with(|| scope.config().position_at(line, 0));
         self.appended
             .run(scope, |scope, line, _| Err(scope.error(line, 0, "use -queue for a queue statement")))?;
         let expanded = scope.expand(arguments).map_err(Diagnostic::from)?;

@@ -228,6 +228,32 @@ fn items_that_are_too_large_are_refused_before_they_are_submitted() {
     let (_, Manifests { jobs, findings, .. }) = submitted("large", &file(10_000));
     assert!(jobs.is_empty());
     assert!(findings[0].message.contains("and the operator takes 262144"), "{}", findings[0]);
+    assert_eq!(findings[0].position.line, 4, "the queue statement's: {}", findings[0]);
+}
+
+/// A command may have several names.
+#[test]
+fn a_warning_has_the_place_and_the_name_that_the_file_uses() {
+    let text = "executable = /bin/true\ntransfer_executable = false\nstderr = $(Process).err\narguments = x\n  \
+                stdout = a.out\nget_env = True\nqueue 2\n";
+    let (_, Manifests { findings, .. }) = submitted("names", text);
+    let found: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            let words = finding.message.split(' ').take(3).collect::<Vec<_>>().join(" ");
+            format!("{}:{}: {words}", finding.position.line, finding.position.column)
+        })
+        .collect();
+    assert_eq!(
+        found,
+        ["3:10: stderr: standard error", "5:12: stdout: standard output", "6:11: get_env: the job"]
+    );
+    let text = "executable = /bin/true\ntransfer_executable = false\n+TransferInput = \"no\"\nqueue\n";
+    let (_, Manifests { findings, .. }) = submitted("attribute", text);
+    assert_eq!(
+        findings[0].to_string(),
+        "error: attribute.sub, line 3, column 18: MY.TransferInput: there is no file /home/ada/no"
+    );
 }
 
 /// condor_submit takes any text, and the schedd holds the job.

@@ -22,11 +22,13 @@ mod vary;
 pub use expression::in_new_syntax;
 pub use files::{Contents, FETCH_IMAGE, Found, MOST, SCRATCH, name_files, no_files};
 
-use condor_config::{Diagnostic, Position, Severity};
+use std::collections::BTreeSet;
+
+use condor_config::{Diagnostic, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::commands;
-use crate::file::{Cluster, Proc};
+use crate::file::{Cluster, Proc, Written};
 use crate::streams::Streams;
 use files::{Cargo, Hold};
 
@@ -133,6 +135,7 @@ fn made(
 ) -> Result<Manifests, Wrong> {
     let mut hold = Hold::new(contents);
     let mut groups: Vec<(Value, Vec<Loaded<'_>>)> = Vec::new();
+    let mut warned = BTreeSet::new();
     for proc in &cluster.procs {
         let input = streams::input(cluster, proc, settings.template.as_ref());
         let travelling = input.as_ref().filter(|input| input.travels).map(|input| input.file.as_str());
@@ -141,12 +144,9 @@ fn made(
         left.extend(files::left(cluster, proc, &cargo));
         left.extend(files::inherited(proc));
         for (command, message) in left {
-            let warning = said(cluster, Severity::Warning, &command, &message);
-            if !findings
-                .iter()
-                .any(|known| known.position == warning.position && known.severity == Severity::Warning)
-            {
-                findings.push(warning);
+            // The first proc speaks for the others.
+            if warned.insert(command.clone()) {
+                findings.push(said(cluster, Severity::Warning, &command, &message));
             }
         }
         let loaded = Loaded { proc, cargo, streams };
@@ -241,19 +241,44 @@ fn object(settings: &Settings, name: &str, object: &Value) -> Map<String, Value>
     object
 }
 
-/// A finding about a command.
+/// A finding about a command, under the name by which the file gives it.
 fn said(cluster: &Cluster, severity: Severity, command: &str, message: &str) -> Diagnostic {
-    Diagnostic { severity, position: position(cluster, command), message: format!("{command}: {message}") }
+    let (name, position) = match written(cluster, command) {
+        Some(written) if written.name.eq_ignore_ascii_case(command) => (command, &written.position),
+        Some(written) => (written.name.as_str(), &written.position),
+        None => (command, &cluster.queued),
+    };
+    Diagnostic { severity, position: position.clone(), message: format!("{name}: {message}") }
 }
 
-/// Where a command's value stands, under one of its names; else the place of the first command.
-fn position(cluster: &Cluster, command: &str) -> Position {
+/// The line of the file that gives a command, under one of the command's names.
+fn written<'c>(cluster: &'c Cluster, command: &str) -> Option<&'c Written> {
     let of = |name: &str| cluster.written.iter().find(|written| written.name.eq_ignore_ascii_case(name));
-    let attribute = commands::find(command).map(|command| command.attribute).filter(|name| !name.is_empty());
-    let found = of(command).or_else(|| of(attribute?)).or_else(|| of(&command.replace('_', "")));
-    let found = found.or_else(|| cluster.written.first()).map(|written| written.position.clone());
-    found.unwrap_or_else(|| Position { file: "submit file".into(), line: 0, column: 0 })
+    let attribute =
+        || commands::find(command).map(|command| command.attribute).filter(|name| !name.is_empty());
+    let mut others = OTHER_NAMES.iter().filter(|(known, _)| known.eq_ignore_ascii_case(command));
+    of(command)
+        .or_else(|| of(attribute()?))
+        .or_else(|| of(&format!("MY.{}", attribute()?)))
+        .or_else(|| of(&command.replace('_', "")))
+        .or_else(|| others.find_map(|(_, other)| of(other)))
 }
+
+/// Commands, and other commands that say the same.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("arguments", "arguments2"),
+    ("arguments", "shell"),
+    ("environment", "env"),
+    ("environment", "environment2"),
+    ("error", "stderr"),
+    ("executable", "shell"),
+    ("getenv", "get_env"),
+    ("initialdir", "initial_dir"),
+    ("initialdir", "job_iwd"),
+    ("input", "stdin"),
+    ("output", "stdout"),
+    ("rank", "preferences"),
+];
 
 /// The name of the HTCJobs, fit for Kubernetes.
 fn name(cluster: &Cluster, settings: &Settings) -> String {
