@@ -115,7 +115,8 @@ fn file(world: &World<'_>, name: &str) -> Result<Vec<String>, String> {
         files.and_then(|files| files(name)).map_err(|error| format!("the items in '{name}': {error}"))?;
     let mut lines: Vec<String> = Vec::new();
     let mut continues = false;
-    for line in text.lines() {
+    // Editors of other systems begin a file with a byte order mark.
+    for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
         let line = line.trim();
         let (part, more) = line.strip_suffix('\\').map_or((line, false), |part| (part, true));
         match lines.last_mut().filter(|_| continues) {
@@ -194,4 +195,22 @@ fn matching(
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_item() {
+        for (text, expected) in [
+            ("\u{feff}a\nb\n", ["a", "b"]),
+            ("a\n\u{feff}b\n", ["a", "\u{feff}b"]),
+            ("\u{feff}a \\\n 1\nb\n", ["a 1", "b"]),
+        ] {
+            let files = |_: &str| Ok(text.to_owned());
+            let world = World { files: Some(&files), ..World::none() };
+            assert_eq!(file(&world, "items"), Ok(expected.map(str::to_owned).to_vec()), "{text:?}");
+        }
+    }
 }
