@@ -211,7 +211,13 @@ fn dump(
             None => Ok(config.raw(name).unwrap_or_default().into_owned()),
         };
         match value {
-            Ok(value) => writeln!(stdout, "{name} = {value}")?,
+            Ok(value) if can_be_read(&value) => writeln!(stdout, "{}", assignment(name, &value))?,
+            Ok(value) => {
+                let message = "the value is printed as a comment, because a line of it ends in a backslash and would take in \
+                               the next line: end the line otherwise";
+                writeln!(stderr, "slotwright config: warning: {name}: {message}")?;
+                writeln!(stdout, "# {}", assignment(name, &value).replace('\n', "\n# "))?;
+            }
             Err(error) => {
                 writeln!(stderr, "slotwright config: {name}: {error}")?;
                 status = UNUSABLE;
@@ -219,6 +225,23 @@ fn dump(
         }
     }
     Ok(status)
+}
+
+/// Whether a file can give a name this value and go on.
+fn can_be_read(value: &str) -> bool {
+    value.split('\n').all(|line| !line.trim_end().ends_with('\\'))
+}
+
+/// The lines of a file that give a name this value: several lines are a block, whose tag is none of them.
+fn assignment(name: &str, value: &str) -> String {
+    if !value.contains('\n') {
+        return format!("{name} = {value}");
+    }
+    let mut tag = "end".to_owned();
+    while value.split('\n').any(|line| line.trim().strip_prefix('@') == Some(&tag)) {
+        tag.push('_');
+    }
+    format!("{name} @={tag}\n{value}\n@{tag}")
 }
 
 #[cfg(test)]
@@ -338,5 +361,23 @@ mod tests {
         let (_, all, _) = outcome(&["dump", "-f", "-"], text);
         assert!(all.contains("\nB = $(A)\n") && all.contains("\nSLOT_WEIGHT = Cpus\n"), "{all}");
         assert!(all.contains("\nSTART = \n") && !all.contains("\nSTART = True\n"), "{all}");
+    }
+
+    #[test]
+    fn a_dump_can_be_read_back() {
+        let text = "A @=end\n  x = 1\n\n  # why\n  y @=z\n@end\nB @=other\n@end\n@end_\nif\n@other\nC @=end\none\n@end\n\
+                    D = # 1\nE =\nuse POLICY : Hold_If_Memory_Exceeded\n";
+        for args in [&["dump", "-f", "-", "--set"][..], &["dump", "-f", "-"]] {
+            let (status, dumped, _) = outcome(args, text);
+            assert_eq!(status, DONE);
+            prints(args, &dumped, &dumped);
+        }
+        let dumped = "A @=end\nx = 1\ny @=z\n@end\nB @=end__\n@end\n@end_\nif\n@end__\nC = one\n";
+        let (_, all, _) = outcome(&["dump", "-f", "-", "--set"], text);
+        assert!(all.starts_with(dumped), "{all}");
+        let last = outcome(&["dump", "-f", "-", "--set"], "B = 1\nA = x\\");
+        let message = "slotwright config: warning: A: the value is printed as a comment, because a line of it ends in a \
+                       backslash and would take in the next line: end the line otherwise\n";
+        assert_eq!(last, (DONE, "# A = x\\\nB = 1\n".to_owned(), message.to_owned()));
     }
 }
