@@ -4,8 +4,8 @@ use classad::Expr;
 
 use super::CLUSTER;
 
-/// Returns the text of an expression in the new syntax, of a text in the old syntax: `\d` in a string becomes `\\d`. A text that
-/// means the same in both stays as it is, as does a text that is no expression.
+/// Returns an expression of the old syntax in the new one: `\d` in a string becomes `\\d`. A text that means the same
+/// in both stays as it is, as does a text that is no expression.
 pub fn in_new_syntax(old: &str) -> String {
     if !old.contains('\\') {
         return old.to_owned();
@@ -30,7 +30,8 @@ fn text(expr: &Expr, old: &str) -> String {
     if is_same { old.to_owned() } else { expr.to_string() }
 }
 
-/// Replaces the cluster's number in an expression of the new syntax by `ClusterId`, since the operator numbers the job later.
+/// Replaces the cluster's number in an expression of the new syntax by `ClusterId`, since the operator numbers the job
+/// later.
 fn numbered(expr: &str) -> String {
     let number = CLUSTER.to_string();
     if !expr.contains(&number) {
