@@ -78,7 +78,7 @@ mod tests {
             on_evict_checks = More
             queue name in (one, two)
         "#;
-        let ads = ads(&file.lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
+        let ads = ads(&file.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
         assert_eq!(ads.len(), 2);
         let env = Env::at(0);
         let machine = |name: &str| {
