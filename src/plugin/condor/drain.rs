@@ -1,5 +1,6 @@
 //! `condor_drain`: drains a machine by a DrainRequest.
 
+use ::submit::manifest::in_new_syntax;
 use api::DrainRequest;
 use api::condition::DRAINED;
 use k8s_openapi::api::core::v1::Node;
@@ -31,6 +32,8 @@ enum Does {
     Resume,
     /// An option with a text, which becomes this field.
     Text(&'static str),
+    /// The next word is an expression, in the old syntax of ClassAds, and the value of this field in the new one.
+    Expression(&'static str),
     RequestId,
     Nothing,
     Refused(&'static str),
@@ -59,8 +62,8 @@ const OPTIONS: &[Known<Does>] = &[
     known("reconfig-on-completion", 3, Does::Refused("a change of the NodePolicy takes effect by itself")),
     known("reason", 3, Does::Text("reason")),
     known("request-id", 3, Does::RequestId),
-    known("check", 2, Does::Text("check")),
-    known("start", 5, Does::Text("start")),
+    known("check", 2, Does::Expression("check")),
+    known("start", 5, Does::Expression("start")),
 ];
 
 /// The request of a command line.
@@ -104,6 +107,9 @@ fn parse(words: &[String]) -> Result<Result<Asked, Answer>, String> {
             }
             Does::Text(field) => {
                 asked.spec.insert(field.to_owned(), json!(value()?));
+            }
+            Does::Expression(field) => {
+                asked.spec.insert(field.to_owned(), json!(in_new_syntax(&value()?)));
             }
             Does::RequestId => asked.request_id = Some(value()?),
             Does::Nothing => {}
@@ -193,6 +199,8 @@ mod tests {
             Value::Object(asked.spec),
             json!({"schedule": "Quick", "reason": "kernel", "onCompletion": "Resume", "start": "true"})
         );
+        let asked = parse(&words(r#"-check regexp("\d",Name) node7"#)).unwrap().unwrap();
+        assert_eq!(asked.spec["check"], r#"regexp("\\d",Name)"#);
         for (line, part) in [
             ("-fast", "must specify one target machine"),
             ("a b", "unexpected argument: b"),
