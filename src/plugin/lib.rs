@@ -219,6 +219,9 @@ pub enum Error {
     /// A job event log was not brought up to date.
     #[error(transparent)]
     Userlog(#[from] userlog::Error),
+    /// A tool of HTCondor's failed with this exit status, and has told the user why.
+    #[error("exit status {0}")]
+    Status(u8),
     /// The command did not do everything that it was asked to do, and has told the user what is not done.
     #[error("not everything was done")]
     NotDone,
@@ -311,7 +314,7 @@ async fn condor_tool(
     let tool = Tool::named(name).ok_or_else(|| Error::NoSuchCommand(name.to_owned()))?;
     match by_name(tool, words, connection, width, out, err).await? {
         0 => Ok(()),
-        _ => Err(Error::NotDone),
+        status => Err(Error::Status(status)),
     }
 }
 

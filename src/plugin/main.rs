@@ -34,6 +34,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The plugin has already printed what was not done.
         Err(plugin::Error::NotDone) => ExitCode::FAILURE,
+        Err(plugin::Error::Status(status)) => ExitCode::from(status),
         Err(error) => {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "kubectl slotwright: {error}");

@@ -73,14 +73,26 @@ async fn pod_of(cluster: &Cluster, word: &str) -> Result<Found, Failure> {
     Ok(Found { namespace, name: format!("{name}-{proc}"), absent })
 }
 
-/// Runs kubectl in place of this tool, on its terminal.
-fn kubectl(words: &[&str]) -> Outcome {
-    let typed = format!("kubectl {}", words.join(" "));
-    match Command::new("kubectl").args(words).status() {
-        Ok(status) if status.success() => Ok(Answer::default()),
-        Ok(status) => Err(Failure(format!("{typed}: {status}"))),
-        Err(error) => Err(Failure(format!("cannot run kubectl: {error}; type: {typed}"))),
+/// Runs kubectl in place of this tool, on its terminal and on the same cluster. The exit status is that of kubectl, which
+/// has told the user what failed.
+fn kubectl(connection: &Connection, words: &[&str]) -> Outcome {
+    match command(connection, words).status() {
+        Ok(status) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            Ok(Answer { status: code.unwrap_or(1), ..Answer::default() })
+        }
+        Err(error) => {
+            let typed = format!("kubectl {}", words.join(" "));
+            Err(Failure(format!("cannot run kubectl: {error}; type: {typed}")))
+        }
     }
+}
+
+/// The command line of kubectl, with the options that choose the cluster.
+fn command(connection: &Connection, words: &[&str]) -> Command {
+    let mut command = Command::new("kubectl");
+    command.args(connection.words()).args(words);
+    command
 }
 
 pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
@@ -119,7 +131,7 @@ pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
     let cluster = Cluster::connect(connection).await?;
     let Found { namespace, name: pod, absent } = pod_of(&cluster, job).await?;
     if follow && absent.is_none() {
-        return kubectl(&["logs", "-f", "--tail=20", "-n", &namespace, &pod]);
+        return kubectl(connection, &["logs", "-f", "--tail=20", "-n", &namespace, &pod]);
     }
     // The pod of a proc that has ended may still be there, with its log.
     let log = cluster.log(&namespace, &pod, Some(LINES)).await.map_err(|error| {
@@ -152,5 +164,34 @@ pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
         words.push("/bin/sh");
     }
     words.extend(command.iter().map(String::as_str));
-    kubectl(&words)
+    kubectl(connection, &words)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        connection: Connection,
+    }
+
+    #[test]
+    fn kubectl_is_run_on_the_cluster_of_the_options() {
+        for (options, expected) in [
+            (&[] as &[&str], &["exec", "p"] as &[&str]),
+            (&["--context", "prod"], &["--context", "prod", "exec", "p"]),
+            (
+                &["--context", "prod", "--kubeconfig", "kc"],
+                &["--kubeconfig", "kc", "--context", "prod", "exec", "p"],
+            ),
+        ] {
+            let line = Line::parse_from([&["x"], options].concat());
+            let command = command(&line.connection, &["exec", "p"]);
+            assert!(command.get_args().eq(expected.iter().copied()), "{command:?}");
+        }
+    }
 }
