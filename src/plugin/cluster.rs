@@ -331,24 +331,25 @@ impl Cluster {
         self.client.request::<Value>(request).await.map_err(refused)
     }
 
-    /// The log of a pod's first container, as far as its node keeps the log; with `lines`, the last so many lines.
+    /// The log of a pod's container, as far as its node keeps the log; with `lines`, the last so many lines. A log need not
+    /// be text. The API server refuses to choose among several containers: `container` may be `None` for a pod with one.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
-    pub async fn log(&self, namespace: &str, pod: &str, lines: Option<i64>) -> Result<String, Error> {
-        let wanted = LogParams { tail_lines: lines, ..LogParams::default() };
-        let url = Pod::url_path(&(), Some(namespace));
-        let request = Request::new(url).logs(pod, &wanted).map_err(kube::Error::BuildRequest);
-        let answer = match request {
-            Ok(request) => self.client.request_text(request).await,
-            Err(error) => Err(error),
-        };
-        answer.map_err(|error| match error {
-            kube::Error::Api(status) => {
-                Error::NoLog { pod: format!("{namespace}/{pod}"), message: status.message.clone() }
-            }
-            other => self.explain::<Pod>(other),
-        })
+    pub async fn log(
+        &self,
+        (namespace, pod): (&str, &str),
+        container: Option<String>,
+        lines: Option<i64>,
+    ) -> Result<Vec<u8>, Error> {
+        let failed = |message: String| Error::NoLog { pod: format!("{namespace}/{pod}"), message };
+        let lost = |error: kube::Error| failed(format!("{}: {}", self.server(), chain(&error)));
+        let wanted = LogParams { container, tail_lines: lines, ..LogParams::default() };
+        let request = Request::new(Pod::url_path(&(), Some(namespace))).logs(pod, &wanted);
+        let request = request.map_err(|error| failed(error.to_string()))?.map(Into::into);
+        let (parts, body) = self.client.send(request).await.map_err(lost)?.into_parts();
+        let body = body.collect_bytes().await.map_err(lost)?;
+        if parts.status.is_success() { Ok(body.to_vec()) } else { Err(failed(said(&body))) }
     }
 
     /// Reads an HTCJob.
@@ -389,10 +390,7 @@ impl Cluster {
         if parts.status.is_success() {
             return Ok(Proxied::Body(body.to_vec()));
         }
-        let said = serde_json::from_slice::<Status>(&body).map(|status| status.message).ok();
-        let said = said.filter(|said| !said.is_empty());
-        let message = said.unwrap_or_else(|| String::from_utf8_lossy(&body).chars().take(500).collect());
-        Ok(Proxied::Refused { status: parts.status.as_u16(), headers: parts.headers, message })
+        Ok(Proxied::Refused { status: parts.status.as_u16(), headers: parts.headers, message: said(&body) })
     }
 
     /// A text in a Secret.
@@ -420,6 +418,13 @@ impl Cluster {
             other => Error::NoAnswer { resource, server: self.server.clone(), message: chain(&other) },
         }
     }
+}
+
+/// The message of a refusal: that of its Status, or else the beginning of its text.
+fn said(body: &[u8]) -> String {
+    let said = serde_json::from_slice::<Status>(body).map(|status| status.message).ok();
+    let said = said.filter(|said| !said.is_empty());
+    said.unwrap_or_else(|| String::from_utf8_lossy(body).chars().take(500).collect())
 }
 
 async fn config(connection: &Connection) -> Result<Config, Error> {

@@ -156,9 +156,9 @@ async fn print(
         )?;
     }
     let namespace = proc.job.metadata.namespace.as_deref().unwrap_or_default();
-    let there = match cluster.log(namespace, pod, None).await {
+    let there = match cluster.log((namespace, pod), first_container(&proc.template()), None).await {
         Ok(log) => {
-            out.write_all(log.as_bytes())?;
+            out.write_all(&log)?;
             true
         }
         Err(error) => {
@@ -210,6 +210,11 @@ fn streams(template: &Value) -> Option<Streams> {
     // Kubernetes makes one dollar of two.
     let word = |word: &Value| word.as_str().unwrap_or_default().replace("$$", "$");
     unwrapped(&command.iter().map(word).collect::<Vec<_>>()).map(|(streams, _)| streams)
+}
+
+/// The name of a template's first container, which runs the program.
+pub(crate) fn first_container(template: &Value) -> Option<String> {
+    template.pointer("/spec/containers/0/name").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A volume, as a part of a sentence.

@@ -66,3 +66,10 @@ fn ends_have_code_place_and_time() {
     ad.set("CompletionDate", 1_893_553_505);
     assert_eq!(of_ad(&ad), "by the history, it ended with exit code 7 on slot1_1@node7 to 2030-01-02T03:05Z");
 }
+
+#[test]
+fn the_program_s_container_is_the_template_s_first() {
+    let two = serde_json::json!({"spec": {"containers": [{"name": "main"}, {"name": "side"}]}});
+    assert_eq!(first_container(&two).as_deref(), Some("main"));
+    assert_eq!(first_container(&serde_json::json!({"spec": {}})), None);
+}

@@ -9,6 +9,7 @@ use model::pool::Time;
 
 use super::{Answer, Failure, Outcome, jobs, place, version};
 use crate::cluster::{Cluster, Connection};
+use crate::output::first_container;
 
 const TAIL_USAGE: &str = "\
 Usage: condor_tail [-f] [-maxbytes N] CLUSTER.PROC
@@ -27,6 +28,8 @@ const LINES: i64 = 1000;
 struct Found {
     namespace: String,
     name: String,
+    /// The container that runs the program.
+    container: Option<String>,
     /// Why the proc has no pod that runs; `None` if the proc has one.
     absent: Option<String>,
 }
@@ -70,7 +73,8 @@ async fn pod_of(cluster: &Cluster, word: &str) -> Result<Found, Failure> {
         )));
     }
     let absent = (!runs(&proc)).then(|| format!("{wanted}.{proc} does not run: {}", absence(job, proc)));
-    Ok(Found { namespace, name: format!("{name}-{proc}"), absent })
+    let template = serde_json::from_str(job.spec.template.0.get()).unwrap_or_default();
+    Ok(Found { namespace, name: format!("{name}-{proc}"), container: first_container(&template), absent })
 }
 
 /// Runs kubectl in place of this tool, on its terminal and on the same cluster. The exit status is that of kubectl, which
@@ -129,17 +133,27 @@ pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
     }
     let job = job.ok_or_else(|| Failure(TAIL_USAGE.to_owned()))?;
     let cluster = Cluster::connect(connection).await?;
-    let Found { namespace, name: pod, absent } = pod_of(&cluster, job).await?;
+    let Found { namespace, name: pod, container, absent } = pod_of(&cluster, job).await?;
     if follow && absent.is_none() {
-        return kubectl(connection, &["logs", "-f", "--tail=20", "-n", &namespace, &pod]);
+        let mut words = vec!["logs", "-f", "--tail=20", "-n", &namespace, &pod];
+        words.extend(container.iter().flat_map(|name| ["-c", name]));
+        return kubectl(connection, &words);
     }
     // The pod of a proc that has ended may still be there, with its log.
-    let log = cluster.log(&namespace, &pod, Some(LINES)).await.map_err(|error| {
+    let log = cluster.log((&namespace, &pod), container, Some(LINES)).await.map_err(|error| {
         let why = absent.unwrap_or_else(|| error.to_string());
         Failure(format!("Error: {why}; kubectl slotwright output {job} says what is left"))
     })?;
-    let from = log.ceil_char_boundary(log.len().saturating_sub(most));
-    Ok(Answer { text: log.get(from..).unwrap_or_default().to_owned(), ..Answer::default() })
+    Ok(Answer { text: end_of(&log, most), ..Answer::default() })
+}
+
+/// The last so many bytes of a log, from the first whole character on.
+fn end_of(log: &[u8], most: usize) -> String {
+    let from = log.len().saturating_sub(most);
+    let end = log.get(from..).unwrap_or_default();
+    let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+    let cut = if from > 0 { end.iter().take(3).take_while(is_inside).count() } else { 0 };
+    String::from_utf8_lossy(end.get(cut..).unwrap_or_default()).into_owned()
 }
 
 pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
@@ -155,11 +169,13 @@ pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
         _ => {}
     }
     let cluster = Cluster::connect(connection).await?;
-    let Found { namespace, name: pod, absent } = pod_of(&cluster, job).await?;
+    let Found { namespace, name: pod, container, absent } = pod_of(&cluster, job).await?;
     if let Some(why) = absent {
         return Err(Failure(format!("Error: {why}")));
     }
-    let mut words = vec!["exec", "-it", "-n", &namespace, &pod, "--"];
+    let mut words = vec!["exec", "-it", "-n", &namespace, &pod];
+    words.extend(container.iter().flat_map(|name| ["-c", name]));
+    words.push("--");
     if command.is_empty() {
         words.push("/bin/sh");
     }
@@ -177,6 +193,21 @@ mod tests {
     struct Line {
         #[command(flatten)]
         connection: Connection,
+    }
+
+    #[test]
+    fn the_end_of_a_log_begins_with_a_whole_character_and_need_not_be_text() {
+        for (log, most, expected) in [
+            (b"abc" as &[u8], 1024, "abc"),
+            (b"abc", 2, "bc"),
+            (b"abc", 0, ""),
+            ("a\u{e4}b".as_bytes(), 2, "b"),
+            ("a\u{e4}b".as_bytes(), 3, "\u{e4}b"),
+            (b"a\xffb\xe4\n", 1024, "a\u{fffd}b\u{fffd}\n"),
+            (b"\x80a", 2, "\u{fffd}a"),
+        ] {
+            assert_eq!(end_of(log, most), expected, "{log:?} {most}");
+        }
     }
 
     #[test]
