@@ -22,6 +22,7 @@ use answers::Item;
 use controller::proxy;
 
 pub use self::error::Error;
+pub(crate) use self::error::Patience;
 
 /// The most objects of a page, which is one answer of the API server.
 const PAGE: u32 = 500;
@@ -54,23 +55,26 @@ pub struct Cluster {
     pub namespace: String,
 }
 
-/// The objects that can be decoded. The others are named on standard error: a table that lacks them would mislead.
+/// Returns the objects that can be decoded. The others are named on standard error: a table that lacks them would
+/// mislead.
 fn readable<K: Resource<DynamicType = ()>>(found: Vec<Item<K>>) -> Vec<K> {
-    let read = |item: Item<K>| {
-        let (namespace, name) = (item.metadata().namespace.clone(), item.metadata().name.clone());
-        let explain = |why: &_| {
-            let name: Vec<String> = namespace.into_iter().chain(name).collect();
-            // Nobody may be there to read it.
-            let _ = writeln!(
-                std::io::stderr(),
-                "kubectl slotwright: {} {} cannot be read: {why}",
-                K::kind(&()),
-                name.join("/")
-            );
-        };
-        item.object().inspect_err(explain).ok()
+    found.into_iter().filter_map(decoded).collect()
+}
+
+/// Returns an object if it can be decoded, and else names it on standard error.
+pub(crate) fn decoded<K: Resource<DynamicType = ()>>(item: Item<K>) -> Option<K> {
+    let (metadata, object) = item.into_parts();
+    let explain = |why: &_| {
+        let name: Vec<String> = metadata.namespace.into_iter().chain(metadata.name).collect();
+        // Nobody may be there to read it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "kubectl slotwright: {} {} cannot be read: {why}",
+            K::kind(&()),
+            name.join("/")
+        );
     };
-    found.into_iter().filter_map(read).collect()
+    object.inspect_err(explain).ok()
 }
 
 /// The answer of a Service behind the API server's proxy.
@@ -132,19 +136,22 @@ impl Cluster {
         Ok(readable(found))
     }
 
-    /// The object of this name, if there is one.
+    /// The objects of a namespace, or the one of this name in it, with those that cannot be decoded.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
-    pub async fn find<K>(&self, namespace: &str, name: &str) -> Result<Option<K>, Error>
+    pub async fn items<K>(&self, namespace: &str, name: Option<&str>) -> Result<Vec<Item<K>>, Error>
     where
         K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
         K: Clone + DeserializeOwned + Debug,
     {
         let api = Api::<Item<K>>::namespaced(self.client.clone(), namespace);
-        let only = format!("metadata.name={name}");
-        let found = self.pages::<K, K>(async |params| api.list(&params.clone().fields(&only)).await).await?;
-        Ok(readable(found).into_iter().next())
+        let only = name.map(|name| format!("metadata.name={name}"));
+        self.pages::<K, K>(async |params| match &only {
+            Some(only) => api.list(&params.clone().fields(only)).await,
+            None => api.list(params).await,
+        })
+        .await
     }
 
     /// The metadata of all objects of a kind in the whole cluster, as far as they can be read.
@@ -331,8 +338,9 @@ impl Cluster {
         self.client.request::<Value>(request).await.map_err(refused)
     }
 
-    /// The log of a pod's container, as far as its node keeps the log; with `lines`, the last so many lines. A log need not
-    /// be text. The API server refuses to choose among several containers: `container` may be `None` for a pod with one.
+    /// The log of a pod's container, as far as its node keeps the log; with `lines`, the last so many lines. A log need
+    /// not be text. The API server refuses to choose among several containers: `container` may be `None` for a pod with
+    /// one.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.

@@ -268,7 +268,8 @@ pub async fn run(
         _ => {}
     }
     if let Command::Userlog(args) = &command {
-        return Ok(userlog::run(args, &cli.connection).await?);
+        let whole = userlog::run(args, &cli.connection, err).await?;
+        return if whole { Ok(()) } else { Err(Error::NotDone) };
     }
     let cluster = Cluster::connect(&cli.connection).await?;
     if let Command::Output(args) = &command {

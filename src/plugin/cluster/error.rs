@@ -1,5 +1,8 @@
 //! Why the cluster gives no answer, in words that say what to do.
 
+use std::fmt::Display;
+use std::io::Write;
+
 use kube::core::Status;
 use thiserror::Error;
 
@@ -104,6 +107,29 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the same request may succeed a moment later: the API server restarts, or is overloaded.
+    pub(crate) const fn is_transient(&self) -> bool {
+        matches!(self, Self::NoAnswer { .. } | Self::Refused { .. })
+    }
+}
+
+/// A command that goes on when a request fails. It tells the user once that one did.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    has_told: bool,
+}
+
+impl Patience {
+    /// Tells the user of a failure, if it is the first.
+    pub(crate) fn bear(&mut self, error: &impl Display, err: &mut dyn Write) {
+        if !std::mem::replace(&mut self.has_told, true) {
+            // Nobody may be there to read it.
+            let _ = writeln!(err, "note: {error}; trying again");
+        }
+    }
+}
+
 /// The error for a list that the API server refused.
 pub(super) fn refusal(resource: String, status: &Status) -> Error {
     let message = status.message.clone();
@@ -139,6 +165,19 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failures_that_may_pass_are_told_once() {
+        let (no_answer, forbidden) = (
+            Error::NoAnswer { resource: "pods".into(), server: "s".into(), message: "EOF".into() },
+            Error::Forbidden { resource: "pods".into(), message: "no".into(), role: "a role" },
+        );
+        assert!(no_answer.is_transient() && !forbidden.is_transient());
+        let (mut patience, mut err) = (Patience::default(), Vec::new());
+        patience.bear(&no_answer, &mut err);
+        patience.bear(&no_answer, &mut err);
+        assert_eq!(String::from_utf8(err).unwrap(), "note: cannot list pods at s: EOF; trying again\n");
+    }
 
     #[test]
     fn refusals_say_what_to_do() {

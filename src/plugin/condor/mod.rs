@@ -105,7 +105,7 @@ pub async fn run(
         "condor_drain" => drain::run(words, connection).await,
         "condor_tail" => pods::tail(words, connection).await,
         "condor_ssh_to_job" => pods::ssh(words, connection).await,
-        "condor_wait" => wait::run(words, connection, out).await,
+        "condor_wait" => wait::run(words, connection, out, err).await,
         "condor_config_val" => config_val::run(words, connection).await,
         "condor_userprio" => userprio::run(words, connection, width).await,
         "condor_version" => Ok(version()),

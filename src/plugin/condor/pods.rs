@@ -77,8 +77,8 @@ async fn pod_of(cluster: &Cluster, word: &str) -> Result<Found, Failure> {
     Ok(Found { namespace, name: format!("{name}-{proc}"), container: first_container(&template), absent })
 }
 
-/// Runs kubectl in place of this tool, on its terminal and on the same cluster. The exit status is that of kubectl, which
-/// has told the user what failed.
+/// Runs kubectl in place of this tool, on its terminal and on the same cluster. The exit status is that of kubectl,
+/// which has told the user what failed.
 fn kubectl(connection: &Connection, words: &[&str]) -> Outcome {
     match command(connection, words).status() {
         Ok(status) => {

@@ -1,14 +1,14 @@
 //! `condor_wait`: waits until the jobs of a job event log, or a job, have ended.
 
+mod job;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use api::HTCJob;
-use model::pool::Time;
 use tools::events::Found;
 
-use super::{Answer, Failure, Outcome, jobs, place, version};
-use crate::cluster::{self, Cluster, Connection};
+use super::{Answer, Failure, Outcome, place, version};
+use crate::cluster::{Connection, Patience};
 use crate::userlog::{PAUSE, Userlogs};
 
 const USAGE: &str = "\
@@ -33,6 +33,13 @@ struct Request {
     number: Option<usize>,
     seconds: Option<i64>,
     all_events: bool,
+}
+
+impl Request {
+    /// The time at which `-wait` ends the tool.
+    fn until(&self) -> Option<i64> {
+        self.seconds.map(|seconds| place::now().saturating_add(seconds))
+    }
 }
 
 fn parse(words: &[String]) -> Result<Request, Failure> {
@@ -78,13 +85,27 @@ fn parse(words: &[String]) -> Result<Request, Failure> {
     if request.all_events && request.number.is_some() {
         return Err(Failure(format!("-num cannot be used with -allevents\n{USAGE}")));
     }
-    if request.log.is_none() && request.job.is_none() {
-        return Err(Failure(USAGE.to_owned()));
+    if request.log.is_none() {
+        if request.job.is_none() {
+            return Err(Failure(USAGE.to_owned()));
+        }
+        let of_logs =
+            [("-num", request.number.is_some()), ("-echo", request.echo), ("-allevents", request.all_events)];
+        if let Some((option, _)) = of_logs.iter().find(|(_, given)| *given) {
+            return Err(Failure(format!(
+                "{option} is for job event logs: name the log before the job\n{USAGE}"
+            )));
+        }
     }
     Ok(request)
 }
 
-pub(super) async fn run(words: &[String], connection: &Connection, out: &mut (dyn Write + Send)) -> Outcome {
+pub(super) async fn run(
+    words: &[String],
+    connection: &Connection,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
+) -> Outcome {
     match words.first().map(String::as_str) {
         Some("-help") => return Ok(Answer { text: format!("{USAGE}\n"), ..Answer::default() }),
         Some("-version") => return Ok(version()),
@@ -92,8 +113,8 @@ pub(super) async fn run(words: &[String], connection: &Connection, out: &mut (dy
     }
     let request = parse(words)?;
     match &request.log {
-        Some(log) => of_log(&request, log, connection, out).await,
-        None => of_job(&request, connection).await,
+        Some(log) => of_log(&request, log, connection, out, err).await,
+        None => job::wait(&request, connection, err).await,
     }
 }
 
@@ -142,6 +163,25 @@ impl Told {
         self.read = events.len();
         out.flush()
     }
+
+    /// The answer, if what was told of a log is what the request waits for. Fails if the log has no event of it.
+    fn answer(&self, request: &Request) -> Result<Option<Answer>, Failure> {
+        let done = |text: String| Ok(Some(Answer { text, ..Answer::default() }));
+        match request.number {
+            Some(number) if self.ended >= number => {
+                done(format!("Specifed number of jobs ({number}) done.\n"))
+            }
+            None if self.submitted == 0 => {
+                let what = if request.job.is_some() { "that job" } else { "any jobs" };
+                Err(Failure(format!("This log does not mention {what}!")))
+            }
+            None if request.all_events && request.seconds.is_none() => done(String::new()),
+            None if self.ended >= self.submitted && !request.all_events => {
+                done("All jobs done.\n".to_owned())
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
 async fn of_log(
@@ -149,62 +189,39 @@ async fn of_log(
     log: &Path,
     connection: &Connection,
     out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
 ) -> Outcome {
-    let until = request.seconds.map(|seconds| place::now().saturating_add(seconds));
+    let until = request.until();
     let (mut logs, mut told) = (Userlogs::new(connection), Told::default());
+    let (mut patience, mut has_warned) = (Patience::default(), false);
     loop {
-        let text = logs.update(log).await.map_err(|error| Failure(format!("Error: {error}")))?;
-        told.go_on(request, &text, out).map_err(|error| Failure(error.to_string()))?;
-        let all = told.ended >= told.submitted;
-        let done = |text: String| Ok(Answer { text, ..Answer::default() });
-        match request.number {
-            Some(number) if told.ended >= number => {
-                return done(format!("Specifed number of jobs ({number}) done.\n"));
+        match logs.update(log).await {
+            Ok(updated) => {
+                told.go_on(request, &updated.text, out).map_err(|error| Failure(error.to_string()))?;
+                if let Some(answer) = told.answer(request)? {
+                    return Ok(answer);
+                }
+                let is_meant = |cluster| request.job.is_none_or(|(wanted, _)| wanted == cluster);
+                let elsewhere = logs.elsewhere(&updated, is_meant).filter(|_| !has_warned);
+                if let Some(why) = elsewhere {
+                    has_warned = true;
+                    // Nobody may be there to read it.
+                    let _ = writeln!(err, "note: {why}");
+                }
             }
-            None if told.submitted == 0 => {
-                let what = if request.job.is_some() { "that job" } else { "any jobs" };
-                return Err(Failure(format!("This log does not mention {what}!")));
-            }
-            None if request.all_events && request.seconds.is_none() => return done(String::new()),
-            None if all && !request.all_events => return done("All jobs done.\n".to_owned()),
-            _ if until.is_some_and(|until| place::now() >= until) => {
-                return Ok(expired());
-            }
-            _ => tokio::time::sleep(PAUSE).await,
-        }
-    }
-}
-
-/// The answer once the time of `-wait` is over: on standard output, as condor_wait has it, though the tool fails.
-fn expired() -> Answer {
-    Answer { text: "Time expired.\n".to_owned(), status: 1, ..Answer::default() }
-}
-
-async fn of_job(request: &Request, connection: &Connection) -> Outcome {
-    let Some((wanted, _)) = request.job else { return Err(Failure(USAGE.to_owned())) };
-    let cluster = Cluster::connect(connection).await?;
-    let until = request.seconds.map(|most| place::now().saturating_add(most));
-    loop {
-        let all: Vec<HTCJob> = match cluster.list_all().await {
-            Err(cluster::Error::Forbidden { .. }) => cluster.list(Some(&place::namespace(&cluster))).await?,
-            other => other?,
-        };
-        let is = |job: &&HTCJob| job.status.as_ref().and_then(|status| status.cluster_id) == Some(wanted);
-        let left = match all.iter().find(is) {
-            Some(job) => {
-                jobs::ads(std::slice::from_ref(job), None, None, Time::from_secs(place::now())).len()
-            }
-            None => 0,
-        };
-        if left == 0 {
-            let status = if request.status { format!("{wanted} completed\n") } else { String::new() };
-            return Ok(Answer { text: format!("{status}All jobs done.\n"), ..Answer::default() });
+            Err(error) if error.is_transient() => patience.bear(&error, err),
+            Err(error) => return Err(Failure(format!("Error: {error}"))),
         }
         if until.is_some_and(|until| place::now() >= until) {
             return Ok(expired());
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// The answer once the time of `-wait` is over: on standard output, as condor_wait has it, though the tool fails.
+fn expired() -> Answer {
+    Answer { text: "Time expired.\n".to_owned(), status: 1, ..Answer::default() }
 }
 
 #[cfg(test)]
@@ -231,9 +248,31 @@ mod tests {
             (&["sim.log", "x"], "Couldn't understand job number: x"),
             (&["sim.log", "1", "2"], "Extra argument: 2"),
             (&["-event-id", "5"], "-event-id is not supported"),
+            (&["-num", "1", "12"], "-num is for job event logs: name the log"),
+            (&["-echo", "12"], "-echo is for job event logs"),
+            (&["-allevents", "12"], "-allevents is for job event logs"),
         ] {
             let error = asked(line).unwrap_err();
             assert!(error.contains(part), "{line:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_was_told_answers_or_is_waited_for() {
+        let told = |submitted, ended| Told { read: 0, submitted, ended };
+        let (all, two) = (Request::default(), Request { number: Some(2), ..Request::default() });
+        let every = Request { all_events: true, ..Request::default() };
+        for (request, told, expected) in [
+            (&all, told(2, 1), Ok(None)),
+            (&all, told(2, 2), Ok(Some("All jobs done.\n"))),
+            (&all, told(0, 0), Err("This log does not mention any jobs!")),
+            (&two, told(3, 1), Ok(None)),
+            (&two, told(3, 2), Ok(Some("Specifed number of jobs (2) done.\n"))),
+            (&every, told(2, 1), Ok(Some(""))),
+        ] {
+            let answer = told.answer(request);
+            let answer = answer.map(|answer| answer.map(|answer| answer.text)).map_err(|Failure(why)| why);
+            assert_eq!(answer, expected.map(|text| text.map(str::to_owned)).map_err(str::to_owned));
         }
     }
 

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use answers::Item;
 use api::HTCJob;
 use clap::Args;
 use jiff::Timestamp;
@@ -29,7 +30,7 @@ use tools::events::{Event, Kind, Log};
 use file::{LogFile, Turn};
 use procs::{Origin, Subject};
 
-use crate::cluster::{self, Cluster, Connection};
+use crate::cluster::{self, Cluster, Connection, Patience, decoded};
 use crate::condor::last_runs::LastRuns;
 use crate::condor::place::zone;
 
@@ -65,12 +66,38 @@ pub enum Error {
     Cluster(#[from] cluster::Error),
 }
 
+impl Error {
+    /// Whether the same may succeed a moment later.
+    pub(crate) const fn is_transient(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_transient())
+    }
+}
+
 fn wrong(path: &Path) -> impl Fn(io::Error) -> Error {
     |error| Error::File { path: path.to_owned(), error }
 }
 
 /// The procs of a log, and how each stands.
 type Procs = BTreeMap<(i64, u32), Log>;
+
+/// Jobs of a log that have not ended: each job's origin and number.
+type Open = BTreeSet<(Origin, i64)>;
+
+/// A log after it was brought up to date.
+#[derive(Debug, Default)]
+pub(crate) struct Updated {
+    /// The text of the log.
+    pub(crate) text: String,
+    /// The jobs that were submitted to other API servers, whose events nobody brings here.
+    elsewhere: Open,
+}
+
+impl Updated {
+    /// Whether a job of this API server has not ended.
+    fn goes_on(&self) -> bool {
+        open(&Log::read(&self.text)) != self.elsewhere
+    }
+}
 
 /// Logs, and the cluster if it was needed.
 pub(crate) struct Userlogs<'c> {
@@ -95,34 +122,32 @@ impl<'c> Userlogs<'c> {
     ///
     /// # Errors
     /// When the log is not there or cannot be written, or the cluster does not answer.
-    pub(crate) async fn update(&mut self, path: &Path) -> Result<String, Error> {
+    pub(crate) async fn update(&mut self, path: &Path) -> Result<Updated, Error> {
         let text = fs::read(path).map_err(wrong(path))?;
         let text = String::from_utf8_lossy(&text).into_owned();
-        let origins = open(&Log::read(&text));
-        if origins.is_empty() {
-            return Ok(text);
+        if open(&Log::read(&text)).is_empty() {
+            return Ok(Updated { text, ..Updated::default() });
         }
         let cluster = self.cluster().await?;
-        let wanted: BTreeSet<&Origin> = origins
-            .iter()
-            .map(|(origin, _)| origin)
-            .filter(|origin| origin.is_of(cluster.server()))
-            .collect();
-        let jobs = jobs(cluster, &wanted).await?;
-        let last_runs = match LastRuns::read(cluster, jobs.iter()).await {
+        // Objects that were read before the lock would be older than what others appended meanwhile.
+        let mut log = LogFile::open(path).map_err(wrong(path))?;
+        let known = Log::read(&log.text);
+        let (here, elsewhere): (Open, Open) =
+            open(&known).into_iter().partition(|(origin, _)| origin.is_of(cluster.server()));
+        let jobs = jobs(cluster, &here).await?;
+        let last_runs = match LastRuns::read(cluster, jobs.values().flatten()).await {
             // Somebody who may not read pods gets the events that follow from the job's object.
             Err(cluster::Error::Forbidden { .. }) => LastRuns::default(),
             other => other?,
         };
-        let mut log = LogFile::open(path).map_err(wrong(path))?;
         let mut events = Vec::new();
-        let known = Log::read(&log.text);
-        for (origin, cluster) in origins.iter().filter(|(origin, _)| wanted.contains(origin)) {
-            let named = |job: &&HTCJob| {
-                job.metadata.name.as_ref() == Some(&origin.name)
-                    && job.metadata.namespace.as_ref() == Some(&origin.namespace)
+        for (origin, cluster) in &here {
+            let job = match jobs.get(&(origin.namespace.clone(), origin.name.clone())) {
+                // Nothing is known of a job that cannot be read.
+                Some(None) => continue,
+                Some(Some(job)) => Subject::of(job, origin, *cluster),
+                None => None,
             };
-            let job = jobs.iter().find(named).and_then(|job| Subject::of(job, origin, *cluster));
             events.extend(missing(&known, (origin, *cluster), job.as_ref(), &last_runs));
         }
         // Events of one proc keep their order.
@@ -130,48 +155,90 @@ impl<'c> Userlogs<'c> {
         let zone = zone();
         let text: String = events.iter().map(|event| event.text(&zone)).collect();
         log.append(&text).map_err(wrong(path))?;
-        Ok(log.text)
+        Ok(Updated { text: log.text, elsewhere })
     }
 
-    /// Keeps a log up to date until all its jobs have ended.
-    async fn follow(&mut self, path: &Path) -> Result<(), Error> {
+    /// Returns what the user should know of jobs of a log that were submitted to other API servers; `None` without such
+    /// jobs.
+    pub(crate) fn elsewhere(&self, log: &Updated, is_meant: impl Fn(i64) -> bool) -> Option<String> {
+        told(&log.elsewhere, self.cluster.as_ref()?.server(), is_meant)
+    }
+
+    /// Keeps a log up to date until all its jobs have ended but those of other API servers, and returns the log.
+    /// `None`: another process follows the log.
+    async fn follow(&mut self, path: &Path, err: &mut (dyn Write + Send)) -> Result<Option<Updated>, Error> {
+        let mut patience = Patience::default();
         loop {
-            let Some(turn) = Turn::take(path).map_err(wrong(path))? else { return Ok(()) };
-            while !open(&Log::read(&self.update(path).await?)).is_empty() {
+            let Some(turn) = Turn::take(path).map_err(wrong(path))? else { return Ok(None) };
+            let log = loop {
+                match self.update(path).await {
+                    Ok(log) if !log.goes_on() => break log,
+                    Ok(_) => {}
+                    Err(error) if error.is_transient() => patience.bear(&error, err),
+                    Err(error) => return Err(error),
+                }
                 tokio::time::sleep(PAUSE).await;
-            }
+            };
             drop(turn);
             // A submission to this log in the meantime found this process following, and left none of its own behind.
             let text = fs::read(path).map_err(wrong(path))?;
-            if open(&Log::read(&String::from_utf8_lossy(&text))).is_empty() {
-                return Ok(());
+            if open(&Log::read(&String::from_utf8_lossy(&text))) == log.elsewhere {
+                return Ok(Some(log));
             }
         }
     }
 }
 
-/// The jobs of Slotwright's in a log that have not ended: each job's origin and number.
-fn open(procs: &Procs) -> BTreeSet<(Origin, i64)> {
+/// The jobs of Slotwright's in a log that have not ended.
+fn open(procs: &Procs) -> Open {
     let open = procs.iter().filter(|(_, log)| !log.is_over());
     open.filter_map(|((cluster, _), log)| Some((Origin::parse(log.host.as_deref()?)?, *cluster))).collect()
 }
 
-async fn jobs(cluster: &Cluster, wanted: &BTreeSet<&Origin>) -> Result<Vec<HTCJob>, cluster::Error> {
-    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for origin in wanted {
-        names.entry(&origin.namespace).or_default().push(&origin.name);
+/// HTCJobs by namespace and name; `None`: the object cannot be decoded.
+type Jobs = BTreeMap<(String, String), Option<HTCJob>>;
+
+async fn jobs(cluster: &Cluster, wanted: &Open) -> Result<Jobs, cluster::Error> {
+    let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (origin, _) in wanted {
+        names.entry(&origin.namespace).or_default().insert(&origin.name);
     }
-    let mut jobs = Vec::new();
+    let mut found = Vec::new();
     for (namespace, names) in names {
         if names.len() > ONE_BY_ONE {
-            jobs.extend(cluster.list(Some(namespace)).await?);
+            found.extend(cluster.items(namespace, None).await?);
             continue;
         }
         for name in names {
-            jobs.extend(cluster.find::<HTCJob>(namespace, name).await?);
+            found.extend(cluster.items(namespace, Some(name)).await?);
         }
     }
-    Ok(jobs)
+    let key = |item: &Item<HTCJob>| {
+        let metadata = item.metadata();
+        (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+    };
+    Ok(found.into_iter().map(|item| (key(&item), decoded(item))).collect())
+}
+
+/// Returns what the user should know of jobs of other API servers than this; `None` without such jobs.
+fn told(jobs: &Open, own: &str, is_meant: impl Fn(i64) -> bool) -> Option<String> {
+    let mut by_server: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
+    let own = Origin::new(own, "", "");
+    for (origin, cluster) in jobs.iter().filter(|(_, cluster)| is_meant(*cluster)) {
+        by_server.entry(origin.server()).or_default().insert(*cluster);
+    }
+    let said = by_server.into_iter().map(|(server, numbers)| {
+        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        let (jobs, were) = if numbers.len() == 1 { ("job", "was") } else { ("jobs", "were") };
+        format!(
+            "{jobs} {} {were} submitted to {server}, and the kubeconfig is that of {}: nobody brings the events; name \
+             the other cluster by --context or KUBECONFIG",
+            numbers.join(", "),
+            own.server()
+        )
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join("\n"))
 }
 
 /// The events of a job's procs that a log lacks. `job` is `None` if the job's object is gone.
@@ -196,20 +263,26 @@ fn missing(
     events.collect()
 }
 
-/// `kubectl slotwright userlog`.
+/// `kubectl slotwright userlog`. Returns whether the logs are up to date: of jobs of other API servers nothing is
+/// known.
 ///
 /// # Errors
 /// When a log cannot be read or written, or the cluster does not answer.
-pub async fn run(args: &UserlogArgs, connection: &Connection) -> Result<(), Error> {
-    let mut logs = Userlogs::new(connection);
+pub async fn run(
+    args: &UserlogArgs,
+    connection: &Connection,
+    err: &mut (dyn Write + Send),
+) -> Result<bool, Error> {
+    let (mut logs, mut whole) = (Userlogs::new(connection), true);
     for path in &args.logs {
-        if args.follow {
-            logs.follow(path).await?;
-        } else {
-            logs.update(path).await?;
+        let log = if args.follow { logs.follow(path, err).await? } else { Some(logs.update(path).await?) };
+        if let Some(why) = log.and_then(|log| logs.elsewhere(&log, |_| true)) {
+            whole = false;
+            // Nobody may be there to read it.
+            let _ = writeln!(err, "{}: {why}", path.display());
         }
     }
-    Ok(())
+    Ok(whole)
 }
 
 /// The log of a proc that was submitted.
@@ -264,4 +337,30 @@ fn spawn(connection: &Connection, log: &Path) -> io::Result<()> {
     // A group of its own: Ctrl-C ends the shell's, not this process.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: &str, host: &str) -> String {
+        format!("000 ({id}.000.000) 2026-11-26 09:05:00 Job submitted from host: {host}\n...\n")
+    }
+
+    #[test]
+    fn jobs_of_other_api_servers_are_told_and_end_no_log() {
+        let (here, there) = ("<10.0.0.1:6443?htcjob=ada/sim>", "<10.9.9.9:6443?htcjob=ada/fit>");
+        let text = event("012", there) + &event("015", there) + &event("013", "<10.0.0.1:9618?alias=ap>");
+        let elsewhere = open(&Log::read(&text));
+        let said = |jobs: &Open, is_meant: fn(i64) -> bool| told(jobs, "https://10.0.0.1:6443", is_meant);
+        let rest = "submitted to 10.9.9.9:6443, and the kubeconfig is that of 10.0.0.1:6443: nobody brings the events; name \
+                    the other cluster by --context or KUBECONFIG";
+        assert_eq!(said(&elsewhere, |_| true), Some(format!("jobs 12, 15 were {rest}")));
+        assert_eq!(said(&elsewhere, |job| job == 12), Some(format!("job 12 was {rest}")));
+        assert_eq!(said(&elsewhere, |job| job == 13), None, "a job of HTCondor's is waited for in silence");
+        let mut log = Updated { text, elsewhere };
+        assert!(!log.goes_on());
+        log.text += &event("014", here);
+        assert!(log.goes_on());
+    }
 }

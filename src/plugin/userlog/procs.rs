@@ -35,6 +35,10 @@ impl Origin {
         format!("<{}?htcjob={}/{}>", self.server, self.namespace, self.name)
     }
 
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
     pub(super) fn is_of(&self, server: &str) -> bool {
         self.server == Self::new(server, "", "").server
     }
