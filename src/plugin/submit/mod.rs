@@ -6,22 +6,22 @@
 //! | `arguments` | the command line of condor_submit |
 //! | `place` | what a submit file may know of this computer |
 //! | `files` | the ConfigMaps with the files that travel with a job |
+//! | `logs` | the job event logs |
 
 mod arguments;
 mod files;
+mod logs;
 mod place;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::submit::manifest::{self, JobLog, Settings};
 use ::submit::{Cluster as Jobs, Options};
 use clap::Args;
 use condor_config::{Diagnostic, Severity, Source};
-use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -323,10 +323,7 @@ async fn create(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Error> {
-    for log in prepared.logs.iter().flatten().filter(|log| !log.path.contains(&manifest::CLUSTER.to_string()))
-    {
-        userlog::check(Path::new(&log.path))?;
-    }
+    logs::check(prepared.logs.iter().flatten())?;
     let cluster = Cluster::connect(connection).await?;
     let namespace = request.namespace.as_deref().unwrap_or(&cluster.namespace);
     if request.printed != Printed::Terse {
@@ -335,7 +332,7 @@ async fn create(
     let mut lines = Vec::new();
     let mut logged = BTreeSet::new();
     let mut first = None;
-    for ((job, logs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
+    for ((job, of_procs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
         let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
         let created = match files::create(&cluster, namespace, job, files.as_ref(), err).await {
             Ok(created) => created,
@@ -346,11 +343,11 @@ async fn create(
             }
         };
         let name = text_at(&created, "/metadata/name");
-        let waits = request.waits || !logs.is_empty() || !prepared.ads.is_empty();
+        let waits = request.waits || !of_procs.is_empty() || !prepared.ads.is_empty();
         let id = if waits { number(&cluster, namespace, &name).await } else { None };
         first = first.or(id);
         let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
-        logged.extend(begin_logs(&cluster, (namespace, &name, time), id, logs, err)?);
+        logged.extend(logs::begin(&cluster, (namespace, &name, time), id, of_procs, err)?);
         let id = id.filter(|_| request.waits).map_or(name, |id| id.to_string());
         if request.printed == Printed::Terse {
             lines.push(format!("{id}.0 - {id}.{}", count.saturating_sub(1)));
@@ -380,32 +377,6 @@ fn verbose(proc: usize, ad: &str, number: Option<i64>) -> String {
     known.fold(format!("\n** Proc {proc}:\n"), |text, line| text + line + "\n")
 }
 
-/// Writes that a job was submitted into the logs of its procs, and returns the logs. A job that got no number in time has none. `job`
-/// is its namespace, its name, and when the API server stored the job.
-fn begin_logs(
-    cluster: &Cluster,
-    job: (&str, &str, Option<Timestamp>),
-    number: Option<i64>,
-    logs: &[JobLog],
-    err: &mut dyn Write,
-) -> Result<BTreeSet<PathBuf>, Error> {
-    if logs.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let Some(number) = number else {
-        writeln!(err, "WARNING: {} has no number yet, and no event is written to its job event log", job.1)?;
-        return Ok(BTreeSet::new());
-    };
-    let named = |log: &JobLog| userlog::Submitted {
-        proc: log.proc,
-        path: log.path.replace(&manifest::CLUSTER.to_string(), &number.to_string()).into(),
-        notes: log.notes.clone(),
-    };
-    let procs: Vec<userlog::Submitted> = logs.iter().map(named).collect();
-    userlog::begin(cluster, job, number, &procs)?;
-    Ok(procs.into_iter().map(|proc| proc.path).collect())
-}
-
 /// The text at a place of an object.
 fn text_at(object: &Value, pointer: &str) -> String {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -415,9 +386,14 @@ fn text_at(object: &Value, pointer: &str) -> String {
 async fn number(cluster: &Cluster, namespace: &str, name: &str) -> Option<i64> {
     let asked = async {
         loop {
-            let job = cluster.read(namespace, name).await.ok()?;
-            if let Some(id) = job.pointer("/status/clusterId").and_then(Value::as_i64) {
-                return Some(id);
+            match cluster.read(namespace, name).await {
+                Ok(job) => {
+                    if let Some(id) = job.pointer("/status/clusterId").and_then(Value::as_i64) {
+                        return Some(id);
+                    }
+                }
+                Err(error) if error.is_transient() => {}
+                Err(_) => return None,
             }
             tokio::time::sleep(PAUSE).await;
         }

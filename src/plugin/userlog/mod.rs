@@ -293,19 +293,15 @@ pub(crate) struct Submitted {
     pub(crate) notes: Vec<String>,
 }
 
-/// Whether logs can be written: a submission whose log cannot be written is refused.
-pub(crate) fn check(path: &Path) -> Result<(), Error> {
-    LogFile::open(path).map(drop).map_err(wrong(path))
-}
-
 /// Writes the event 000 of procs of a job that was submitted, with the time at which the API server stored the job.
+/// `server` is the API server's address. Returns the logs that cannot be written, and why.
 pub(crate) fn begin(
-    cluster: &Cluster,
+    server: &str,
     (namespace, name, stored): (&str, &str, Option<Timestamp>),
     number: i64,
     procs: &[Submitted],
-) -> Result<(), Error> {
-    let host = Origin::new(cluster.server(), namespace, name).host();
+) -> Vec<(PathBuf, Error)> {
+    let host = Origin::new(server, namespace, name).host();
     let (zone, time) = (zone(), stored.unwrap_or_else(Timestamp::now).as_second());
     let mut texts: BTreeMap<&Path, String> = BTreeMap::new();
     for Submitted { proc, path, notes } in procs {
@@ -313,10 +309,11 @@ pub(crate) fn begin(
         let event = Event { id: (number, *proc), time, kind };
         texts.entry(path).or_default().push_str(&event.text(&zone));
     }
-    for (path, text) in texts {
-        LogFile::open(path).and_then(|mut log| log.append(&text)).map_err(wrong(path))?;
-    }
-    Ok(())
+    let write = |(path, text): (&Path, String)| {
+        let written = LogFile::open(path).and_then(|mut log| log.append(&text));
+        Some((path.to_owned(), wrong(path)(written.err()?)))
+    };
+    texts.into_iter().filter_map(write).collect()
 }
 
 /// Leaves processes behind that follow logs, one for each, if `SLOTWRIGHT_USERLOG` is `follow`.
@@ -345,6 +342,17 @@ mod tests {
 
     fn event(id: &str, host: &str) -> String {
         format!("000 ({id}.000.000) 2026-11-26 09:05:00 Job submitted from host: {host}\n...\n")
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_hinders_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str, proc| Submitted { proc, path: directory.path().join(name), notes: Vec::new() };
+        let procs = [at("none/a.log", 0), at("b.log", 1), at("b.log", 2)];
+        let failed = begin("https://10.0.0.1:6443", ("ada", "sim", None), 12, &procs);
+        assert!(matches!(failed.as_slice(), [(path, Error::File { .. })] if *path == procs[0].path));
+        let text = fs::read_to_string(directory.path().join("b.log")).unwrap();
+        assert_eq!(Log::read(&text).into_keys().collect::<Vec<_>>(), [(12, 1), (12, 2)]);
     }
 
     #[test]
