@@ -4,9 +4,10 @@
 //! No object has an ad: the plugin makes the ads from the same objects and with the same code as the operator. An ad
 //! lacks what only the operator remembers: a slot's part of the load, and since when an expression is true.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::ResourceExt;
 use serde_json::Value;
 
 use super::cluster::{self, Cluster};
@@ -130,45 +131,48 @@ impl Objects {
     /// The ads of the slots of these names and this node.
     pub fn ads(&self, names: &[String], node: Option<&str>, now: Time) -> Vec<Ad> {
         let pool = self.pool(now);
+        let (slots, partitionable) = (by_object_name(&self.slots), by_object_name(&self.partitionable));
         let ads = self.meant(names, node).into_iter().filter_map(|name| {
             let mut ad = startd::published_ad(&pool, &name, now)?;
-            self.set_state(&mut ad, &name);
+            let object = name.object_name();
+            set_state(&mut ad, slots.get(&*object).copied(), partitionable.get(&*object).copied());
             Some(ad)
         });
         ads.collect()
     }
+}
 
-    /// Sets state and activity, and their start times, to those in the object's status, because they depend on what
-    /// happened before. The status of a PartitionableSlot has no start times: there, the time at which the object was created
-    /// stands for them. Other start times that no status has are removed from the ad.
-    fn set_state(&self, ad: &mut Ad, name: &SlotName) {
-        let object = name.object_name();
-        let named = |metadata: &kube::api::ObjectMeta| metadata.name.as_deref() == Some(&object);
-        ad.remove("EnteredCurrentState");
-        ad.remove("EnteredCurrentActivity");
-        let claimed =
-            self.slots.iter().find(|slot| named(&slot.metadata)).and_then(|slot| slot.status.as_ref());
-        if let Some(status) = claimed {
-            set(ad, status.state, status.activity);
-            for (attribute, time) in [
-                ("EnteredCurrentState", &status.entered_current_state),
-                ("EnteredCurrentActivity", &status.entered_current_activity),
-            ] {
-                if let Some(time) = time {
-                    ad.set(attribute, time.0.as_second());
-                }
+/// The objects by their names.
+fn by_object_name<K: ResourceExt>(objects: &[K]) -> HashMap<&str, &K> {
+    objects.iter().filter_map(|object| Some((object.meta().name.as_deref()?, object))).collect()
+}
+
+/// Sets state and activity, and their start times, to those in the status of the slot's object, because they depend on
+/// what happened before. The status of a PartitionableSlot has no start times: there, the time at which the object was
+/// created stands for them. Other start times that no status has are removed from the ad.
+fn set_state(ad: &mut Ad, slot: Option<&Slot>, partitionable: Option<&PartitionableSlot>) {
+    ad.remove("EnteredCurrentState");
+    ad.remove("EnteredCurrentActivity");
+    let claimed = slot.and_then(|slot| slot.status.as_ref());
+    if let Some(status) = claimed {
+        set(ad, status.state, status.activity);
+        for (attribute, time) in [
+            ("EnteredCurrentState", &status.entered_current_state),
+            ("EnteredCurrentActivity", &status.entered_current_activity),
+        ] {
+            if let Some(time) = time {
+                ad.set(attribute, time.0.as_second());
             }
         }
-        let machine_slot = self.partitionable.iter().find(|slot| named(&slot.metadata));
-        let Some(machine_slot) = machine_slot else { return };
-        if let Some(status) = &machine_slot.status {
-            set(ad, status.state, status.activity);
-        }
-        if claimed.is_none() {
-            for attribute in ["EnteredCurrentState", "EnteredCurrentActivity"] {
-                if let Some(created) = &machine_slot.metadata.creation_timestamp {
-                    ad.set(attribute, created.0.as_second());
-                }
+    }
+    let Some(partitionable) = partitionable else { return };
+    if let Some(status) = &partitionable.status {
+        set(ad, status.state, status.activity);
+    }
+    if claimed.is_none() {
+        for attribute in ["EnteredCurrentState", "EnteredCurrentActivity"] {
+            if let Some(created) = &partitionable.metadata.creation_timestamp {
+                ad.set(attribute, created.0.as_second());
             }
         }
     }
