@@ -23,5 +23,5 @@ pub use demands::GpuDemands;
 pub use jobs::{group_problem, review_job};
 pub use nearest::{Lack, lacks};
 pub use submit::{MOST_PROCS, Submission, submit};
-pub use submit::{bad_expression, is_attribute_name};
+pub use submit::{bad_expression, is_attribute_name, is_protected};
 pub use terms::{Matched, Refusal, check, check_again};

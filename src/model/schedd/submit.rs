@@ -89,7 +89,7 @@ const PROTECTED: &[&str] = &[
 const RESERVED: &[&str] = &["Request", "_cp_"];
 
 /// Whether the operator sets an attribute of this name itself.
-fn is_protected(name: &str) -> bool {
+pub fn is_protected(name: &str) -> bool {
     let begins = |with: &&str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     PROTECTED.iter().any(|protected| protected.eq_ignore_ascii_case(name)) || RESERVED.iter().any(begins)
 }

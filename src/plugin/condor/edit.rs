@@ -5,6 +5,8 @@
 use ::submit::manifest::in_new_syntax;
 use api::HTCJob;
 use classad::Expr;
+use model::pool::classad_name;
+use model::schedd::is_protected;
 use serde_json::{Map, Value, json};
 
 use super::chosen::{Chosen, Picked};
@@ -201,10 +203,8 @@ async fn write(cluster: &Cluster, job: &HTCJob, spec: &Value) -> Result<(), Fail
 /// Adds to a merge patch of a spec what sets an attribute of the job's ad.
 fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) -> Result<(), String> {
     let is = |known: &str| name.eq_ignore_ascii_case(known);
-    if let Some(protected) = PROTECTED.iter().find(|protected| is(protected)) {
-        return Err(format!(
-            "Update of protected attribute \"{protected}\" is not allowed.\nTransaction failed.  No attributes were set."
-        ));
+    if let Some(known) = PROTECTED.iter().find(|known| is(known)) {
+        return Err(protected(known));
     }
     if !is_attribute(name) {
         return Err(format!(
@@ -251,6 +251,21 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
         let limits: Vec<String> =
             text().split([',', ' ']).filter(|limit| !limit.is_empty()).map(str::to_owned).collect();
         spec.insert("concurrencyLimits".to_owned(), json!(limits));
+    } else if let Some(resource) = requested(name) {
+        let known = job.spec.requests.resources.keys().find(|known| {
+            known.eq_ignore_ascii_case(resource) || classad_name(known).eq_ignore_ascii_case(resource)
+        });
+        let resource = known.map_or_else(|| resource.to_owned(), Clone::clone);
+        let amount = number()?;
+        let requests = spec.entry("requests").or_insert_with(|| json!({}));
+        if let Some(requests) = requests.as_object_mut() {
+            let resources = requests.entry("resources").or_insert_with(|| json!({}));
+            if let Some(resources) = resources.as_object_mut() {
+                resources.insert(resource, json!(amount));
+            }
+        }
+    } else if is_protected(name) {
+        return Err(protected(name));
     } else {
         let attributes = spec.entry("attributes").or_insert_with(|| json!({}));
         if let Some(attributes) = attributes.as_object_mut() {
@@ -262,6 +277,18 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
         }
     }
     Ok(())
+}
+
+fn protected(name: &str) -> String {
+    format!(
+        "Update of protected attribute \"{name}\" is not allowed.\nTransaction failed.  No attributes were set."
+    )
+}
+
+/// The resource that an attribute requests, such as `Fpga` for `RequestFpga`.
+fn requested(attribute: &str) -> Option<&str> {
+    let (start, resource) = attribute.split_at_checked("Request".len())?;
+    (start.eq_ignore_ascii_case("Request") && !resource.is_empty()).then_some(resource)
 }
 
 /// Whether an attribute can have this name.
@@ -335,7 +362,8 @@ mod tests {
     fn edits_become_patches_of_the_spec() {
         let job: HTCJob = serde_json::from_value(json!({
             "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "pi"},
-            "spec": {"attributes": {"projectname": "\"a\""}, "template": {}},
+            "spec": {"attributes": {"projectname": "\"a\""}, "requests": {"resources": {"example.com/fpga": 2, "Cogs": 1}},
+                     "template": {}},
         }))
         .unwrap();
         let patch = |name: &str, value: &str| {
@@ -349,6 +377,9 @@ mod tests {
             ("Requirements", "TARGET.Memory > 1", json!({"requirements": "TARGET.Memory > 1"})),
             ("AcctGroup", "\"physics\"", json!({"accountingGroup": "physics"})),
             ("ConcurrencyLimits", "\"a, b:2\"", json!({"concurrencyLimits": ["a", "b:2"]})),
+            ("RequestFpga", "1", json!({"requests": {"resources": {"example.com/fpga": 1}}})),
+            ("requestcogs", "3", json!({"requests": {"resources": {"Cogs": 3}}})),
+            ("RequestWheels", "1", json!({"requests": {"resources": {"Wheels": 1}}})),
             ("ProjectName", "\"b\"", json!({"attributes": {"projectname": null, "ProjectName": "\"b\""}})),
         ] {
             assert_eq!(patch(name, value), Ok(expected), "{name}");
@@ -356,6 +387,10 @@ mod tests {
         assert!(
             patch("jobstatus", "5").is_err_and(|error| error.contains("protected attribute \"JobStatus\""))
         );
+        for name in ["Submitter", "_cp_orig_RequestCpus", "Request", "ACCTGROUPUSER"] {
+            assert!(patch(name, "3").is_err_and(|error| error.contains("protected attribute")), "{name}");
+        }
+        assert!(patch("RequestFpga", "a").is_err_and(|error| error.contains("is no whole number")));
         for name in ["Bad Name", "", "1x", "a-b"] {
             assert!(patch(name, "3").is_err_and(|error| error.contains("illegal attribute-name")), "{name}");
         }
