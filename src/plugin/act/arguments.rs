@@ -81,6 +81,7 @@ pub fn parse(verb: Verb, words: &[String]) -> Result<Asked, Refusal> {
         forced: false,
         totals: false,
         namespace: env::var("SLOTWRIGHT_NAMESPACE").ok().filter(|value| !value.is_empty()),
+        owners_everywhere: true,
     };
     let (mut told, mut failed) = (Vec::new(), false);
     let mut words = words.iter().map(String::as_str);

@@ -5,19 +5,19 @@
 //! | `mod` | a request, its outcome, and what is printed of both |
 //! | `arguments` | the command lines of condor_hold, condor_release, condor_rm and condor_vacate_job |
 //! | `options` | the options of kubectl slotwright |
+//! | `selection` | which jobs a request means, and where they are looked for |
 //! | `procs` | the procs of jobs, what is known of each, and which of them are meant |
 //! | `write` | acts, as they are written on a job's object |
 
 mod arguments;
 mod options;
 mod procs;
+mod selection;
 mod write;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use api::HTCJob;
-use classad::Expr;
 use model::pool::Ranges;
 pub use model::pool::Verb;
 use thiserror::Error;
@@ -25,6 +25,7 @@ use thiserror::Error;
 pub use arguments::{Asked, parse, usage};
 pub use options::{ActArgs, HoldArgs, VacateArgs};
 use procs::{Found, Proc, State};
+pub use selection::Selection;
 
 use crate::cluster::{self, Cluster, Connection};
 use crate::condor::jobs::Runs;
@@ -59,25 +60,6 @@ impl Request {
     }
 }
 
-/// The procs to act on.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Selection {
-    /// Procs: ClusterId and ProcId.
-    pub procs: Vec<(i64, u32)>,
-    /// Jobs by ClusterId.
-    pub clusters: Vec<i64>,
-    /// Jobs by the names of their objects.
-    pub names: Vec<String>,
-    /// All jobs of these owners.
-    pub users: Vec<String>,
-    /// A condition on procs that are selected by anything but their numbers.
-    pub constraint: Option<Expr>,
-    /// All jobs.
-    pub all: bool,
-    /// Only procs that are held.
-    pub held: bool,
-}
-
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -96,6 +78,8 @@ pub struct Request {
     pub totals: bool,
     /// The namespace; if unset, the context's.
     pub namespace: Option<String>,
+    /// Whether owners are looked for in all namespaces, as condor_q does.
+    pub owners_everywhere: bool,
 }
 
 /// Why nothing was done.
@@ -134,13 +118,16 @@ pub async fn run(
 ) -> Result<u8, Error> {
     let cluster = Cluster::connect(connection).await?;
     let namespace = request.namespace.clone().unwrap_or_else(|| cluster.namespace.clone());
-    let jobs = jobs(&cluster, &namespace, &request.selection).await?;
+    let jobs = selection::jobs(&cluster, &namespace, request).await?;
     let needs_pods =
         matches!(request.verb, Verb::Vacate | Verb::VacateFast) || request.selection.constraint.is_some();
     let runs = if needs_pods { procs::runs(&cluster, &jobs).await? } else { Runs::default() };
     let found: Vec<Found> = jobs.iter().filter_map(|job| Found::of(job, &runs, now)).collect();
     let mut failed = false;
     if !request.selection.procs.is_empty() {
+        if request.selection.ignores_constraint() {
+            writeln!(err, "Warning, -constraint is ignored for fully qualified job ids")?;
+        }
         failed |= by_number(request, &cluster, &found, out, err).await?;
     }
     if request.selection.is_by_constraint() {
@@ -148,87 +135,6 @@ pub async fn run(
     }
     out.flush()?;
     Ok(u8::from(failed))
-}
-
-/// The jobs of the namespace; and if a job is meant by its number that is not among them, those of all namespaces which the user
-/// may list.
-async fn jobs(cluster: &Cluster, namespace: &str, wanted: &Selection) -> Result<Vec<HTCJob>, cluster::Error> {
-    let own: Vec<HTCJob> = cluster.list(Some(namespace)).await?;
-    let id = |job: &HTCJob| job.status.as_ref().and_then(|status| status.cluster_id);
-    let is_there = |number: &i64| own.iter().any(|job| id(job) == Some(*number));
-    let numbers = || wanted.procs.iter().map(|(number, _)| number).chain(&wanted.clusters);
-    if numbers().all(is_there) {
-        return Ok(own);
-    }
-    match cluster.list_all::<HTCJob>().await {
-        Ok(all) => Ok(all
-            .into_iter()
-            .filter(|job| {
-                let meant = id(job).is_some_and(|id| numbers().any(|number| *number == id));
-                meant || job.metadata.namespace.as_deref() == Some(namespace)
-            })
-            .collect()),
-        // If the user may not list all namespaces, jobs of other namespaces count as not found.
-        Err(cluster::Error::Forbidden { .. }) => Ok(own),
-        Err(error) => Err(error),
-    }
-}
-
-impl Selection {
-    /// Adds a job or a proc by its number. Returns whether the word is such a number.
-    fn add(&mut self, word: &str) -> bool {
-        match tools::job_id(word) {
-            Some((cluster, None)) => self.clusters.push(cluster),
-            Some((cluster, Some(proc))) => match u32::try_from(proc) {
-                Ok(proc) => self.procs.push((cluster, proc)),
-                Err(_) => return false,
-            },
-            None => return false,
-        }
-        true
-    }
-
-    fn is_by_constraint(&self) -> bool {
-        self.all
-            || self.constraint.is_some()
-            || !self.clusters.is_empty()
-            || !self.names.is_empty()
-            || !self.users.is_empty()
-            || (self.held && self.procs.is_empty())
-    }
-
-    /// Whether the selection means this job, apart from its constraint.
-    fn means(&self, found: &Found) -> bool {
-        let named = !self.clusters.is_empty() || !self.users.is_empty() || !self.names.is_empty();
-        !named
-            || self.clusters.contains(&found.cluster)
-            || self.users.iter().any(|user| user.eq_ignore_ascii_case(&found.owner))
-            || self.names.contains(&found.name)
-    }
-
-    /// The selection in the words of HTCondor's tools.
-    fn told(&self) -> String {
-        match (self.clusters.as_slice(), self.users.as_slice(), self.names.as_slice(), &self.constraint) {
-            ([], [], [], None) => String::new(),
-            ([cluster], [], [], None) => format!(" in cluster {cluster}"),
-            ([], [user], [], None) => format!(" of user \"{user}\""),
-            ([], [], [name], None) => format!(" of {name}"),
-            _ => format!(" matching constraint ({})", self.as_constraint()),
-        }
-    }
-
-    /// The selection as one expression, as HTCondor's tools put it together.
-    fn as_constraint(&self) -> String {
-        let clusters = self.clusters.iter().map(|cluster| format!("ClusterId == {cluster}"));
-        let users = self.users.iter().map(|user| format!("Owner == \"{user}\""));
-        let names = self.names.iter().map(|name| format!("JobName == \"{name}\""));
-        let all: Vec<String> = clusters.chain(users).chain(names).collect();
-        match (&self.constraint, all.join(" || ")) {
-            (Some(constraint), any) if any.is_empty() => constraint.to_string(),
-            (Some(constraint), any) => format!("({constraint}) && ({any})"),
-            (None, any) => any,
-        }
-    }
 }
 
 /// The outcome of a request for a proc, before the operator is asked.
@@ -407,6 +313,7 @@ mod tests {
             forced,
             totals: false,
             namespace: None,
+            owners_everywhere: false,
         };
         for (verb, state, expected) in [
             (Verb::Hold, State::Idle, "Job 5.0 held"),
@@ -444,21 +351,5 @@ mod tests {
         ] {
             assert_eq!(said(&forces, judge(&forces, proc(state), false), 5, 0), expected, "{state:?}");
         }
-    }
-
-    #[test]
-    fn selections_are_told_as_htcondor_s_tools_tell_them() {
-        let selection = |edit: fn(&mut Selection)| {
-            let mut selection = Selection::default();
-            edit(&mut selection);
-            selection.told()
-        };
-        assert_eq!(selection(|s| s.all = true), "");
-        assert_eq!(selection(|s| s.clusters = vec![7]), " in cluster 7");
-        assert_eq!(selection(|s| s.users = vec!["bob".into()]), " of user \"bob\"");
-        let two = " matching constraint (ClusterId == 7 || ClusterId == 8)";
-        assert_eq!(selection(|s| s.clusters = vec![7, 8]), two);
-        let expr = " matching constraint (JobPrio < 0)";
-        assert_eq!(selection(|s| s.constraint = Expr::parse("JobPrio < 0").ok()), expr);
     }
 }

@@ -23,7 +23,7 @@ pub struct ActArgs {
     /// Only procs that are held
     #[arg(long)]
     held: bool,
-    /// All jobs of this owner
+    /// All jobs of this owner in the namespace
     #[arg(long, value_name = "OWNER")]
     user: Vec<String>,
     /// Print how many procs were acted on
@@ -77,7 +77,8 @@ impl ActArgs {
             }
         }
         let (reason, totals, namespace) = (self.reason, self.totals, self.namespace);
-        Request { verb, selection, reason, subcode: 0, forced: false, totals, namespace }
+        let owners_everywhere = false;
+        Request { verb, selection, reason, subcode: 0, forced: false, totals, namespace, owners_everywhere }
     }
 }
 

@@ -68,11 +68,19 @@ pub(super) async fn runs(cluster: &Cluster, jobs: &[HTCJob]) -> Result<Runs, clu
     Ok(Runs::of(&[], &pods))
 }
 
+/// The owner of a job.
+pub(super) fn owner(job: &HTCJob) -> String {
+    kinds::job::facts(job).map_or_else(|| kinds::job::owner(job), |facts| owner_by(&facts, job))
+}
+
+fn owner_by(facts: &JobFacts, job: &HTCJob) -> String {
+    facts.owner.owner().map_or_else(|| kinds::job::owner(job), ToString::to_string)
+}
+
 impl<'a> Found<'a> {
     /// A job that has a number; none if the operator has not seen the job yet.
     pub(super) fn of(job: &'a HTCJob, runs: &'a Runs, now: Time) -> Option<Self> {
         let facts = kinds::job::facts(job)?;
-        let owner = facts.owner.owner().map(ToString::to_string);
         let left = if jobs::may_leave_in_queue(job) { left(job, now) } else { Ranges::default() };
         Some(Self {
             left,
@@ -80,7 +88,7 @@ impl<'a> Found<'a> {
             cluster: facts.cluster_id?,
             namespace: job.metadata.namespace.clone()?,
             name: job.metadata.name.clone()?,
-            owner: owner.unwrap_or_else(|| kinds::job::owner(job)),
+            owner: owner_by(&facts, job),
             count: u32::try_from(job.spec.count).unwrap_or(0),
             job,
             facts,

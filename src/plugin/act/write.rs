@@ -223,6 +223,7 @@ mod tests {
             forced: false,
             totals: false,
             namespace: None,
+            owners_everywhere: false,
         }
     }
 
