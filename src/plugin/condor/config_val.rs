@@ -4,7 +4,7 @@
 //! machines in NodePolicies. HTCondor's defaults stand behind each.
 
 use api::{Negotiator, NodePolicy, SubmitPolicy};
-use condor_config::{Config, Host, Reader, Source};
+use condor_config::{Config, Host, Origin, Reader, Source};
 use controller::kinds::node_policy::KNOBS_OF_FIELDS;
 use kube::ResourceExt;
 use model::startd::config::MACHINE_MACROS;
@@ -16,11 +16,12 @@ use crate::cluster::{Cluster, Connection};
 use crate::if_allowed;
 
 const USAGE: &str = "\
-Usage: condor_config_val [-schedd | -negotiator | -startd] [-name NAME] [-dump] [-verbose] NAME ...
+Usage: condor_config_val [-schedd | -negotiator | -startd] [-name NAME] [-verbose] NAME ...
+       condor_config_val [-schedd | -negotiator | -startd] [-name NAME] -dump [NAME ...]
   -schedd, -negotiator, -startd   the configuration of the SubmitPolicy, of Negotiators, of NodePolicies [default: whichever sets
                                   the name, in this order]
   -name NAME                      that of the object of this name, or of this node
-  -dump                           all that the objects set
+  -dump                           all that the objects set, or what they set of names that contain NAME
   -verbose                        name the object beside the value";
 
 /// The configuration of one object.
@@ -84,8 +85,11 @@ pub(super) async fn run(words: &[String], connection: &Connection) -> Outcome {
     let cluster = Cluster::connect(connection).await?;
     let mut notes = Vec::new();
     let read = read(&cluster, &asked, &mut notes).await?;
-    let (text, missing) =
-        if asked.dump { (dump(&read)?, Vec::new()) } else { values(&read, &asked, &mut notes)? };
+    let (text, missing) = if asked.dump {
+        (dump(&read, &asked, &mut notes)?, Vec::new())
+    } else {
+        values(&read, &asked, &mut notes)?
+    };
     let status = u8::from(!missing.is_empty());
     notes.extend(missing);
     Ok(Answer { text, notes, status })
@@ -201,11 +205,7 @@ impl Configs {
 /// without a value.
 fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String, Vec<String>), Failure> {
     let macros = read.macros.as_deref();
-    let configs: Vec<(&Written, Configs)> = read
-        .texts
-        .iter()
-        .map(|text| Ok((text, Configs::of(text.daemon, &text.object, &text.config, macros)?)))
-        .collect::<Result<_, Failure>>()?;
+    let configs = configs(read, asked, notes)?;
     let daemon = if macros.is_some() { STARTD } else { asked.daemon.unwrap_or("SCHEDD") };
     let defaults = Configs::of(daemon, "defaults", "", macros)?;
     let (mut out, mut missing) = (String::new(), Vec::new());
@@ -232,14 +232,64 @@ fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String
     Ok((out, missing))
 }
 
-/// The texts of the objects, each under its name.
-fn dump(read: &Read) -> Result<String, Failure> {
-    let mut out = String::new();
+/// The configurations of the objects. A mistake in one object hides no other: the object is left out, and a note says
+/// so. Fails if no object is left, or the user named the object.
+fn configs<'r>(
+    read: &'r Read,
+    asked: &Asked,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(&'r Written, Configs)>, Failure> {
+    let (mut configs, mut broken) = (Vec::new(), None);
     for text in &read.texts {
-        Configs::of(text.daemon, &text.object, &text.config, read.macros.as_deref())?;
-        out.extend(["# ", text.daemon, " of ", &text.object, "\n", text.config.trim_end(), "\n"]);
+        match Configs::of(text.daemon, &text.object, &text.config, read.macros.as_deref()) {
+            Ok(config) => configs.push((text, config)),
+            Err(failure) if asked.object.is_some() => return Err(failure),
+            Err(failure) => {
+                notes.push(format!("note: {} is left out: {}", text.object, failure.0));
+                broken.get_or_insert(failure);
+            }
+        }
+    }
+    match broken {
+        Some(failure) if configs.is_empty() => Err(failure),
+        _ => Ok(configs),
+    }
+}
+
+/// The texts of the objects, each under its name; or with names, what the objects set whose name contains one of them.
+fn dump(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<String, Failure> {
+    let mut out = String::new();
+    for (text, configs) in configs(read, asked, notes)? {
+        let set = match asked.names.as_slice() {
+            [] => text.config.trim_end().to_owned() + "\n",
+            names => matching(&configs.config, names),
+        };
+        if !set.is_empty() {
+            out.extend(["# ", text.daemon, " of ", &text.object, "\n", &set]);
+        }
     }
     Ok(out)
+}
+
+/// Returns what a configuration itself sets of names that contain one of these, as lines of a configuration.
+fn matching(config: &Config, parts: &[String]) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| part.to_ascii_uppercase()).collect();
+    let mut out = String::new();
+    for definition in config.definitions().filter(|definition| definition.origin != Origin::Predefined) {
+        let name = definition.name.as_str();
+        let upper = name.to_ascii_uppercase();
+        if !parts.iter().any(|part| upper.contains(part.as_str())) {
+            continue;
+        }
+        let raw = definition.raw();
+        let lines = if raw.contains('\n') {
+            format!("{name} @=end\n{raw}\n@end\n")
+        } else {
+            format!("{name} = {raw}\n")
+        };
+        out.push_str(&lines);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -272,7 +322,30 @@ mod tests {
         assert_eq!(values(&read, &verbose, &mut notes).unwrap().0, "B = 23\n # at: NodePolicy b\n");
         let part = values(&read, &asked(&["NOBODY", "A"]), &mut notes).unwrap();
         assert_eq!((part, notes), (("1\n".to_owned(), vec!["Not defined: NOBODY".to_owned()]), none));
-        assert!(dump(&read).unwrap().starts_with("# NEGOTIATOR of Negotiator a\nA = 1\n"));
+        let dumped = |names: &[&str]| dump(&read, &asked(names), &mut Vec::new()).unwrap();
+        assert!(dumped(&[]).starts_with("# NEGOTIATOR of Negotiator a\nA = 1\n"));
+        assert_eq!(dumped(&["half"]), "# NEGOTIATOR of Negotiator a\nPRIORITY_HALFLIFE = 60\n");
+        assert_eq!(dumped(&["b", "nothing"]), "# STARTD of NodePolicy b\nB = $(A)3\n");
+        assert_eq!(dumped(&["DETECTED"]), "");
+    }
+
+    #[test]
+    fn a_mistake_in_one_object_hides_no_other() {
+        let (broken, whole) =
+            (|| text(STARTD, "NodePolicy broken", "if\n"), || text(STARTD, "NodePolicy b", "A = 2\n"));
+        let both = Read { texts: vec![broken(), whole()], macros: None };
+        let mut notes = Vec::new();
+        assert_eq!(values(&both, &asked(&["A"]), &mut notes).unwrap().0, "2\n");
+        assert!(
+            matches!(notes.as_slice(), [note] if note.starts_with("note: NodePolicy broken is left out: ")),
+            "{notes:?}"
+        );
+        assert_eq!(dump(&both, &asked(&[]), &mut Vec::new()).unwrap(), "# STARTD of NodePolicy b\nA = 2\n");
+        let named = Asked { object: Some("NodePolicy broken".to_owned()), ..asked(&["A"]) };
+        let alone = Read { texts: vec![broken()], macros: None };
+        for (read, asked) in [(&both, &named), (&alone, &asked(&["A"]))] {
+            assert!(values(read, asked, &mut Vec::new()).is_err());
+        }
     }
 
     #[test]
