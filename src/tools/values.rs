@@ -30,12 +30,15 @@ pub(crate) fn error(message: String) -> String {
     format!("Error: {message}")
 }
 
-/// The width of `-wide` and `-wide:80`.
-pub(crate) fn wide(more: Option<&str>) -> Result<Width, String> {
-    let Some(more) = more else { return Ok(Width::Wide) };
+/// The width of `-wide` and `-wide:80`. `None`: that of the terminal, which `-wide:` and `-wide:0` mean.
+pub(crate) fn wide(more: Option<&str>) -> Result<Option<Width>, String> {
+    let Some(more) = more else { return Ok(Some(Width::Wide)) };
+    if more.is_empty() {
+        return Ok(None);
+    }
     let columns = more.parse().ok().filter(|columns| *columns <= WIDEST);
-    let wrong = || format!("Error: -wide:{more}: '{more}' is no number of columns");
-    columns.map(Width::Columns).ok_or_else(wrong)
+    let columns = columns.ok_or_else(|| format!("Error: -wide:{more}: '{more}' is no number of columns"))?;
+    Ok((columns > 0).then_some(Width::Columns(columns)))
 }
 
 /// The form of `-long` and `-long:json`.
@@ -83,6 +86,19 @@ pub(crate) fn append(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_columns_are_those_of_the_terminal() {
+        for (more, expected) in [
+            (None, Ok(Some(Width::Wide))),
+            (Some("80"), Ok(Some(Width::Columns(80)))),
+            (Some("0"), Ok(None)),
+            (Some(""), Ok(None)),
+            (Some("x"), Err("Error: -wide:x: 'x' is no number of columns".to_owned())),
+        ] {
+            assert_eq!(wide(more), expected, "{more:?}");
+        }
+    }
 
     #[test]
     fn a_job_is_a_number_and_a_proc_two() {

@@ -180,7 +180,7 @@ impl Said {
                 }
                 request.search.direction = Direction::Forwards;
             }
-            Does::Wide => request.width = Some(wide(more)?),
+            Does::Wide => request.width = wide(more)?,
             Does::Limit => {
                 let text = words
                     .next()

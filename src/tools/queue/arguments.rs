@@ -223,7 +223,10 @@ impl Said {
     ) -> Result<(), String> {
         let request = &mut self.request;
         match does {
-            Does::Wide => request.width = Some(wide(more)?),
+            Does::Wide => {
+                request.width = wide(more)?;
+                request.is_narrow = request.width.is_none();
+            }
             Does::Long => self.form(form(more)?)?,
             Does::Xml => self.form(Form::Xml)?,
             Does::Json => self.form(Form::Json)?,
@@ -371,6 +374,7 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::{Screen, Width};
 
     fn asked(line: &str) -> Result<Request, String> {
         let words: Vec<String> = line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
@@ -378,6 +382,23 @@ mod tests {
             Asked::Jobs(request) => Ok(*request),
             Asked::Help => Err("help".to_owned()),
             Asked::Version => Err("version".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_width_is_that_of_the_option_or_of_the_terminal() {
+        let (terminal, none) = (Width::Columns(132), Width::Piped);
+        for (line, of_screen, expected) in [
+            ("", terminal, terminal),
+            ("", none, none),
+            ("-wide", terminal, Width::Wide),
+            ("-wide:60", terminal, Width::Columns(60)),
+            ("-wide:0", terminal, terminal),
+            ("-wide:0", none, Width::Columns(80)),
+            ("-wide:0 -wide", none, Width::Wide),
+        ] {
+            let screen = Screen { width: of_screen, now: 0, zone: jiff::tz::TimeZone::UTC };
+            assert_eq!(asked(line).unwrap().width(&screen), expected, "{line} {of_screen:?}");
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Request {
     only: Vec<Name>,
     times: Times,
     width: Option<Width>,
+    /// Whether the text gets 80 characters if it goes to no terminal, as `-wide:0` asks.
+    is_narrow: bool,
     /// Whether the jobs of everybody are asked for.
     pub everybody: bool,
     /// A file with the ads of jobs; `None`: the caller has them.
@@ -147,9 +149,18 @@ impl Request {
             || self.states != Shown::Default
     }
 
+    /// How wide the text may be.
+    fn width(&self, screen: &Screen) -> Width {
+        let of_screen = match screen.width {
+            Width::Piped if self.is_narrow => Width::Columns(80),
+            width => width,
+        };
+        self.width.unwrap_or(of_screen)
+    }
+
     /// The answer about these jobs.
     pub fn print(&self, ads: &[Ad], source: &Source, screen: &Screen) -> String {
-        let screen = &Screen { width: self.width.unwrap_or(screen.width), ..screen.clone() };
+        let screen = &Screen { width: self.width(screen), ..screen.clone() };
         let env = screen.env();
         let shown = self.choose(ads, screen);
         match self.form {

@@ -245,7 +245,7 @@ impl Request {
                     append(&mut self.more_columns, letters, &asked, "V, r, T or Y")?;
                 }
             }
-            Does::Wide => self.width = Some(wide(more)?),
+            Does::Wide => self.width = wide(more)?,
             Does::Constraint => {
                 let text = words.needed(name, "an additional parameter")?;
                 let wrong = |error| format!("Error: '{text}' is not a valid constraint: {error}");
