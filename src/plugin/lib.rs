@@ -50,7 +50,7 @@ use api::{HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
 use cluster::Cluster;
 pub use cluster::Connection;
 use model::pool::Time;
-pub use tool::{Tool, by_name, unsupported};
+pub use tool::{Tool, by_name, texts, unsupported};
 
 /// Show jobs, slots and priorities as HTCondor's tools do, and submit submit files.
 #[derive(Parser, Debug)]

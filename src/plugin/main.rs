@@ -12,20 +12,27 @@ use plugin::{Cli, Connection, Tool};
 async fn main() -> ExitCode {
     // Two TLS libraries are compiled in, and rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut words = std::env::args();
+    let mut words = std::env::args_os();
     let name = words.next().unwrap_or_default();
-    if Path::new(&name).file_name().is_some_and(|name| name == plugin::complete::FOR_KUBECTL) {
-        let words: Vec<String> = words.collect();
+    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if called == plugin::complete::FOR_KUBECTL {
+        let words = plugin::texts(words).unwrap_or_default();
         let done = plugin::complete::for_kubectl(&words, &mut io::stdout());
         return done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let called = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if let Some(why) = plugin::unsupported(called) {
         let _ = writeln!(io::stderr(), "{why}");
         return ExitCode::FAILURE;
     }
     if let Some(tool) = Tool::named(called) {
-        let words: Vec<String> = words.collect();
+        let words = match plugin::texts(words) {
+            Ok(words) => words,
+            Err(why) => {
+                // Nobody may be there to read it.
+                let _ = writeln!(io::stderr(), "{called}: {why}");
+                return ExitCode::FAILURE;
+            }
+        };
         let (out, err) = (&mut io::stdout(), &mut io::stderr());
         let done = plugin::by_name(tool, &words, &Connection::default(), width(), out, err).await;
         return done.map_or(ExitCode::FAILURE, ExitCode::from);

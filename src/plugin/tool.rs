@@ -1,6 +1,7 @@
 //! HTCondor's tools by their own names: which there are, what each does, and what to use instead of those that there are not.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::{self, Write};
 
 use crate::cluster::Connection;
@@ -29,6 +30,19 @@ impl Tool {
         let other = || condor::TOOLS.iter().find(|tool| **tool == name).map(|tool| Self::Other(tool));
         act::verb_of(&name).map(Self::Act).or_else(other)
     }
+}
+
+/// Returns the words of a command line as texts.
+///
+/// # Errors
+/// The message about a word that is no text.
+pub fn texts(words: impl Iterator<Item = OsString>) -> Result<Vec<String>, String> {
+    let text = |word: OsString| {
+        let wrong =
+            |word: OsString| format!("the argument {} is not UTF-8: write it in UTF-8", word.display());
+        word.into_string().map_err(wrong)
+    };
+    words.map(text).collect()
 }
 
 /// Why a tool of HTCondor does not exist here; `None` if the tool exists, or the name is that of no tool.
@@ -142,6 +156,15 @@ async fn condor_act(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_are_no_text_are_refused() {
+        use std::os::unix::ffi::OsStringExt;
+        let read = |words: &[&[u8]]| texts(words.iter().map(|word| OsString::from_vec(word.to_vec())));
+        assert_eq!(read(&[b"-af", "\u{e4}".as_bytes()]), Ok(vec!["-af".to_owned(), "\u{e4}".to_owned()]));
+        let refused = Err("the argument \u{fffd} is not UTF-8: write it in UTF-8".to_owned());
+        assert_eq!(read(&[b"-af", b"\xff"]), refused);
+    }
 
     #[test]
     fn each_tool_is_found_or_something_is_named_instead() {
