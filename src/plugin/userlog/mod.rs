@@ -140,19 +140,8 @@ impl<'c> Userlogs<'c> {
             Err(cluster::Error::Forbidden { .. }) => LastRuns::default(),
             other => other?,
         };
-        let mut events = Vec::new();
-        for (origin, cluster) in &here {
-            let job = match jobs.get(&(origin.namespace.clone(), origin.name.clone())) {
-                // Nothing is known of a job that cannot be read.
-                Some(None) => continue,
-                Some(Some(job)) => Subject::of(job, origin, *cluster),
-                None => None,
-            };
-            events.extend(missing(&known, (origin, *cluster), job.as_ref(), &last_runs));
-        }
-        // Events of one proc keep their order.
-        events.sort_by_key(|event| event.time);
         let zone = zone();
+        let events = events(&known, &here, &jobs, &last_runs);
         let text: String = events.iter().map(|event| event.text(&zone)).collect();
         log.append(&text).map_err(wrong(path))?;
         Ok(Updated { text: log.text, elsewhere })
@@ -239,6 +228,23 @@ fn told(jobs: &Open, own: &str, is_meant: impl Fn(i64) -> bool) -> Option<String
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| said.join("\n"))
+}
+
+/// Returns the events that a log lacks of these jobs, by their time.
+fn events(known: &Procs, open: &Open, jobs: &Jobs, last_runs: &LastRuns) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (origin, cluster) in open {
+        let job = match jobs.get(&(origin.namespace.clone(), origin.name.clone())) {
+            // Nothing is known of a job that cannot be read.
+            Some(None) => continue,
+            Some(Some(job)) => Subject::of(job, origin, *cluster),
+            None => None,
+        };
+        events.extend(missing(known, (origin, *cluster), job.as_ref(), last_runs));
+    }
+    // Events of one proc keep their order.
+    events.sort_by_key(|event| event.time);
+    events
 }
 
 /// The events of a job's procs that a log lacks. `job` is `None` if the job's object is gone.
@@ -342,6 +348,19 @@ mod tests {
 
     fn event(id: &str, host: &str) -> String {
         format!("000 ({id}.000.000) 2026-11-26 09:05:00 Job submitted from host: {host}\n...\n")
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_is_not_deleted() {
+        let known = Log::read(&event("012", "<10.0.0.1:6443?htcjob=ada/sim>"));
+        let events = |jobs: &Jobs| events(&known, &open(&known), jobs, &LastRuns::default());
+        let gone = events(&Jobs::new());
+        assert!(
+            matches!(gone.as_slice(), [Event { id: (12, 0), kind: Kind::Aborted(Some(_)), .. }]),
+            "{gone:?}"
+        );
+        let unreadable = events(&Jobs::from([(("ada".to_owned(), "sim".to_owned()), None)]));
+        assert!(unreadable.is_empty(), "{unreadable:?}");
     }
 
     #[test]
