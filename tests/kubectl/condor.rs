@@ -205,7 +205,13 @@ async fn a_machine_is_drained() {
 #[tokio::test]
 async fn waiting_logs_and_configuration() {
     let cluster = Cluster::with_pool().await;
-    assert_eq!(cluster.tool_says(&["condor_wait", "99"]).await, "All jobs done.\n");
+    assert_eq!(cluster.tool_says(&["condor_wait", "1.0"]).await, "All jobs done.\n");
+    for (job, why) in
+        [("99", "no job 99: it was deleted, or there never was one"), ("1.9", "job 1 has no proc 9")]
+    {
+        let error = cluster.tool_fails(&["condor_wait", job]).await;
+        assert!(error.contains(why), "{error}");
+    }
     let expired = cluster.tool(&["condor_wait", "-wait", "0", "2"]).await;
     let said = String::from_utf8(expired.stdout).unwrap();
     assert_eq!((expired.status.code(), said.as_str(), expired.stderr.len()), (Some(1), "Time expired.\n", 0));
