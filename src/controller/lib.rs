@@ -10,8 +10,8 @@ mod health;
 mod journal;
 pub mod kinds;
 mod leader;
-mod mark;
 mod metrics;
+mod pool_lease;
 mod progress;
 pub mod proxy;
 mod publisher;
@@ -38,7 +38,7 @@ use self::creators::{Creators, Stamps};
 use self::engine::Engine;
 use self::health::Health;
 use self::leader::{Election, HighestClusterId};
-use self::mark::Taken;
+use self::pool_lease::Taken;
 use self::seal::Seals;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
 use self::watch::Watching;
@@ -158,14 +158,14 @@ pub async fn run_in(
         tracing::info!(identity = options.identity, "this operator leads");
         leading = Some(Kept::new(election, &lost));
     }
-    let owner = mark::owner(lease, &options.identity);
-    let mark = mark::mark(client, clock, &owner, highest.clone());
+    let owner = pool_lease::owner(lease, &options.identity);
+    let of_pool = pool_lease::election(client, clock, &owner, highest.clone());
     let mut owning = None;
     tokio::select! {
         biased;
         () = lost.cancelled() => return Err(Error::LeadershipLost),
-        taken = mark::take(&mark, &health, &stop) => match taken {
-            Ok(true) => owning = Some(Kept::new(mark, &lost)),
+        taken = pool_lease::take(&of_pool, &health, &stop) => match taken {
+            Ok(true) => owning = Some(Kept::new(of_pool, &lost)),
             Ok(false) => {}
             Err(Taken(owner)) => return Err(Error::PoolTaken { owner }),
         },
@@ -183,7 +183,7 @@ pub async fn run_in(
             Some(ended) = aside.join_next() => return health_ended(ended),
         }
     }
-    // The mark first: the next leader of this release takes the mark under the same name.
+    // The pool's Lease first: the next leader of this release takes that Lease under the same name.
     for kept in [owning, leading].into_iter().flatten() {
         kept.give_back().await;
     }

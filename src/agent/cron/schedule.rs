@@ -117,7 +117,8 @@ impl Schedule {
 }
 
 impl Entry {
-    /// Takes the job's definition anew: this job's or another's has changed. A run that goes on ends by the definition with which it began.
+    /// Takes the job's definition anew: this job's or another's has changed. A run that is under way goes on, within the limits of the
+    /// new definition.
     fn changed(mut self, job: &NodeCronJob, now: Duration, acts: &mut Vec<Act>) -> Self {
         let (mode, period) = (self.job.mode, self.job.period_seconds);
         self.job = job.clone();

@@ -1,4 +1,4 @@
-//! Leases in [`NAMESPACE`], by which kubelets and agents say that they live. The mark of who owns the pool is there too, and
+//! Leases in [`NAMESPACE`], by which kubelets and agents say that they live. The pool's Lease is there too, and
 //! says nothing of a machine.
 //! An agent has a Lease of its own, `slotwright-agent-NODE`, because the node's Lease says only that the kubelet lives.
 //! If an agent died and the operator did not notice, the agent's last report would be all that is known: the machine
@@ -55,7 +55,7 @@ pub enum Whose {
     Kubelet(MachineName),
     /// The machine's agent renews it.
     Agent(MachineName),
-    /// The mark of who owns the pool.
+    /// The pool's Lease, which says who owns the pool.
     Owner,
 }
 
@@ -93,7 +93,7 @@ fn heartbeats_ended(whose: Whose) -> Option<Event> {
     }
 }
 
-/// Finds out who renews a Lease. The name does not always tell: a node may have the name of the mark, or a name that
+/// Finds out who renews a Lease. The name does not always tell: a node may have the name of the pool's Lease, or a name that
 /// begins as the Lease of an agent does. But a kubelet's Lease has the name of the node as its holder, too.
 fn whose(lease: &Lease) -> Whose {
     let name = lease.name_any();

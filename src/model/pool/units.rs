@@ -71,12 +71,18 @@ fn real(text: &str) -> usize {
 /// The text without parentheses around the whole of it.
 fn unwrapped(text: &str) -> &str {
     let Some(inside) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
-    let mut open = 0_i64;
+    let (mut open, mut quoted, mut escaped) = (0_i64, false, false);
     let closes_early = inside.chars().any(|c| {
-        open += i64::from(c == '(') - i64::from(c == ')');
+        match c {
+            _ if std::mem::take(&mut escaped) => {}
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            '(' if !quoted => open += 1,
+            ')' if !quoted => open -= 1,
+            _ => {}
+        }
         open < 0
     });
-    // Parentheses within strings count, too: then the text stays as it is, or nothing is lost.
     if closes_early || open != 0 { text } else { unwrapped(inside) }
 }
 
@@ -90,6 +96,8 @@ mod tests {
             ("(Capability >= 9.000000000000000E+00)", "Capability >= 9.0"),
             ("8.600000000000000E+00", "8.6"),
             ("(a) && (b)", "(a) && (b)"),
+            (r#"(a == "(") && (b == ")")"#, r#"(a == "(") && (b == ")")"#),
+            (r#"(a == "x\")y")"#, r#"a == "x\")y""#),
             ("((x1.5E))", "x1.5E"),
             ("Owner == \"é\"", "Owner == \"é\""),
         ] {

@@ -1,9 +1,9 @@
-//! The mark of who owns the pool: a Lease with the same name in every cluster, whatever namespace the operator is in.
+//! The pool's Lease, which says who owns the pool. It has the same name in every cluster, whatever namespace the operator is in.
 //!
 //! All operators of a cluster decide about the same nodes and pods. Operators that share a leader's Lease take turns. Two
 //! that do not (two releases in two namespaces, or two without an election) would evict each other's pods for ever. So a
-//! leader also holds the mark, before its first decision and for as long as it decides. The mark names the owner, not the
-//! process: leaders of one release hand the mark on. An operator that sees another owner renew the mark does not wait, as a
+//! leader also holds the pool's Lease, before its first decision and for as long as it decides. The Lease names the owner, not the
+//! process: leaders of one release hand the Lease on. An operator that sees another owner renew the Lease does not wait, as a
 //! candidate does, but ends with a message: somebody has to remove one of the two.
 
 use kube::Client;
@@ -21,9 +21,9 @@ pub fn owner(leaders_lease: Option<(&str, &str)>, identity: &str) -> String {
     leaders_lease.map_or_else(|| identity.to_owned(), |(namespace, lease)| format!("{namespace}/{lease}"))
 }
 
-/// The election by which `owner` takes and renews the mark. The mark keeps the highest ClusterId, as the leader's Lease
+/// The election by which `owner` takes and renews the pool's Lease, which keeps the highest ClusterId, as the leader's Lease
 /// does.
-pub fn mark(client: Client, clock: Clock, owner: &str, highest: HighestClusterId) -> Election {
+pub fn election(client: Client, clock: Clock, owner: &str, highest: HighestClusterId) -> Election {
     Election::new(client, clock, (NAMESPACE, POOL_LEASE), owner, highest)
 }
 
@@ -32,17 +32,17 @@ pub fn mark(client: Client, clock: Clock, owner: &str, highest: HighestClusterId
 pub struct Taken(pub String);
 
 /// Waits until the pool is this owner's. Returns false if `stop` came first. While this operator waits, `health` says why.
-/// A mark that another owner left behind is taken over once it was not renewed for its duration.
+/// A Lease that another owner left behind is taken over once it was not renewed for its duration.
 ///
 /// # Errors
 /// When another owner is at work.
-pub async fn take(mark: &Election, health: &Health, stop: &CancellationToken) -> Result<bool, Taken> {
+pub async fn take(lease: &Election, health: &Health, stop: &CancellationToken) -> Result<bool, Taken> {
     let refuse = |waiting| match waiting {
         Waiting::Taken { holder, at_work: true } => Some(Taken(holder)),
         Waiting::Taken { holder, at_work: false } => {
             tracing::warn!(
                 owner = holder,
-                "another operator owns the pool; if that operator is gone, this one takes over when the mark expires"
+                "another operator owns the pool; if that operator is gone, this one takes over when the Lease expires"
             );
             health.waits(Some(format!("the pool is {holder}'s (Lease {NAMESPACE}/{POOL_LEASE})")));
             None
@@ -54,7 +54,7 @@ pub async fn take(mark: &Election, health: &Health, stop: &CancellationToken) ->
             None
         }
     };
-    let taken = mark.win_unless(stop, refuse).await;
+    let taken = lease.win_unless(stop, refuse).await;
     if taken.is_ok() {
         health.waits(None);
     }
@@ -73,8 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes the mark, and returns the result and after how many seconds it came. At first `holder` has the mark, and
-    /// renews it at so many of the first reads. If `holder` is empty, the API server refuses to show the mark.
+    /// Takes the Lease, and returns the result and after how many seconds it came. At first `holder` has the Lease, and
+    /// renews it at so many of the first reads. If `holder` is empty, the API server refuses to show the Lease.
     async fn taken(holder: Option<&'static str>, renewals: u32) -> (Result<bool, String>, u64) {
         let reads = Arc::new(AtomicU32::new(0));
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -93,9 +93,9 @@ mod tests {
         });
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
         let client = Client::new(service, "ns");
-        let mark = mark(client, clock, "a/slotwright-operator", HighestClusterId::default());
+        let lease = election(client, clock, "a/slotwright-operator", HighestClusterId::default());
         let (health, stop, began) = (Health::default(), CancellationToken::new(), Instant::now());
-        let result = match timeout(Duration::from_mins(1), take(&mark, &health, &stop)).await {
+        let result = match timeout(Duration::from_mins(1), take(&lease, &health, &stop)).await {
             Ok(result) => result.map_err(|Taken(owner)| owner),
             Err(_) => Err(health.unready(clock.now()).unwrap_or_default()),
         };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_decides_who_cannot_see_the_mark() {
+    async fn nobody_decides_who_cannot_see_the_pools_lease() {
         let (Err(unready), 60) = taken(Some(""), 0).await else { panic!("not told") };
         assert!(unready.contains("kube-node-lease/pool.slotwright.dev) is not known"), "{unready}");
     }
