@@ -47,6 +47,13 @@ def numbers(log):
     return {job: [int(event.type) for event in all_of] for job, all_of in events(log).items()}
 
 
+def brought(log, programs=1):
+    """Has so many programs bring a log up to date at once."""
+    together = [subprocess.Popen(["kubectl-slotwright", "userlog", str(log)]) for _ in range(programs)]
+    assert [process.wait() for process in together] == [0] * programs
+    return numbers(log)
+
+
 def main():
     begin = time.monotonic()
     log = Path("several.log").resolve()
@@ -62,13 +69,13 @@ def main():
         assert executed["SlotName"].endswith("@processes"), dict(executed)
         assert (ended.type, ended["TerminatedNormally"], ended["ReturnValue"]) == (TERMINATED, True, proc), dict(ended)
     until(lambda: queue(second, "-af", "JobStatus") == ["2"], "the second job runs", 60)
-    tool("kubectl-slotwright", "userlog", str(log))
+    # The queue says that a proc runs once it has its slot, and the log once its pod runs.
+    until(lambda: brought(log)[job][-1] == EXECUTE, "the log tells that the second job runs", 60)
     tool("condor_hold", "-reason", "look first", second)
-    tool("kubectl-slotwright", "userlog", str(log))
+    until(lambda: brought(log)[job][-1] == HELD, "the log tells that the second job is held", 60)
     tool("condor_release", second)
     until(lambda: queue(second, "-af", "JobStatus") == ["2"], "the second job runs again", 60)
-    together = [subprocess.Popen(["kubectl-slotwright", "userlog", str(log)]) for _ in range(4)]
-    assert [process.wait() for process in together] == [0, 0, 0, 0]
+    until(lambda: brought(log, 4)[job][-1] == EXECUTE, "the log tells that the second job runs again", 60)
     assert numbers(log)[job] == [SUBMIT, EXECUTE, EVICTED, HELD, RELEASED, EXECUTE], numbers(log)
     held = events(log)[job][3]
     assert (held["HoldReason"], held["HoldReasonCode"]) == ("look first", 1), dict(held)
