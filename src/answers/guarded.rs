@@ -29,7 +29,7 @@ pub fn guarded(client: Client) -> Client {
     Client::new(Guarded { client, limit: None, resumed: Arc::new(|| {}) }, namespace)
 }
 
-/// The client of a watch: an answer must be JSON, and begin within [`LIMIT`]. `resumed` is called when the API server begins
+/// The client of a watch: an answer must be JSON, and begin within 30 s. `resumed` is called when the API server begins
 /// to tell changes.
 pub fn watching(client: Client, resumed: impl Fn() + Send + Sync + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();

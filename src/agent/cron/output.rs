@@ -1,6 +1,6 @@
 //! The output of a cron job: lines `Attribute = expression`, and lines that begin with `-`, which end an ad. Pure.
 //!
-//! Source: the manual, "Startd Cron and Schedd Cron", "Job output": "- [name] [update: bool]".
+//! Source: the manual, "Startd Cron and Schedd Cron", "Job output": `- [name] [update: bool]`.
 
 use std::collections::BTreeMap;
 

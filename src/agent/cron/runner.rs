@@ -128,7 +128,7 @@ impl Runner {
 }
 
 /// The command that runs a job's program. The program sees nothing of the agent's environment. "The first argument
-/// will be <JobName>".
+/// will be `<JobName>`".
 fn command(job: &NodeCronJob, directory: &Path, path: &Path) -> Command {
     let mut command = Command::new(path);
     command.arg0(&job.name).args(&job.args).current_dir(job.cwd.as_deref().map_or(directory, Path::new));

@@ -1,7 +1,7 @@
 //! The slots into which a machine is divided: static slots, and partitionable slots from which dynamic slots are
 //! carved.
 //!
-//! A machine slot exists as long as the layout has it. A claim is on a [`Slot`](super::Slot): either a dynamic slot of
+//! A machine slot exists as long as the layout has it. A claim is on a [`Slot`]: either a dynamic slot of
 //! a partitionable slot, or the static slot itself, under its own name, for as long as the claim lives.
 
 use std::collections::BTreeSet;

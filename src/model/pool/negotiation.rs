@@ -114,8 +114,8 @@ pub struct Config {
     pub match_list_caching: bool,
     /// `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`: if true, suspended claims cost nothing.
     pub discount_suspended_resources: bool,
-    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for [`Tree::assign`](super::groups::Tree::assign). HTCondor's default
-    /// is true; then groups are given more than there is.
+    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: whether static quotas are granted even if they exceed the pool. HTCondor's default is
+    /// true; then groups are given more than there is.
     pub allow_quota_oversubscription: bool,
     /// `NEGOTIATOR_STRICT_ENFORCE_QUOTA`: if true, a group is also limited by what the groups around it have left.
     pub strict_enforce_quota: bool,

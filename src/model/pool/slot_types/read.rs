@@ -175,7 +175,7 @@ impl Reader<'_> {
     }
 
     /// Reads how much there is of a custom resource: a count, or an expression that evaluates to a count; anything else is a list
-    /// of ids. The ids or the number in OFFLINE_MACHINE_RESOURCE_<name> are subtracted. Such a resource cannot be split, so that
+    /// of ids. The ids or the number in `OFFLINE_MACHINE_RESOURCE_<name>` are subtracted. Such a resource cannot be split, so that
     /// the fraction of a count is dropped.
     fn quantity(&mut self, knob: &str) -> Option<Quantity> {
         self.text(knob)?;
