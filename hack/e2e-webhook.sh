@@ -226,8 +226,15 @@ timed() { # name
   python3 -c "print(f'{$EPOCHREALTIME - $start:.1f} s')"
 }
 
+# How often the operator `first` has ended but for its webhook.
+lingered() { grep -c 'the webhook answers for' "$SLOTWRIGHT_KUBE_STATE/first.log" || true; }
+
 outages() {
   local broken='{"requests": {"memory": "2Gi"}, "requirements": "1 +"}' found
+  local before; before=$(lingered)
+  signal first TERM
+  until_true "the operator has stopped deciding" eval '[ "$(lingered)" -gt '"$before"' ]'
+  serves || die "an operator that was told to stop answers no review"
   stop_operator first
   submit alice while-down "$broken" | grep -q created || die "a webhook that is down keeps jobs out"
   say "down: a job is stored after $(timed down-good)"

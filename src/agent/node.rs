@@ -19,7 +19,7 @@ use api::PodUsage;
 
 /// How much CPU time a run of the benchmarks may take.
 const BENCHMARKS_TAKE: Duration = Duration::from_secs(10);
-/// For how long the agent believes that it may not freeze and kill.
+/// For how long the agent believes that it may not freeze pods.
 const BELIEVED_FOR: Duration = Duration::from_mins(10);
 /// Pressures are reported in steps of so many percent: a report of each tremor would help nobody.
 const PRESSURE_STEP: f64 = 10.0;
@@ -49,7 +49,7 @@ pub(crate) struct Node {
     paces: BTreeMap<Uid, Pace>,
     /// The last failure with a pod, so that each failure is logged once.
     failed: BTreeMap<Uid, String>,
-    /// Why the agent may not freeze and kill, and when the kernel said so last.
+    /// Why the agent may not freeze pods, and when the kernel said so last.
     forbidden: Option<(Instant, String)>,
 }
 
@@ -70,11 +70,7 @@ impl Node {
     /// Does something to the processes of a pod, and returns what they do then.
     pub(crate) fn act(&mut self, pod: &Pod, act: Act) -> Seen {
         let done = self.try_act(&pod.uid, act);
-        match &done {
-            Ok(()) => self.forbidden = None,
-            Err(error) if is_forbidden(error) => self.forbidden = Some((Instant::now(), error.to_string())),
-            Err(_) => {}
-        }
+        self.learn(act, &done);
         if self.noted(pod, "what the operator asks for cannot be done", done).is_none() {
             return Seen::Running;
         }
@@ -128,7 +124,7 @@ impl Node {
     /// Senses the node, on which these are the pods of the pool. The pods that are suspended are not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));
-        let problem = self.find_cgroups().or_else(|| self.may_not_act());
+        let problem = self.find_cgroups().or_else(|| self.may_not_freeze());
         let (inputs, doubts) = self.inputs.sense(now);
         for doubt in doubts {
             tracing::warn!("{doubt}");
@@ -164,15 +160,27 @@ impl Node {
         }
     }
 
-    /// The problem that the agent may not do to pods what the operator asks for. With this problem in the report, the operator asks
+    /// Notes whether the agent may freeze and thaw pods. To kill takes more on cgroup v1, where an agent that may only freeze is of use,
+    /// too.
+    fn learn(&mut self, act: Act, done: &io::Result<()>) {
+        match (act, done) {
+            (Act::Freeze | Act::Thaw, Ok(())) => self.forbidden = None,
+            (Act::Freeze | Act::Thaw, Err(error)) if is_forbidden(error) => {
+                self.forbidden = Some((Instant::now(), error.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    /// The problem that the agent may not freeze pods. With this problem in the report, the operator asks
     /// for no suspension, so that nothing would show that the agent may again: after a while the problem is taken back.
-    fn may_not_act(&mut self) -> Option<Problem> {
+    fn may_not_freeze(&mut self) -> Option<Problem> {
         self.forbidden.take_if(|(at, _)| at.elapsed() >= BELIEVED_FOR);
         self.forbidden.as_ref().map(|(_, error)| Problem {
             reason: "CannotFreeze",
             message: format!(
-                "the agent may not write the files by which the kernel freezes and kills pods: {error}; does SELinux or a mount keep \
-                 it from that?"
+                "the agent may not write the files by which the kernel freezes pods: {error}; do SELinux or a read-only mount \
+                 forbid that?"
             ),
         })
     }
@@ -249,12 +257,18 @@ mod tests {
         let inputs = InputPaths { dev: nowhere.clone(), sessions: nowhere.clone(), plug: None };
         let roots = Roots { cgroup: nowhere.clone(), proc: nowhere.clone(), scratch: nowhere, inputs };
         let mut node = Node::new(roots);
-        assert_eq!(node.may_not_act(), None);
+        assert_eq!(node.may_not_freeze(), None);
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         assert!(is_forbidden(&denied) && !is_forbidden(&io::Error::from(io::ErrorKind::NotFound)));
-        node.forbidden = Some((Instant::now(), denied.to_string()));
-        assert_eq!(node.may_not_act().unwrap().reason, "CannotFreeze");
+        let denied_again = || Err(io::Error::from(io::ErrorKind::PermissionDenied));
+        node.learn(Act::Kill, &denied_again());
+        assert_eq!(node.may_not_freeze(), None, "on cgroup v1 an agent may freeze without the right to kill");
+        node.learn(Act::Freeze, &denied_again());
+        node.learn(Act::Kill, &Ok(()));
+        assert_eq!(node.may_not_freeze().unwrap().reason, "CannotFreeze");
+        node.learn(Act::Thaw, &Ok(()));
+        assert_eq!(node.may_not_freeze(), None);
         node.forbidden = Instant::now().checked_sub(BELIEVED_FOR).map(|at| (at, denied.to_string()));
-        assert_eq!((node.may_not_act(), node.forbidden), (None, None));
+        assert_eq!((node.may_not_freeze(), node.forbidden), (None, None));
     }
 }

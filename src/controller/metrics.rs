@@ -172,7 +172,6 @@ impl Metrics {
 
     /// Counts what the pool has.
     pub fn count(&self, pool: &Pool) {
-        let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         set(&self.machines, pool.machines().len());
         set(&self.claimed_slots, pool.slots().len());
         set(&self.jobs, pool.jobs().len());
@@ -181,9 +180,8 @@ impl Metrics {
         self.count_cycles(pool.schedule().cycles);
     }
 
-    /// Counts what takes a look at each machine.
+    /// Counts the agents and the pods that they have suspended, which takes a look at each machine.
     pub fn count_agents(&self, pool: &Pool) {
-        let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         set(&self.agents, pool.machines().values().filter(|machine| machine.agent).count());
         set(&self.suspended_pods, pool.reports().values().map(|report| report.suspended.len()).sum());
     }
@@ -212,6 +210,10 @@ impl Metrics {
         let _ = text::encode(&mut text, &self.registry);
         text
     }
+}
+
+fn set(gauge: &Gauge, count: usize) {
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
 #[cfg(test)]
