@@ -226,14 +226,19 @@ timed() { # name
   python3 -c "print(f'{$EPOCHREALTIME - $start:.1f} s')"
 }
 
-# How often the operator `first` has ended but for its webhook.
+# Prints how often the operator `first` has stopped deciding and served its webhook alone.
 lingered() { grep -c 'the webhook answers for' "$SLOTWRIGHT_KUBE_STATE/first.log" || true; }
+
+# Succeeds once the operator `first` has stopped deciding more often than `before` times.
+lingered_since() { # before
+  [ "$(lingered)" -gt "$1" ]
+}
 
 outages() {
   local broken='{"requests": {"memory": "2Gi"}, "requirements": "1 +"}' found
   local before; before=$(lingered)
   signal first TERM
-  until_true "the operator has stopped deciding" eval '[ "$(lingered)" -gt '"$before"' ]'
+  until_true "the operator has stopped deciding" lingered_since "$before"
   serves || die "an operator that was told to stop answers no review"
   stop_operator first
   submit alice while-down "$broken" | grep -q created || die "a webhook that is down keeps jobs out"
