@@ -24,7 +24,7 @@ pub(crate) struct OnlyMetadata;
 impl Decode for OnlyMetadata {
     type Of = Pod;
 
-    fn decode(_: &Parts) -> Result<Self, serde_json::Error> {
+    fn decode(_: &Parts<'_>) -> Result<Self, serde_json::Error> {
         Ok(Self)
     }
 }

@@ -53,14 +53,20 @@ fn unquoted(text: &str) -> Cow<'_, str> {
     quoted.map_or(text.into(), |((before, _), (_, after))| format!("{before}string, expected{after}").into())
 }
 
-/// The parts of an object, as their texts: its metadata, already read, and the rest.
-pub struct Parts {
+/// The parts of an object: its metadata, already read, and the texts of the rest.
+pub struct Parts<'a> {
     metadata: ObjectMeta,
-    slim: Box<RawValue>,
-    rest: Vec<(String, Box<RawValue>)>,
+    rest: Vec<Part<'a>>,
 }
 
-impl Parts {
+/// A part of an object beside its metadata.
+#[derive(Clone)]
+struct Part<'a> {
+    key: Cow<'a, str>,
+    text: Cow<'a, RawValue>,
+}
+
+impl<'a> Parts<'a> {
     /// The metadata, without `managedFields`.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
@@ -68,32 +74,45 @@ impl Parts {
 
     /// The text of a part of the object; `null` if there is none.
     pub fn text(&self, key: &str) -> &str {
-        self.rest.iter().find(|(name, _)| name == key).map_or("null", |(_, text)| text.get())
+        self.find(key).map_or("null", |part| part.text.get())
+    }
+
+    /// A part of the object as a type that is decoded in the ordinary way; the type's default if there is no such part.
+    ///
+    /// # Errors
+    /// When the part is not as the type says.
+    pub fn part<T: DeserializeOwned + Default>(&self, key: &str) -> Result<T, serde_json::Error> {
+        self.find(key).map_or_else(|| Ok(T::default()), |part| serde_json::from_str(part.text.get()))
+    }
+
+    fn find(&self, key: &str) -> Option<&Part<'a>> {
+        self.rest.iter().find(|part| part.key == key)
     }
 
     /// The object as a type that is decoded in the ordinary way. The type sees the metadata without `managedFields`.
+    /// The metadata take a detour by way of their text, which [`Self::metadata`] and [`Self::part`] spare.
     ///
     /// # Errors
     /// When the object is not as the type says.
     pub fn typed<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        let metadata = ("metadata", &*self.slim);
-        let rest = self.rest.iter().map(|(key, value)| (key.as_str(), &**value));
+        let slim = serde_json::value::to_raw_value(&self.metadata)?;
+        let metadata = ("metadata", &*slim);
+        let rest = self.rest.iter().map(|part| (&*part.key, &*part.text));
         T::deserialize(MapDeserializer::new(std::iter::once(metadata).chain(rest)))
     }
 
     /// The same parts, with times that Rust's calendar does not have as the last moment of that calendar. None if no part
     /// has such a time.
     fn with_tame_times(&self) -> Option<Self> {
-        let tame = |(key, value): &(String, Box<RawValue>)| Some((key.clone(), times::tame(value)?));
-        let found: Vec<_> = self.rest.iter().map(tame).collect();
-        found.iter().any(Option::is_some).then(|| Self {
-            metadata: self.metadata.clone(),
-            slim: self.slim.clone(),
-            rest: found
-                .into_iter()
-                .zip(&self.rest)
-                .map(|(tame, as_it_was)| tame.unwrap_or_else(|| as_it_was.clone()))
-                .collect(),
+        let found: Vec<_> = self.rest.iter().map(|part| times::tame(&part.text)).collect();
+        found.iter().any(Option::is_some).then(|| {
+            let mut rest = self.rest.clone();
+            for (part, tame) in rest.iter_mut().zip(found) {
+                if let Some(tame) = tame {
+                    part.text = Cow::Owned(tame);
+                }
+            }
+            Self { metadata: self.metadata.clone(), rest }
         })
     }
 }
@@ -107,13 +126,13 @@ pub trait Decode: Sized {
     ///
     /// # Errors
     /// When the object is not as the type says.
-    fn decode(parts: &Parts) -> Result<Self, serde_json::Error>;
+    fn decode(parts: &Parts<'_>) -> Result<Self, serde_json::Error>;
 }
 
 impl<T: DeserializeOwned> Decode for T {
     type Of = T;
 
-    fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
+    fn decode(parts: &Parts<'_>) -> Result<Self, serde_json::Error> {
         parts.typed()
     }
 }
@@ -149,25 +168,29 @@ impl<T> Item<T> {
 impl<T: Decode> Item<T> {
     /// Reads an object from its text.
     fn read(text: &RawValue) -> Self {
-        let (metadata, parts) = match serde_json::from_str::<Fields>(text.get()) {
+        let (parts, wrong) = match serde_json::from_str::<Fields>(text.get()) {
             Ok(fields) => fields.read(),
-            Err(error) => (ObjectMeta::default(), Err(Undecodable::new(&error))),
+            Err(error) => {
+                return Self { metadata: ObjectMeta::default(), object: Err(Undecodable::new(&error)) };
+            }
         };
-        let object = parts.and_then(|parts| {
-            T::decode(&parts).or_else(|error| {
-                // Seldom, and so done only then: it costs a tree of the whole object.
-                let tame = parts.with_tame_times().and_then(|tame| T::decode(&tame).ok());
-                tame.ok_or_else(|| Undecodable::new(&error))
-            })
-        });
-        Self { metadata, object }
+        let object = wrong.map_or_else(|| decoded(&parts), Err);
+        Self { metadata: parts.metadata, object }
     }
+}
+
+fn decoded<T: Decode>(parts: &Parts<'_>) -> Result<T, Undecodable> {
+    T::decode(parts).or_else(|error| {
+        // Seldom, and so done only then: the look for times costs a tree of the whole object.
+        let tame = parts.with_tame_times().and_then(|tame| T::decode(&tame).ok());
+        tame.ok_or_else(|| Undecodable::new(&error))
+    })
 }
 
 impl<'de, T: Decode> Deserialize<'de> for Item<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Texts are skipped without recursion, however deep they nest.
-        Box::<RawValue>::deserialize(deserializer).map(|text| Self::read(&text))
+        <&RawValue>::deserialize(deserializer).map(Self::read)
     }
 }
 
@@ -212,39 +235,39 @@ impl<T: Decode<Of: Resource>> Resource for Item<T> {
 }
 
 /// The fields of a JSON object, each as its text.
-pub(crate) struct Fields(Vec<(String, Box<RawValue>)>);
+pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl Fields {
-    /// The metadata, and the parts of the object if all of the metadata can be read.
-    fn read(mut self) -> (ObjectMeta, Result<Parts, Undecodable>) {
+/// A key of a JSON object: a part of the object's text, unless the key has escaped characters.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Fields<'a> {
+    /// The parts of the object; and why, if not all of the metadata can be read.
+    fn read(mut self) -> (Parts<'a>, Option<Undecodable>) {
         let found = self.0.iter().position(|(key, _)| key == "metadata");
         let (metadata, wrong) =
-            found.map_or_else(Default::default, |at| meta::read(&self.0.swap_remove(at).1));
-        let slim = serde_json::value::to_raw_value(&metadata);
-        let parts = match (wrong, slim) {
-            (Some(wrong), _) => Err(wrong),
-            (None, Err(error)) => Err(Undecodable::new(&error)),
-            (None, Ok(slim)) => Ok(Parts { metadata: metadata.clone(), slim, rest: self.0 }),
-        };
-        (metadata, parts)
+            found.map_or_else(Default::default, |at| meta::read(self.0.swap_remove(at).1));
+        let rest = self.0.into_iter().map(|(key, text)| Part { key, text: Cow::Borrowed(text) }).collect();
+        (Parts { metadata, rest }, wrong)
     }
 }
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Each;
 
         impl<'de> Visitor<'de> for Each {
-            type Value = Fields;
+            type Value = Fields<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
                 let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
+                while let Some((Key(key), text)) = map.next_entry()? {
+                    fields.push((key, text));
                 }
                 Ok(Fields(fields))
             }

@@ -99,7 +99,7 @@ pub struct Answer {
 impl Decode for Answer {
     type Of = DynamicObject;
 
-    fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
+    fn decode(parts: &Parts<'_>) -> Result<Self, serde_json::Error> {
         Ok(Self { status: parts.text("status").into() })
     }
 }

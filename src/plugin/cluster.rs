@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use self::error::{chain, refusal};
-use answers::Item;
+use answers::{Decode, Item};
 use controller::proxy;
 
 pub use self::error::Error;
@@ -129,7 +129,7 @@ impl Cluster {
     /// When the API server does not answer, or refuses.
     pub async fn list_all<K>(&self) -> Result<Vec<K>, Error>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<DynamicType = ()> + Clone + Decode<Of = K>,
     {
         let api = Api::<Item<K>>::all(self.client.clone());
         let found = self.pages::<K, K>(async |params| api.list(params).await).await?;
@@ -211,7 +211,7 @@ impl Cluster {
     /// When the API server does not answer, or refuses.
     pub async fn list_some<K>(&self, namespace: Option<&str>, labels: &str) -> Result<Vec<K>, Error>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<DynamicType = ()> + Clone + Decode,
     {
         let url = K::url_path(&(), namespace);
         let found = self

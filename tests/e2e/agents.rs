@@ -130,7 +130,8 @@ async fn a_pod_is_deleted_then_given_less_time_then_killed_by_the_agent_and_says
     let condition = disruption(&ended).expect("the kubelet's own conditions take none away");
     assert_eq!(condition.reason.as_deref(), Some("StartdPreemptExpression"));
     // The operator reads the same reason from the pod.
-    let slim: SlimPod = serde_json::from_value(serde_json::to_value(&ended).unwrap()).unwrap();
+    let text = serde_json::to_string(&ended).unwrap();
+    let slim = serde_json::from_str::<answers::Item<SlimPod>>(&text).unwrap().object().unwrap();
     let Some(PodView::Ours(facts)) = pod::view(&slim) else { panic!("{slim:?}") };
     let end = End::Evicted { why: "StartdPreemptExpression: PREEMPT became true".into() };
     assert_eq!(facts.end, Some(end));

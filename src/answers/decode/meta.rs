@@ -16,7 +16,7 @@ pub(super) fn read(text: &RawValue) -> (ObjectMeta, Option<Undecodable>) {
         Err(error) => return (found, Some(Undecodable::new(&error))),
     };
     for (key, value) in &fields {
-        let read = match key.as_str() {
+        let read = match key.as_ref() {
             "name" => set(&mut found.name, value),
             "namespace" => set(&mut found.namespace, value),
             "generateName" => set(&mut found.generate_name, value),

@@ -158,7 +158,7 @@ pub struct Own<K> {
 impl<K: DeserializeOwned> Decode for Own<K> {
     type Of = K;
 
-    fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
+    fn decode(parts: &Parts<'_>) -> Result<Self, serde_json::Error> {
         Ok(Self { object: parts.typed()?, known: Known::new(parts.metadata(), parts.text("status")) })
     }
 }

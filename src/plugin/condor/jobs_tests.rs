@@ -204,7 +204,7 @@ fn a_job_that_is_deleted_is_removed() {
 #[test]
 fn procs_that_are_done_are_in_the_queue_for_as_long_as_leave_in_queue_is_true() {
     let ended = |proc: u32, code: i32| -> controller::kinds::pod::SlimPod {
-        serde_json::from_value(json!({
+        let pod = json!({
             "metadata": {"name": format!("pi-{proc}"), "namespace": "ada", "uid": format!("p{proc}"),
                 "labels": {"slotwright.dev/job-uid": "u1", "slotwright.dev/proc": proc.to_string()},
                 "annotations": {"slotwright.dev/claim": "slot1_1@node1#1#1", "slotwright.dev/slot": "slot1_1@node1",
@@ -212,8 +212,8 @@ fn procs_that_are_done_are_in_the_queue_for_as_long_as_leave_in_queue_is_true() 
             "spec": {"nodeName": "node1", "containers": [{"name": "main"}]},
             "status": {"phase": if code == 0 { "Succeeded" } else { "Failed" }, "containerStatuses": [{"name": "main", "state":
                 {"terminated": {"exitCode": code, "startedAt": "2030-01-01T01:00:00Z", "finishedAt": "2030-01-01T01:30:00Z"}}}]},
-        }))
-        .unwrap()
+        });
+        serde_json::from_str::<answers::Item<_>>(&pod.to_string()).unwrap().object().unwrap()
     };
     let last_runs = LastRuns::of(&[ended(1, 0), ended(2, 3)]);
     let status = json!({"observedGeneration": 3, "clusterId": 12, "completedProcs": "0-1", "failedProcs": "2", "removedProcs": "3"});

@@ -17,7 +17,8 @@ use super::sighting::told;
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
-use answers::decode::{Item, known_time};
+use answers::decode::known_time;
+use answers::{Decode, Item, Parts};
 use api::labels;
 use model::pool::{
     Capacity, ClaimId, Event, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName,
@@ -25,17 +26,24 @@ use model::pool::{
 };
 
 /// The part of a pod that the operator reads.
-#[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
+#[derive(kube::Resource, Clone, Debug, Default)]
 #[resource(inherit = "k8s_openapi::api::core::v1::Pod")]
 pub struct SlimPod {
     /// Standard metadata.
     pub metadata: ObjectMeta,
     /// The part of the spec that the operator reads.
-    #[serde(default)]
     pub spec: SlimPodSpec,
     /// The part of the status that the operator reads.
-    #[serde(default)]
     pub status: SlimPodStatus,
+}
+
+impl Decode for SlimPod {
+    type Of = Self;
+
+    fn decode(parts: &Parts<'_>) -> Result<Self, serde_json::Error> {
+        let metadata = parts.metadata().clone();
+        Ok(Self { metadata, spec: parts.part("spec")?, status: parts.part("status")? })
+    }
 }
 
 /// The part of a pod's status that the operator reads.

@@ -6,8 +6,12 @@ use super::*;
 
 mod ends;
 
-fn view(object: Value) -> PodView {
-    super::view(&serde_json::from_value(object).unwrap()).unwrap()
+fn pod(object: &Value) -> SlimPod {
+    serde_json::from_str::<Item<SlimPod>>(&object.to_string()).unwrap().object().unwrap()
+}
+
+fn view(object: &Value) -> PodView {
+    super::view(&pod(object)).unwrap()
 }
 
 fn ours(status: Value, metadata: Value) -> PodFacts {
@@ -20,7 +24,7 @@ fn ours(status: Value, metadata: Value) -> PodFacts {
     for (key, value) in metadata.as_object().unwrap() {
         object["metadata"][key] = value.clone();
     }
-    match view(object) {
+    match view(&object) {
         PodView::Ours(facts) => facts,
         other => panic!("{other:?}"),
     }
@@ -88,7 +92,7 @@ fn what_a_proc_is_held_for_stands_on_its_pod() {
 
 #[test]
 fn requests_follow_the_schedulers_rule() {
-    let PodView::Foreign(_, machine, requests) = view(json!({
+    let PodView::Foreign(_, machine, requests) = view(&json!({
         "metadata": {"name": "p", "uid": "u"},
         "spec": {
             "nodeName": "n1",
@@ -109,7 +113,7 @@ fn requests_follow_the_schedulers_rule() {
 /// Requests for the pod as a whole replace those of its containers. The pod's overhead is added.
 #[test]
 fn what_a_pod_requests_as_a_whole_goes_before_its_containers() {
-    let requests = |of_pod: Value| match view(json!({
+    let requests = |of_pod: Value| match view(&json!({
         "metadata": {"name": "p", "uid": "u"},
         "spec": {"nodeName": "n1", "resources": of_pod, "overhead": {"cpu": "10m"},
             "containers": [{"name": "a", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]},
@@ -129,7 +133,7 @@ fn pods_that_hold_nothing_are_of_no_concern() {
         json!({"metadata": {"name": "p", "uid": "u"}}),
         json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}),
     ] {
-        assert!(matches!(view(object), PodView::Neither(_)));
+        assert!(matches!(view(&object), PodView::Neither(_)));
     }
 }
 
@@ -143,7 +147,7 @@ fn marked(labels: Value, annotations: Value, rest: Value) -> SlimPod {
     for (key, value) in rest.as_object().unwrap() {
         object["metadata"][key] = value.clone();
     }
-    serde_json::from_value(object).unwrap()
+    pod(&object)
 }
 
 /// Whoever may edit a pod may take its marks off while no operator runs. Its finalizer must come off some time.
