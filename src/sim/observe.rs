@@ -15,7 +15,6 @@ use model::negotiator::{Outcome, Stats};
 use model::pool::{
     Claimed, Job, JobSpec, Machine, MachineSlot, NegotiatorId, Pool, Request, State, SubmitterName, Time,
 };
-use model::schedd::group_usage;
 use model::startd::{has_room, unclaimed_slot_ad};
 
 const HOUR: f64 = 3600.0;
@@ -150,7 +149,7 @@ impl Measures {
         for group in pool.groups().values() {
             let name = group.name.as_str();
             let deserved = quotas.of(name).unwrap_or(f64::NAN);
-            self.groups.push(at, Some(name.into()), &[deserved, group_usage(pool, &group.name)]);
+            self.groups.push(at, Some(name.into()), &[deserved, pool.in_use().subtree_with_all(&group.name)]);
         }
     }
 

@@ -302,7 +302,7 @@ fn quotas_are_what_the_comment_says() {
     }
     world.negotiate();
     for (group, quota) in expected {
-        let used = schedd::group_usage(&world.pool, &group.into());
+        let used = world.pool.in_use().subtree_with_all(&group.into());
         assert!(used > 0.0 && used <= quota, "{group} uses {used} of {quota}");
     }
 }

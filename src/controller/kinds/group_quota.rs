@@ -13,7 +13,6 @@ use crate::cache::{Kind, ObjectKey};
 use api::{GroupQuota, GroupQuotaStatus};
 use model::decide::quotas;
 use model::pool::{Document, Event, Group, Pool, Problem, Quota, Submitter, Time};
-use model::schedd::group_usage;
 
 impl Custom for GroupQuota {
     type Kept = ();
@@ -86,7 +85,8 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
     let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
     let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
     let (mut idle, mut running) = (0, 0);
-    for key in pool.submitters().values().filter(inside).flat_map(|submitter| &submitter.queue) {
+    let queues = pool.queues();
+    for key in pool.submitters().values().filter(inside).flat_map(|submitter| queues.of(&submitter.name)) {
         if let Some(cluster) = pool.jobs().get(&key.job().uid) {
             idle += size(cluster.idle.len());
             running += count(cluster.active.len());
@@ -102,7 +102,7 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
         subtree_quota: rounded(quotas.of(name).unwrap_or(0.0)),
         requested: rounded(given.requested),
         allocated: rounded(given.allocated),
-        weighted_resources_used: rounded(group_usage(pool, &group.name)),
+        weighted_resources_used: rounded(pool.in_use().subtree_with_all(&group.name)),
         idle,
         running,
         conditions: vec![in_force(accepted(old, &problems, group.generation, now), group)],

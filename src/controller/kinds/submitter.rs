@@ -171,7 +171,8 @@ fn recorded(status: &AccountStatus) -> Option<Account> {
 
 fn render(pool: &Pool, submitter: &Known, old: &[Condition], now: Time) -> Rendered {
     let (mut idle, mut running) = (0, 0);
-    for cluster in submitter.queue.iter().filter_map(|key| pool.jobs().get(&key.job().uid)) {
+    let queues = pool.queues();
+    for cluster in queues.of(&submitter.name).filter_map(|key| pool.jobs().get(&key.job().uid)) {
         idle += size(cluster.idle.len());
         running += count(cluster.active.len());
     }
@@ -283,8 +284,10 @@ mod tests {
         let alice = SubmitterName::from("alice");
         let account = |pool: &mut Pool, name: Option<&str>, weight| {
             let now = Time::from_secs(NOW);
-            let accounts = &mut pool.submitter_mut(&"alice".into(), now).accounts;
-            accounts.of_mut(&NegotiatorId::from(name), now).charge(weight, NOW * 1000, 3600.0);
+            pool.edit_submitter(&"alice".into(), now, |alice| {
+                let account = alice.accounts.of_mut(&NegotiatorId::from(name), now);
+                account.charge(weight, NOW * 1000, 3600.0);
+            });
         };
         let written = |pool: &Pool| -> Submitter {
             let status = status(pool, &Document::Submitter("alice".into()));

@@ -5,7 +5,7 @@
 //! that their resources are returned to the partitionable slot for use by the new job".
 
 use super::negotiation::slot_ad;
-use super::quotas::quotas_with;
+use super::quotas::Moment;
 use crate::pool::{
     Claim, ClaimId, JobSpec, Machine, MachineName, NegotiatorId, Offer, Pool, Resources, Slot, SlotName,
     State, Time,
@@ -123,7 +123,7 @@ fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
 
 /// Whether a claim that waits for several slots may go on waiting. Before one of the slots goes for good, quotas,
 /// ceilings and limits are checked again.
-pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) -> bool {
+pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, moment: &Moment) -> bool {
     let Some(gathering) = pool.gatherings().get(id) else { return false };
     let parent = &gathering.parent;
     if !pool.machines().get(&parent.machine).is_some_and(|machine| may_gather(machine, parent))
@@ -134,7 +134,7 @@ pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) ->
     let within = || {
         let slots = gathering.slots.iter().filter_map(|name| pool.slots().get(name));
         let present: Vec<&Claim> = slots.map(Slot::claim).collect();
-        let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
+        let quotas = moment.quotas(pool, &gathering.claim.negotiator);
         schedd::check_again(pool, parent, &gathering.claim, Place::Of(&present), &quotas).is_ok()
     };
     !for_good || within()
@@ -147,23 +147,23 @@ pub(super) fn review(pool: &mut Pool, machine: &MachineName) {
 
 /// Carves the slots of claims for which no dynamic slot has to go any more. A claim that cannot be made is negotiated
 /// again.
-pub(super) fn complete(pool: &mut Pool, now: Time) {
+pub(super) fn complete(pool: &mut Pool, moment: &Moment) {
     while let Some(id) = pool.next_gathering() {
         if pool.gatherings().get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
-            if !may_go_on(pool, &id, false, now) {
+            if !may_go_on(pool, &id, false, moment) {
                 pool.end_gathering(&id);
             }
             continue;
         }
         if let Some(gathering) = pool.end_gathering(&id) {
-            let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
+            let quotas = moment.quotas(pool, &gathering.claim.negotiator);
             let Claim { last, regrouped, .. } = &gathering.claim;
             let job = pool.jobs().get(&last.job.uid);
             let own = job.and_then(|job| job.own_spec(last.proc)).cloned();
             let matched =
                 Matched { job: &last.job.uid, own: own.as_ref(), regrouped: *regrouped, quotas: &quotas };
             // A slot that is refused is negotiated again.
-            let _refused = schedd::claim_match(pool, &gathering.parent, matched, now).err();
+            let _refused = schedd::claim_match(pool, &gathering.parent, matched, moment.now).err();
         }
     }
 }

@@ -24,6 +24,8 @@ pub use negotiation::{Negotiation, conclude};
 pub use quotas::{excesses, quotas, refused_groups};
 pub use sharing::{overlap_message, shares_all};
 
+use quotas::Moment;
+
 use crate::pool::{Batch, Effect, Offer, Pool, Time};
 use crate::{schedd, startd};
 
@@ -52,10 +54,11 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     pool.spread_groups();
     unwritten::adopt(pool, now, &mut effects);
     orphans::settle(pool, now, &mut effects);
+    let moment = Moment::at(now);
     loop {
-        gathering::complete(pool, now);
+        gathering::complete(pool, &moment);
         let Some(name) = pool.next_slot() else { break };
-        slots::drive(pool, &name, now, &mut effects);
+        slots::drive(pool, &name, &moment, &mut effects);
     }
     while let Some(name) = pool.next_drain_cost() {
         startd::expect_costs(pool, &name, now);

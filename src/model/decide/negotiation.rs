@@ -222,7 +222,8 @@ fn requests(
 ) -> (Vec<Request>, Vec<Asking>) {
     let env = Env::at(now.secs());
     let constraint = config.cycle.job_constraint.as_ref();
-    let waiting = submitter.queue.iter().filter_map(|key| {
+    let queues = pool.queues();
+    let waiting = queues.waiting(&submitter.name).filter_map(|key| {
         let job = pool.jobs().get(&key.job().uid).filter(|job| schedd::may_start(pool, job))?;
         let each = if schedd::lacks_pods(pool, job, now) { Vec::new() } else { job.unmatched_each(now) };
         let requests = each.into_iter().filter_map(|(own, count)| {

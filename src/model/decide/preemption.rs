@@ -5,7 +5,7 @@
 
 use super::gathering;
 use super::negotiation::slot_ad;
-use super::quotas::quotas_with;
+use super::quotas::Moment;
 use crate::negotiator::{Candidate, Config};
 use crate::pool::{Offer, Pool, Preemptor, Slot, SlotName, State, Time};
 use crate::schedd::{self, Matched, Place, Refusal};
@@ -47,18 +47,18 @@ fn is_never_true(expr: &Expr) -> bool {
 
 /// Whether the claim that waits for a slot may go on waiting. When it could get the slot, quotas, ceilings and limits
 /// are checked again: others may have used them up, or people may have lowered them, while it waited.
-pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
+pub(super) fn may_go_on(pool: &Pool, slot: &Slot, moment: &Moment) -> bool {
     let Some(next) = slot.preemptor() else { return false };
     let gone = slot.is_vacant();
     if next.part {
-        return gathering::may_go_on(pool, &next.claim.id, gone, now);
+        return gathering::may_go_on(pool, &next.claim.id, gone, moment);
     }
     // A claim that will not get the slot is given up, so that its proc may be matched elsewhere.
     let machine = pool.machines().get(&slot.name().machine);
     if machine.is_none_or(|machine| machine.offer != Offer::Offered || machine.draining.is_some()) {
         return false;
     }
-    let quotas = || quotas_with(pool, &pool.answering(&next.claim.negotiator), now);
+    let quotas = || moment.quotas(pool, &next.claim.negotiator);
     let place = Place::Of(&[slot.claim()]);
     !gone || schedd::check_again(pool, slot.name(), &next.claim, place, &quotas()).is_ok()
 }

@@ -5,14 +5,16 @@
 //! each negotiator's slots. HTCondor's negotiators know nothing of each other, so that a group may use its static quota
 //! once with each.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::sharing;
 use crate::negotiator::Config;
 use crate::negotiator::excess::Excess;
 use crate::negotiator::groups::{Allotments, GroupError, GroupSpec, Quota as GroupQuota, Tree};
-use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Submitter, Time};
+use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Time};
 use crate::schedd::Quotas;
 use classad::Env;
 
@@ -52,6 +54,29 @@ fn refused(pool: &Pool, tree: &Tree) -> BTreeMap<Arc<str>, GroupError> {
     tree.refused().iter().filter_map(of).collect()
 }
 
+/// The time of a decision, and the quotas in force at that time.
+///
+/// The quotas with a negotiator are computed when they are first asked for, and hold until the decision ends. To compute
+/// them takes a look at all slots, and one decision may ask for each of many slots.
+pub(super) struct Moment {
+    pub(super) now: Time,
+    by_negotiator: RefCell<BTreeMap<NegotiatorId, Rc<Quotas>>>,
+}
+
+impl Moment {
+    pub(super) fn at(now: Time) -> Self {
+        Self { now, by_negotiator: RefCell::default() }
+    }
+
+    /// The quotas that claims of this negotiator must keep; those of another negotiator if it is gone.
+    pub(super) fn quotas(&self, pool: &Pool, negotiator: &NegotiatorId) -> Rc<Quotas> {
+        let id = pool.answering(negotiator);
+        let mut known = self.by_negotiator.borrow_mut();
+        let quotas = known.entry(id).or_insert_with_key(|id| Rc::new(quotas_with(pool, id, self.now)));
+        Rc::clone(quotas)
+    }
+}
+
 /// The quotas that claims made by a negotiator must keep.
 pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
     let all = pool.at_work();
@@ -80,7 +105,7 @@ pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree
         .map(|group| {
             let mut spec = spec_of(group, config);
             if let Some(amount) = amount_of(pool, group, &whole, &allotments) {
-                let left = (amount - used_elsewhere(pool, group, &one.id)).max(0.0);
+                let left = (amount - pool.in_use().subtree_elsewhere(&group.name, &one.id)).max(0.0);
                 spec.quota = Some(GroupQuota::Static(left));
             }
             spec
@@ -98,12 +123,6 @@ fn amount_of(pool: &Pool, group: &Group, whole: &Tree, allotments: &Allotments) 
     group.name.ancestry().any(|name| pool.group(&name).is_some_and(is_static)).then_some(())?;
     let allotment = allotments.groups.get(whole.find(group.name.as_str())?)?;
     Some(allotment.subtree_quota)
-}
-
-fn used_elsewhere(pool: &Pool, group: &Group, id: &NegotiatorId) -> f64 {
-    let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
-    let submitters = pool.submitters().values().filter(inside);
-    submitters.fold(0.0, |sum, submitter| sum + submitter.accounts.used_elsewhere(id))
 }
 
 /// The weight of the slots of all negotiators.

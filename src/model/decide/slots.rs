@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
+use super::quotas::Moment;
 use crate::pool::{
     Activation, BackfillStage, Cause, DrainSchedule, Effect, Fence, Fenced, Job, JobSpec, Machine, Offer,
     PodPlan, PodRef, Pool, Record, Resources, Retention, Slot, SlotName, StartdConfig, State, Time,
@@ -19,19 +20,22 @@ const UNCONFIRMED: &str = "its pod was deleted, and nothing of it runs any more"
 const MOST_STEPS: usize = 32;
 
 /// Drives a slot as far as it goes now.
-pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+pub(super) fn drive(pool: &mut Pool, name: &SlotName, moment: &Moment, effects: &mut Vec<Effect>) {
     let mut changed = false;
-    keep_ad(pool, name, now);
+    let now = moment.now;
+    keep_ad(pool, name, moment);
     startd::keep_deadline(pool, &name.machine, now);
     for _ in 0..MOST_STEPS {
-        let Some(step) = with_view(pool, name, now, |slot, view, _| startd::next(slot, view)) else { break };
+        let Some(step) = with_view(pool, name, moment, now, |slot, view, _| startd::next(slot, view)) else {
+            break;
+        };
         match step {
             Step::Rest => break,
             Step::Take(transition, why, change) => changed |= take(pool, name, transition, why, change, now),
-            Step::Do(chore) => perform(pool, name, &chore, now, effects),
+            Step::Do(chore) => perform(pool, name, &chore, moment, effects),
         }
     }
-    set_alarm(pool, name, now);
+    set_alarm(pool, name, moment);
     pool.note_unrecorded(name);
     if changed {
         pool.slot_rests(name);
@@ -39,18 +43,19 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
 }
 
 /// If the policy is about to be evaluated, makes the ad that all slots of the machine share, once for all of them.
-fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
+fn keep_ad(pool: &mut Pool, name: &SlotName, moment: &Moment) {
     let asks =
         |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state(), view.agent, job);
-    if with_view(pool, name, now, asks) == Some(true) {
+    if with_view(pool, name, moment, moment.now, asks) == Some(true) {
         pool.keep_ads(&name.machine, startd::keep_machine_ad);
     }
 }
 
-/// Calls `look` with a slot, its view, and its job's ad.
+/// Calls `look` with a slot, its view at `now`, and its job's ad. The quotas are those in force at `moment`.
 fn with_view<T>(
     pool: &Pool,
     name: &SlotName,
+    moment: &Moment,
     now: Time,
     look: impl FnOnce(&Slot, &View, Option<&Ad>) -> T,
 ) -> Option<T> {
@@ -79,7 +84,7 @@ fn with_view<T>(
                 && schedd::may_start(pool, job)
                 && still_counted(job, proc)
                 && !job.is_out(proc)
-        }) && is_within_caps(pool, slot, now)
+        }) && is_within_caps(pool, slot, moment)
             && (!slot.is_assigned() || !pool.has_stray_pod(&slot.claim().id)),
         settled: job.is_none_or(|job| job.is_settled(proc)),
         acts_recorded: job.is_none_or(Job::acts_are_recorded),
@@ -97,7 +102,7 @@ fn with_view<T>(
             .as_ref()
             .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
         next_wanted: next.is_some_and(|job| schedd::may_start(pool, job) && !job.idle.is_empty())
-            && super::preemption::may_go_on(pool, slot, now),
+            && super::preemption::may_go_on(pool, slot, moment),
         policy,
         answers: &Asker::new(machine, &config, slot, ad, next_ad, now),
         now,
@@ -155,7 +160,7 @@ fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
 
 /// Whether quotas, ceilings and concurrency limits still leave room for a claim that is not written yet. Some may have
 /// been lowered while the claim waited for backfill work to end, or for the API server to accept it.
-fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
+fn is_within_caps(pool: &Pool, slot: &Slot, moment: &Moment) -> bool {
     let waits = match slot.state() {
         State::Backfill(_) => true,
         State::Matched => matches!(slot.record(), Record::Refused { .. }),
@@ -164,7 +169,7 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
     if !waits {
         return true;
     }
-    let quotas = super::quotas::quotas_with(pool, &pool.answering(&slot.claim().negotiator), now);
+    let quotas = moment.quotas(pool, &slot.claim().negotiator);
     schedd::check_again(pool, slot.name(), slot.claim(), Place::Own(slot.claim()), &quotas).is_ok()
 }
 
@@ -195,19 +200,20 @@ fn take(
 }
 
 /// Sets when the slot must be looked at again.
-fn set_alarm(pool: &mut Pool, name: &SlotName, now: Time) {
-    if let Some(at) = with_view(pool, name, now, startd::wake) {
+fn set_alarm(pool: &mut Pool, name: &SlotName, moment: &Moment) {
+    if let Some(at) = with_view(pool, name, moment, moment.now, startd::wake) {
         pool.set_alarm(name, at);
     }
 }
 
-fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: &mut Vec<Effect>) {
+fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, moment: &Moment, effects: &mut Vec<Effect>) {
+    let now = moment.now;
     match chore {
         Chore::WriteClaim => write_claim(pool, name, effects),
         Chore::CreatePod => create_pod(pool, name, now, effects),
         Chore::Withdraw => pool.withdraw(name),
         Chore::DeletePod(Grace::Vacating) => {
-            let until = kill_foreseen(pool, name, now);
+            let until = kill_foreseen(pool, name, moment);
             vacate_pod(pool, name, until, now, effects);
         }
         Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
@@ -237,10 +243,10 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
 
 /// When the slot's `KILL`, which is false now, first becomes true by the passing of time alone, if that is before its
 /// vacating time ends. If `KILL` becomes true and false in turns, it may be true earlier.
-fn kill_foreseen(pool: &Pool, name: &SlotName, now: Time) -> Option<Time> {
+fn kill_foreseen(pool: &Pool, name: &SlotName, moment: &Moment) -> Option<Time> {
     let until = pool.slots().get(name)?.eviction().as_ref()?.until;
-    let kills = |at: Time| with_view(pool, name, at, |_, view, _| view.kills()).unwrap_or(false);
-    let (mut before, mut at) = (now.secs(), until.secs());
+    let kills = |at: Time| with_view(pool, name, moment, at, |_, view, _| view.kills()).unwrap_or(false);
+    let (mut before, mut at) = (moment.now.secs(), until.secs());
     if !kills(Time::from_secs(at)) {
         return None;
     }

@@ -68,8 +68,8 @@ fn pause_after(cycle: Duration) -> Duration {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    let queued = pool.submitters().values().flat_map(|submitter| &submitter.queue);
-    let mut jobs = queued.filter_map(|key| pool.jobs().get(&key.job().uid));
+    let queues = pool.queues();
+    let mut jobs = queues.all_waiting().filter_map(|key| pool.jobs().get(&key.job().uid));
     jobs.any(|job| job.unmatched(now) > 0 && schedd::may_start(pool, job))
 }
 

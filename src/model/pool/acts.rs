@@ -107,11 +107,11 @@ pub struct Act {
 impl Pool {
     /// Carries out the acts that an operator that starts has found, once it knows which procs have slots.
     pub(super) fn carry_out_found(&mut self, now: Time) {
-        let found = self.jobs.iter_mut().filter(|(_, job)| !job.found_acts.is_empty());
-        let found: Vec<_> =
-            found.map(|(uid, job)| (uid.clone(), std::mem::take(&mut job.found_acts))).collect();
-        for (uid, acts) in found {
-            self.carry_out(&uid, acts, now);
+        let found = self.jobs.iter().filter(|(_, job)| !job.found_acts.is_empty());
+        let found: Vec<_> = found.map(|(uid, _)| uid.clone()).collect();
+        for uid in found {
+            let acts = self.jobs.get_mut(&uid).map(|job| std::mem::take(&mut job.found_acts));
+            self.carry_out(&uid, acts.unwrap_or_default(), now);
         }
     }
 

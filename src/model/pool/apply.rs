@@ -3,6 +3,7 @@
 use super::Pool;
 use super::event::Event;
 use super::marks::Change;
+use super::submitter::Submitter;
 use super::time::Time;
 
 impl Pool {
@@ -41,8 +42,7 @@ impl Pool {
             Event::SlotGone { slot, claim } => self.slot_gone(&slot, claim.as_ref(), now),
             Event::Submitter(facts) => self.submitter(facts, now),
             Event::SubmitterGone(name) => {
-                if let Some(submitter) = self.submitters.get_mut(&name) {
-                    submitter.forget_object();
+                if self.submitters.edit(&name, Submitter::forget_object).is_some() {
                     self.changed(Change::Submitter(&name));
                 }
             }
@@ -84,7 +84,7 @@ impl Pool {
         self.synced = true;
         self.unwritten = true;
         self.recall_drains();
-        self.number_jobs(now);
+        self.number_jobs();
         // The accounts were last written before the crash; the claims say what is held now.
         self.settle_accounts(now);
         self.carry_out_found(now);

@@ -13,16 +13,18 @@ use super::time::Time;
 impl Pool {
     pub(super) fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
         let synced = self.synced;
-        let submitter = self.submitter_mut(&facts.name, now);
-        let before = (submitter.factor, submitter.ceiling, submitter.floor);
-        submitter.generation = Some(facts.generation);
-        (submitter.factor, submitter.ceiling, submitter.floor) = (facts.factor, facts.ceiling, facts.floor);
-        // After the start, the accounts in memory are newer than those in the object, which the operator itself wrote.
-        if !synced && facts.accounts.iter().next().is_some() {
-            submitter.accounts = facts.accounts;
-            submitter.corrected = facts.corrected;
-        }
-        let changed = before != (submitter.factor, submitter.ceiling, submitter.floor);
+        let changed = self.edit_submitter(&facts.name, now, |submitter| {
+            let before = (submitter.factor, submitter.ceiling, submitter.floor);
+            submitter.generation = Some(facts.generation);
+            (submitter.factor, submitter.ceiling, submitter.floor) =
+                (facts.factor, facts.ceiling, facts.floor);
+            // After the start, the accounts in memory are newer than those in the object, which the operator itself wrote.
+            if !synced && facts.accounts.iter().next().is_some() {
+                submitter.accounts = facts.accounts;
+                submitter.corrected = facts.corrected;
+            }
+            before != (submitter.factor, submitter.ceiling, submitter.floor)
+        });
         if self.correct(&facts.name, facts.correction.as_ref(), now) || changed {
             self.changed(Change::SubmitterSet(&facts.name));
         }
@@ -39,11 +41,12 @@ impl Pool {
         });
         let id = with.map_or_else(|| self.first_negotiator(), NegotiatorId::Named);
         let halflife = self.halflife_of(&id);
-        let submitter = self.submitter_mut(name, now);
         let problems: Vec<Problem> = unknown.into_iter().collect();
         let makes = correction.filter(|_| problems.is_empty());
-        let other = std::mem::replace(&mut submitter.problems, problems) != submitter.problems;
-        makes.is_some_and(|correction| submitter.correct(correction, &id, now, halflife)) || other
+        self.edit_submitter(name, now, |submitter| {
+            let other = std::mem::replace(&mut submitter.problems, problems) != submitter.problems;
+            makes.is_some_and(|correction| submitter.correct(correction, &id, now, halflife)) || other
+        })
     }
 
     pub(super) fn group_seen(&mut self, group: Group) {

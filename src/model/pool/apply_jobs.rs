@@ -32,9 +32,10 @@ impl Pool {
             self.jobs.insert(uid.clone(), job);
             self.changed(Change::NewJob(&uid));
         }
-        self.unqueue(&uid);
+        self.queue_changes(&uid);
         self.update_job(&uid, facts, now);
-        self.enqueue(&uid, now);
+        self.note_submitter(&uid, now);
+        self.queue_changes(&uid);
         self.look_at_waiting(&uid);
         self.plan_evaluation(&uid, now);
         self.changed(Change::Job(&uid));
@@ -108,12 +109,11 @@ impl Pool {
     }
 
     /// Gives numbers to the jobs that were submitted while no operator ran, older jobs first.
-    pub(super) fn number_jobs(&mut self, now: Time) {
+    pub(super) fn number_jobs(&mut self) {
         let mut new: Vec<_> = self.jobs.values().filter(|job| job.cluster_id == 0).collect();
         new.sort_by_key(|job| (job.submitted, job.key.clone()));
         let uids: Vec<JobUid> = new.into_iter().map(|job| job.key.uid.clone()).collect();
         for uid in uids {
-            self.unqueue(&uid);
             self.last_cluster_id += 1;
             if let Some(job) = self.jobs.get_mut(&uid) {
                 job.cluster_id = self.last_cluster_id;
@@ -122,7 +122,7 @@ impl Pool {
                 }
                 job.own_specs.number(self.last_cluster_id);
             }
-            self.enqueue(&uid, now);
+            self.queue_changes(&uid);
         }
     }
 
@@ -274,9 +274,10 @@ impl Pool {
         for (uid, said) in refused.collect::<Vec<_>>() {
             let (spec, told) = self.submitted(&uid, Ok(said), None);
             self.warn_at_submission(&uid, &told);
-            self.unqueue(&uid);
+            self.queue_changes(&uid);
             self.take_spec(&uid, spec, false, now);
-            self.enqueue(&uid, now);
+            self.note_submitter(&uid, now);
+            self.queue_changes(&uid);
             self.changed(Change::Job(&uid));
         }
     }
@@ -355,7 +356,7 @@ impl Pool {
         if self.jobs.get(uid).is_some_and(|job| !job.removing) {
             self.all_leave_queue(uid, DELETED, now);
         }
-        self.unqueue(uid);
+        self.queue_changes(uid);
         self.evaluations.set(uid, None);
         self.crontabs.set(uid, None);
         let Some(job) = self.jobs.get_mut(uid) else { return };
@@ -376,25 +377,18 @@ impl Pool {
         self.slots_changed(&awaited);
     }
 
-    fn unqueue(&mut self, uid: &JobUid) {
-        let Some(job) = self.jobs.get(uid) else { return };
-        let Some(spec) = job.spec.clone() else { return };
-        if let Some(submitter) = self.submitters.get_mut(&spec.submitter) {
-            submitter.queue.remove(&job.queue_key());
+    /// The queue that the job is in changes.
+    fn queue_changes(&mut self, uid: &JobUid) {
+        if let Some(spec) = self.jobs.get(uid).and_then(|job| job.spec.clone()) {
+            self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
         }
-        self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 
-    /// Puts a job into its submitter's queue. A job of which no proc is left is not looked at again for each claim that is free.
-    fn enqueue(&mut self, uid: &JobUid, now: Time) {
-        let Some(job) = self.jobs.get(uid) else { return };
-        let Some(spec) = job.spec.clone() else { return };
-        let (key, waits) = (job.queue_key(), !job.is_complete());
-        let submitter = self.submitter_mut(&spec.submitter, now);
-        if waits {
-            submitter.queue.insert(key);
+    /// The submitter of the job is known from now on.
+    fn note_submitter(&mut self, uid: &JobUid, now: Time) {
+        if let Some(spec) = self.jobs.get(uid).and_then(|job| job.spec.clone()) {
+            self.edit_submitter(&spec.submitter, now, |_| ());
         }
-        self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 }
 

@@ -187,9 +187,9 @@ impl Pool {
 
     /// Changes a submitter as an admin would, without a Submitter object.
     #[cfg(test)]
-    pub fn edit_submitter(&mut self, name: &str, edit: impl FnOnce(&mut super::Submitter)) {
+    pub fn set_submitter(&mut self, name: &str, edit: impl FnOnce(&mut super::Submitter)) {
         let name = name.into();
-        self.submitters.get_mut(&name).map(edit);
+        self.submitters.edit(&name, edit);
         self.changed(Change::SubmitterSet(&name));
     }
 

@@ -369,7 +369,9 @@ impl Pool {
                 self.marks.cycle = true;
             }
             Change::Priorities => {
-                self.marks.statuses.extend(self.submitters.keys().cloned().map(Document::Submitter));
+                self.marks
+                    .statuses
+                    .extend(self.submitters.by_name().keys().cloned().map(Document::Submitter));
             }
             Change::Groups => {
                 self.marks.groups = true;

@@ -44,6 +44,7 @@ mod ids;
 mod job;
 mod job_defaults;
 mod job_policy;
+mod jobs;
 mod lasting;
 mod leaving;
 pub mod limits;
@@ -70,6 +71,7 @@ pub mod slot_types;
 mod stuck;
 mod submit_rules;
 mod submitter;
+mod submitters;
 mod time;
 mod timers;
 mod trace;
@@ -85,7 +87,9 @@ use std::sync::Arc;
 
 use absent::Absentees;
 use archive::Archive;
+use jobs::Jobs;
 use marks::{Change, Marks};
+use submitters::Submitters;
 
 pub use absent::{Absence, AbsentMachine};
 pub use acts::{Act, Verb, Whom};
@@ -125,6 +129,7 @@ pub use job::{
 };
 pub use job_defaults::JobDefaults;
 pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
+pub use jobs::Queues;
 pub use lasting::{LASTING, LASTING_UNCREATED};
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
@@ -156,6 +161,7 @@ pub use stuck::{
 };
 pub use submit_rules::{SubmitRules, Transformed};
 pub use submitter::{Accounts, Submitter};
+pub use submitters::InUse;
 pub use time::Time;
 pub use timers::Timers;
 pub use trace::Noted;
@@ -174,9 +180,9 @@ pub struct Pool {
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.
     slots: BTreeMap<SlotName, Slot>,
     /// Jobs by uid.
-    jobs: BTreeMap<JobUid, Job>,
+    jobs: Jobs,
     /// Submitters by name.
-    submitters: BTreeMap<SubmitterName, Submitter>,
+    submitters: Submitters,
     /// Accounting groups by the name of their object.
     groups: BTreeMap<Arc<str>, Group>,
     /// Node policies by name.
@@ -533,14 +539,6 @@ impl Pool {
         self.sharing = sharing;
         // Dynamic quotas are shares of what each negotiator has.
         self.changed(Change::Shares);
-    }
-
-    /// The submitter of this name; a new one if there was none.
-    pub fn submitter_mut(&mut self, name: &SubmitterName, now: Time) -> &mut Submitter {
-        if !self.submitters.contains_key(name) {
-            self.changed(Change::Submitter(name));
-        }
-        self.submitters.entry(name.clone()).or_insert_with(|| Submitter::new(name.clone(), now))
     }
 
     /// Tells something to the people who look at a job.

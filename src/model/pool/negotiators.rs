@@ -156,16 +156,18 @@ impl Pool {
     pub(super) fn charge(&mut self, claim: &Claim, now: Time) {
         let id = self.answering(&claim.negotiator);
         let halflife = self.halflife_of(&id);
-        let account = self.submitter_mut(&claim.submitter, now).accounts.of_mut(&id, now);
-        account.charge(claim.weight, now.millis(), halflife);
+        self.edit_submitter(&claim.submitter, now, |submitter| {
+            submitter.accounts.of_mut(&id, now).charge(claim.weight, now.millis(), halflife);
+        });
     }
 
     /// Stops charging a claim.
     pub(super) fn discharge(&mut self, claim: &Claim, now: Time) {
         let id = self.answering(&claim.negotiator);
         let halflife = self.halflife_of(&id);
-        let account = self.submitter_mut(&claim.submitter, now).accounts.of_mut(&id, now);
-        account.stop_charging(claim.weight, now.millis(), halflife);
+        self.edit_submitter(&claim.submitter, now, |submitter| {
+            submitter.accounts.of_mut(&id, now).stop_charging(claim.weight, now.millis(), halflife);
+        });
     }
 
     /// The sum of what the last cycles of all negotiators gave to groups.
@@ -209,7 +211,7 @@ impl Pool {
     pub(super) fn settle_accounts(&mut self, now: Time) {
         let mut held = self.held();
         for name in held.keys() {
-            self.submitter_mut(name, now);
+            self.edit_submitter(name, now, |_| ());
         }
         let first = self.first_negotiator();
         let halflives: BTreeMap<NegotiatorId, f64> = self
@@ -220,8 +222,9 @@ impl Pool {
             .collect();
         let of_first = self.halflife_of(&first);
         let mut others = Vec::new();
-        for (name, submitter) in &mut self.submitters {
-            let (accounts, held) = (&mut submitter.accounts, held.remove(name).unwrap_or_default());
+        self.edit_submitters(|submitter| {
+            let held = held.remove(&submitter.name).unwrap_or_default();
+            let accounts = &mut submitter.accounts;
             let before: Vec<NegotiatorId> = accounts.iter().map(|(id, _)| id.clone()).collect();
             let passes = |id: &NegotiatorId| first == NegotiatorId::Unnamed || *id == NegotiatorId::Unnamed;
             for id in before.iter().filter(|id| **id != first && passes(id)) {
@@ -241,9 +244,9 @@ impl Pool {
                 *id == first || halflives.contains_key(id) || !account.is_forgotten(now.millis(), halflife)
             });
             if !accounts.iter().map(|(id, _)| id).eq(&before) {
-                others.push(name.clone());
+                others.push(submitter.name.clone());
             }
-        }
+        });
         for name in others {
             self.changed(Change::Submitter(&name));
         }

@@ -38,7 +38,7 @@ impl Pool {
 
     /// Submitters by name.
     pub fn submitters(&self) -> &BTreeMap<SubmitterName, Submitter> {
-        &self.submitters
+        self.submitters.by_name()
     }
 
     /// Accounting groups by the name of their object.

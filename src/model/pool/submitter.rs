@@ -1,12 +1,12 @@
-//! Submitters: their accounts, and the queues of their jobs.
+//! Submitters and their accounts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Pool;
 use super::accountant::{Account, Correction};
 use super::ids::{GroupName, SubmitterName};
-use super::job::{Problem, QueueKey};
+use super::job::Problem;
 use super::negotiators::NegotiatorId;
 use super::policy::NegotiatorConfig;
 use super::time::Time;
@@ -103,8 +103,6 @@ pub struct Submitter {
     pub since: Time,
     /// The usage of the submitter.
     pub accounts: Accounts,
-    /// The submitter's jobs, in the order in which they are to run.
-    pub queue: BTreeSet<QueueKey>,
 }
 
 impl Submitter {
@@ -120,7 +118,6 @@ impl Submitter {
             problems: Vec::new(),
             since: now,
             accounts: Accounts::default(),
-            queue: BTreeSet::new(),
         }
     }
 

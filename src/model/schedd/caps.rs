@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::terms::Refusal;
 use crate::negotiator::groups::{Allotment, Group, Tree};
-use crate::pool::{Claim, Given, GroupName, NegotiatorId, Pool, Submitter, SubmitterName};
+use crate::pool::{Claim, Given, GroupName, NegotiatorId, Pool, SubmitterName};
 
 /// The caps of a group, in slot weight.
 #[derive(Clone, Copy, Debug)]
@@ -162,9 +162,10 @@ fn within_ceilings(pool: &Pool, Charge { submitter, weight, .. }: Charge, place:
     }
     let owner = submitter.owner();
     let Some(ceiling) = pool.submitters().get(&owner).and_then(|owner| owner.ceiling) else { return true };
-    let all = pool.submitters().values().filter(|other| other.name.owner() == owner);
-    let used: f64 = all.map(|other| other.accounts.weighted_resources_used()).sum();
-    fits(used + pending(pool, place, |claim| claim.submitter.owner() == owner), ceiling)
+    fits(
+        pool.in_use().owner(&owner) + pending(pool, place, |claim| claim.submitter.owner() == owner),
+        ceiling,
+    )
 }
 
 fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place, quotas: &Quotas) -> bool {
@@ -180,7 +181,7 @@ fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place
         Place::Free | Place::Own(_) => true,
     };
     let own_used =
-        || own_usage(pool, group, with) + pending(pool, place, |claim| is_own(claim) && shared(claim));
+        || pool.in_use().own(group, with) + pending(pool, place, |claim| is_own(claim) && shared(claim));
     let own_fits = |cap: f64| !grows(&is_own) || fits(own_used(), cap);
     let Some(group) = group else { return quotas.ungrouped.is_none_or(own_fits) };
     let own = quotas.cap(group.as_str());
@@ -191,7 +192,7 @@ fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place
         && group.ancestry().all(|group| {
             let inside = |claim: &Claim| claim.group.as_ref().is_some_and(|own| group.contains(own));
             let used = || {
-                group_usage_with(pool, &group, with)
+                pool.in_use().subtree(&group, with)
                     + pending(pool, place, |claim| inside(claim) && shared(claim))
             };
             quotas.cap(group.as_str()).is_none_or(|cap| !grows(&inside) || fits(used(), cap.subtree))
@@ -200,28 +201,3 @@ fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place
 
 /// The rounding error that sums of weights may have.
 const SLACK: f64 = 1e-9;
-
-/// The slot weight of a negotiator's slots that the own submitters of a group hold (without the groups inside it), or
-/// the submitters of no group.
-fn own_usage(pool: &Pool, group: Option<&GroupName>, with: &NegotiatorId) -> f64 {
-    let own = |submitter: &&Submitter| match (submitter.group(), group) {
-        (Some(own), Some(group)) => own.is_same(group),
-        (own, group) => own.is_none() && group.is_none(),
-    };
-    pool.submitters().values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
-}
-
-/// Slot weight that a group and the groups inside it hold.
-pub fn group_usage(pool: &Pool, group: &GroupName) -> f64 {
-    inside(pool, group).map(|submitter| submitter.accounts.weighted_resources_used()).sum()
-}
-
-/// Slot weight that a group and the groups inside it hold of a negotiator's slots.
-fn group_usage_with(pool: &Pool, group: &GroupName, with: &NegotiatorId) -> f64 {
-    inside(pool, group).map(|submitter| submitter.accounts.used_with(with)).sum()
-}
-
-/// The submitters of a group and of the groups inside it.
-fn inside<'p>(pool: &'p Pool, group: &GroupName) -> impl Iterator<Item = &'p Submitter> {
-    pool.submitters().values().filter(|submitter| submitter.group().is_some_and(|own| group.contains(&own)))
-}

@@ -165,17 +165,18 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
         return None;
     }
     let env = Env::at(now.secs());
-    let queue = &pool.submitters().get(&slot.claim().submitter)?.queue;
+    let queues = pool.queues();
+    let queue = queues.waiting(&slot.claim().submitter);
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     // A claim that has waited for its slot begins with the proc that was matched: the match may have preempted a job for that proc
     // alone. Afterwards that proc is no longer idle, or rests.
     let last = &slot.claim().last;
     let is_matched = |job: &Job| job.key.uid == last.job.uid && job.may_try(last.proc, now);
     let first = pool.jobs().get(&last.job.uid).filter(|job| is_matched(job));
-    let others = queue.iter().filter_map(|key| pool.jobs().get(&key.job().uid));
+    let others = queue.filter_map(|key| pool.jobs().get(&key.job().uid));
     let jobs = first.into_iter().chain(others.filter(|job| !is_matched(job)));
     let waiting = jobs
-        .filter(|job| !job.idle.is_empty() && may_start(pool, job))
+        .filter(|job| may_start(pool, job))
         .map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
     let mut left = STEPS;
     for (job, proc, spec) in waiting.flatten().take(LOOKED_AT) {

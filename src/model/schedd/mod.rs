@@ -17,7 +17,7 @@ mod terms;
 pub mod why;
 
 pub use analysis::{Explained, Offers};
-pub use caps::{Place, Quotas, group_usage};
+pub use caps::{Place, Quotas};
 pub use claims::{assign, claim_match, find_work, lacks_pods, may_start, set_aside, waits};
 pub use demands::GpuDemands;
 pub use jobs::{group_problem, review_job};

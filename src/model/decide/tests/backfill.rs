@@ -166,7 +166,7 @@ fn a_match_of_a_static_slot_waits_for_the_end_of_its_work() {
 #[test]
 fn a_match_that_is_over_a_ceiling_or_limit_by_then_comes_to_nothing() {
     let lower: [fn(&mut World); 2] = [
-        |world| world.pool.edit_submitter("alice", |alice| alice.ceiling = Some(2.0)),
+        |world| world.pool.set_submitter("alice", |alice| alice.ceiling = Some(2.0)),
         |world| super::limits::set(world, "lic", Some(0.0), None),
     ];
     for lower in lower {

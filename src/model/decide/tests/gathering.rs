@@ -211,7 +211,7 @@ fn ceilings_are_held_against_it_again() {
     world.settle();
     gather(&mut world, 4);
     world.pass(3);
-    world.pool.edit_submitter("alice", |alice| alice.ceiling = Some(3.0));
+    world.pool.set_submitter("alice", |alice| alice.ceiling = Some(3.0));
     world.pass(200);
     assert!(world.pool.gatherings().is_empty());
     assert_eq!(running(&world, "wide"), 0);

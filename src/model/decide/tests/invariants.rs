@@ -13,6 +13,27 @@ pub fn always(pool: &Pool) {
     accounts(pool);
     procs(pool);
     gatherings(pool);
+    queues(pool);
+}
+
+/// The queues are those that follow from the jobs.
+fn queues(pool: &Pool) {
+    let queues = pool.queues();
+    let mut names: BTreeSet<_> = pool.submitters().keys().collect();
+    names.extend(pool.jobs().values().filter_map(|job| Some(&job.spec.as_ref()?.submitter)));
+    for name in names {
+        let of_submitter =
+            |job: &&crate::pool::Job| job.spec.as_ref().is_some_and(|spec| spec.submitter == *name);
+        let jobs: Vec<_> =
+            pool.jobs().values().filter(of_submitter).filter(|job| !job.is_complete()).collect();
+        let mut all: Vec<_> = jobs.iter().map(|job| job.queue_key()).collect();
+        let idle = jobs.iter().filter(|job| !job.idle.is_empty());
+        let mut waiting: Vec<_> = idle.map(|job| job.queue_key()).collect();
+        all.sort();
+        waiting.sort();
+        assert!(queues.of(name).eq(&all), "the queue of {name}");
+        assert!(queues.waiting(name).eq(&waiting), "the jobs of {name} that wait");
+    }
 }
 
 fn carved(pool: &Pool) -> BTreeMap<MachineName, Resources> {

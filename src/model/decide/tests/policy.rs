@@ -373,7 +373,7 @@ fn a_claim_that_waited_is_held_against_the_ceiling_again() {
     world.submit("urgent", "bob", 1, |_| {});
     world.pass(2);
     assert!(better_claim(&mut world, 10.0));
-    world.pool.edit_submitter("bob", |bob| bob.ceiling = Some(0.0));
+    world.pool.set_submitter("bob", |bob| bob.ceiling = Some(0.0));
     world.pass(200);
     assert!(world.pool.slots().values().all(|slot| slot.claim().submitter.as_str() != "bob"));
 }

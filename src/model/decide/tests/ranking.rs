@@ -114,8 +114,8 @@ fn jobs_of_one_submitter_stand_in_the_schedds_order() {
         });
     }
     world.settle();
-    let queue = &world.pool.submitters().values().next().unwrap().queue;
-    let order: Vec<&str> = queue.iter().map(|key| &*key.job().name).collect();
+    let queues = world.pool.queues();
+    let order: Vec<&str> = queues.of(&"alice".into()).map(|key| &*key.job().name).collect();
     // An attribute that is not set counts as 0, so that a negative PreJobPrio1 comes last.
     assert_eq!(order, ["pre2", "high", "post", "post2", "plain", "later", "pre"]);
 }

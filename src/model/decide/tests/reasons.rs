@@ -180,8 +180,8 @@ const STORIES: [(&str, Story, Said<'static>); 13] = [
             world.submit("theirs", "bob", 8, |_| ());
             world.pass(30);
             world.submit("job", "alice", 3, |_| ());
-            world.pool.edit_submitter("bob", |one| one.factor = Some(1000.0));
-            world.pool.edit_submitter("alice", |one| one.factor = Some(1e6));
+            world.pool.set_submitter("bob", |one| one.factor = Some(1000.0));
+            world.pool.set_submitter("alice", |one| one.factor = Some(1e6));
             world
         },
         (Some(true), "PreemptionNotAllowed", None),

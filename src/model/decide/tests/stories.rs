@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::world::World;
 use crate::kit;
-use crate::pool::{Capacity, Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, SlotConfig};
-use crate::schedd::group_usage;
+use crate::pool::{
+    Capacity, Document, Effect, Event, GroupName, JobFacts, Matchable, NegotiatorId, Offer, Pool, SlotConfig,
+};
 use crate::{decide, negotiator};
 use classad::Expr;
 
@@ -18,6 +19,10 @@ fn done(world: &World, job: &str) -> (u64, u64, u64) {
 fn each_once(world: &World, procs: usize) {
     assert_eq!(world.runs.len(), procs);
     assert!(world.runs.values().all(|runs| *runs == 1), "{:?}", world.runs);
+}
+
+fn group_usage(pool: &Pool, group: &GroupName) -> f64 {
+    pool.in_use().subtree_with_all(group)
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn pool() -> Pool {
     }
     let claimed = slot("slot1_1@n1");
     pool.slots.insert(claimed.name().clone(), claimed);
-    pool.submitter_mut(&"alice".into(), Time::default());
+    pool.edit_submitter(&"alice".into(), Time::default(), |_| ());
     pool.marks = Marks::default();
     pool
 }
