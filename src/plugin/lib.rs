@@ -31,6 +31,7 @@ mod cluster;
 pub mod complete;
 pub mod condor;
 mod output;
+mod patient;
 mod q;
 mod status;
 pub mod submit;

@@ -15,7 +15,7 @@ mod procs;
 mod selection;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use model::pool::Ranges;
@@ -26,6 +26,7 @@ pub use arguments::{Asked, parse, usage};
 pub use options::{ActArgs, HoldArgs, VacateArgs};
 use procs::{Found, Proc, State};
 pub use selection::Selection;
+use write::{Task, Which, Written};
 
 use crate::cluster::{self, Cluster, Connection};
 use crate::condor::jobs::Runs;
@@ -179,17 +180,17 @@ async fn by_number(
         }
         results.push(((*id, *number), result));
     }
-    for (id, procs) in &acts {
-        let Some(job) = found.iter().find(|job| job.cluster == *id) else { continue };
-        let denied = match write::act(cluster, job, request, &write::Which::These(procs), err).await {
-            Ok(()) => continue,
-            Err(cluster::Error::Denied { .. }) => Outcome::Denied,
-            Err(error) => return Err(error.into()),
-        };
-        for ((other, _), result) in results.iter_mut().filter(|(_, result)| *result == Outcome::Success) {
-            if *other == *id {
-                *result = denied;
-            }
+    let task = |(id, procs): (i64, Ranges)| {
+        let job = found.iter().find(|job| job.cluster == id)?;
+        Some(Task { job, which: Which::These(procs) })
+    };
+    let tasks: Vec<Task> = acts.into_iter().filter_map(task).collect();
+    let written = write::act(cluster, request, &tasks, err).await?;
+    let denied = tasks.iter().zip(written).filter(|(_, written)| *written == Written::Denied);
+    let denied: BTreeSet<i64> = denied.map(|(task, _)| task.job.cluster).collect();
+    for ((id, _), result) in results.iter_mut().filter(|(_, result)| *result == Outcome::Success) {
+        if denied.contains(id) {
+            *result = Outcome::Denied;
         }
     }
     let done = results.iter().filter(|(_, result)| *result == Outcome::Success).count();
@@ -249,7 +250,7 @@ async fn by_constraint(
     err: &mut dyn Write,
 ) -> Result<bool, Error> {
     let (verb, selection) = (request.verb, &request.selection);
-    let mut results = Vec::new();
+    let (mut tasks, mut counts) = (Vec::new(), Vec::new());
     let mut there = false;
     for job in found {
         there |= job.is_queued();
@@ -269,14 +270,16 @@ async fn by_constraint(
             }
             continue;
         }
-        let which = if whole { write::Which::All } else { write::Which::These(&acted) };
-        let result = match write::act(cluster, job, request, &which, err).await {
-            Ok(()) => Outcome::Success,
-            Err(cluster::Error::Denied { .. }) => Outcome::Denied,
-            Err(error) => return Err(error.into()),
-        };
-        results.extend((0..count).map(|_| result));
+        tasks.push(Task { job, which: if whole { Which::All } else { Which::These(acted) } });
+        counts.push(count);
     }
+    let written = write::act(cluster, request, &tasks, err).await?;
+    let result = |written| if written == Written::Denied { Outcome::Denied } else { Outcome::Success };
+    let results: Vec<Outcome> = written
+        .into_iter()
+        .zip(counts)
+        .flat_map(|(written, count)| (0..count).map(move |_| result(written)))
+        .collect();
     if request.totals {
         totals(&results, out)?;
     }

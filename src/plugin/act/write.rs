@@ -1,19 +1,19 @@
 //! Writes acts on a job's object.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use api::HTCJob;
 use api::labels::{ACTS, OUT_OF_QUEUE};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use model::pool::{Ranges, Verb};
 use serde_json::{Value, json};
 
 use super::procs::Found;
 use super::{Request, tool_of};
 use crate::cluster::{self, Cluster};
+use crate::patient::{AT_ONCE, Patient};
 
-/// How long the operator is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long before it is looked again.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often an act is written again that others' writes got in the way of.
@@ -22,24 +22,98 @@ const TRIES: usize = 20;
 const WAITING: usize = 24;
 /// The most ranges of one act, so that the annotation stays below the operator's bound of 64 KiB.
 const RANGES: usize = 3000;
+/// The most late jobs that are named.
+const NAMED: usize = 5;
 /// The longest reason, in characters.
 const REASON: usize = 400;
 
-/// The procs of an act.
-pub(super) enum Which<'a> {
-    All,
-    These(&'a Ranges),
+/// What is to be done: the verb of the request, on these procs of a job.
+pub(super) struct Task<'a> {
+    pub(super) job: &'a Found<'a>,
+    pub(super) which: Which,
 }
 
-/// Writes an act on a job, and waits until the operator has carried it out. Very many procs that do not follow one another take
-/// several acts.
+/// The procs of an act.
+pub(super) enum Which {
+    All,
+    These(Ranges),
+}
+
+/// What came of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// There was nothing to write, or nothing that the operator has to carry out.
+    Done,
+    /// The act of this number waits for the operator.
+    Asked(u64),
+    /// The job was deleted, since its spec was never accepted.
+    Deleted,
+    /// The API server does not let the user do that.
+    Denied,
+}
+
+/// Writes acts on jobs, and then waits until the operator has carried them out. Returns what came of each task.
+///
+/// # Errors
+/// When the API server does not answer, or refuses for another reason than that the user may not. Some tasks may have been
+/// carried out then.
 pub(super) async fn act(
     cluster: &Cluster,
-    job: &Found<'_>,
     request: &Request,
-    which: &Which<'_>,
+    tasks: &[Task<'_>],
     err: &mut dyn Write,
-) -> Result<(), cluster::Error> {
+) -> Result<Vec<Written>, cluster::Error> {
+    let written = stream::iter(tasks).map(async |task| match ask(cluster, request, task).await {
+        Err(cluster::Error::Denied { .. }) => Ok(Written::Denied),
+        written => written,
+    });
+    let written: Vec<Written> = written.buffered(AT_ONCE).try_collect().await?;
+    let asked = tasks.iter().zip(&written).filter_map(|(task, written)| match written {
+        Written::Asked(id) if task.job.refusal().is_none() => Some((task.job, *id)),
+        _ => None,
+    });
+    let patience = Patient::default();
+    let late = stream::iter(asked).map(async |(job, id)| {
+        let done = patience.wait(PAUSE, || is_carried_out(cluster, job, id)).await?;
+        Ok::<_, cluster::Error>((!done).then_some(job))
+    });
+    let late: Vec<Option<&Found>> = late.buffered(AT_ONCE).try_collect().await?;
+    // Nobody may be there to read the notes.
+    let _ = notes(tasks, &written, &late.into_iter().flatten().collect::<Vec<_>>(), err);
+    Ok(written)
+}
+
+fn notes(
+    tasks: &[Task<'_>],
+    written: &[Written],
+    late: &[&Found<'_>],
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    for (Task { job, .. }, written) in tasks.iter().zip(written) {
+        let place = format!("{}/{}", job.namespace, job.name);
+        if *written == Written::Deleted {
+            writeln!(err, "note: {place} is deleted: its spec was never accepted")?;
+        }
+        if let (Written::Asked(_), Some(why)) = (written, job.refusal()) {
+            writeln!(
+                err,
+                "note: {place} has the request, which takes effect once its spec is correct: {why}"
+            )?;
+        }
+    }
+    for job in late.iter().take(NAMED) {
+        let place = format!("{}/{}", job.namespace, job.name);
+        writeln!(err, "note: {place} has the request, and no operator has carried it out yet")?;
+    }
+    match late.len().saturating_sub(NAMED) {
+        0 => Ok(()),
+        others => writeln!(err, "note: so it is with {others} other jobs"),
+    }
+}
+
+/// Writes an act on a job. Very many procs that do not follow one another take several acts.
+async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<Written, cluster::Error> {
+    let Task { job, which } = task;
     let (mut left, mut others) = (Ranges::default(), Ranges::default());
     if let Which::These(procs) = which {
         for proc in procs.iter() {
@@ -52,46 +126,24 @@ pub(super) async fn act(
         take_out_of_queue(cluster, job, &left).await?;
     }
     let texts = match which {
-        Which::All if job.is_over() => return Ok(()),
+        Which::All if job.is_over() => return Ok(Written::Done),
         Which::All => vec![None],
-        Which::These(_) if others.is_empty() => return Ok(()),
+        Which::These(_) if others.is_empty() => return Ok(Written::Done),
         Which::These(_) => parts(&others.to_string()).into_iter().map(Some).collect(),
     };
     if request.forced {
-        return Ok(());
+        return Ok(Written::Done);
     }
     let all = matches!(which, Which::All);
     if all && request.verb == Verb::Remove && job.refusal().is_some() && job.is_untouched() {
-        return delete(cluster, job, err).await;
+        cluster.remove::<HTCJob>(Some(&job.namespace), &job.name).await?;
+        return Ok(Written::Deleted);
     }
-    let mut waited = true;
+    let mut written = Written::Done;
     for procs in texts {
-        let id = write(cluster, job, request, procs.as_deref(), all).await?;
-        waited = job.refusal().is_some() || wait(cluster, job, id).await?;
+        written = Written::Asked(write(cluster, job, request, procs.as_deref(), all).await?);
     }
-    // Nobody may be there to read the notes.
-    if let Some(why) = job.refusal() {
-        let _ = writeln!(
-            err,
-            "note: {}/{} has the request, which takes effect once its spec is correct: {why}",
-            job.namespace, job.name
-        );
-    }
-    if !waited {
-        let _ = writeln!(
-            err,
-            "note: {}/{} has the request, and no operator has carried it out yet",
-            job.namespace, job.name
-        );
-    }
-    Ok(())
-}
-
-/// Deletes a job whose spec was never accepted. The job has no procs that could be removed, and no history.
-async fn delete(cluster: &Cluster, job: &Found<'_>, err: &mut dyn Write) -> Result<(), cluster::Error> {
-    cluster.remove::<HTCJob>(Some(&job.namespace), &job.name).await?;
-    let _ = writeln!(err, "note: {}/{} is deleted: its spec was never accepted", job.namespace, job.name);
-    Ok(())
+    Ok(written)
 }
 
 /// Takes procs out of the queue that have ended and that `LeaveJobInQueue` left there. The operator has nothing to do with that.
@@ -193,20 +245,11 @@ fn patch(object: &Value, uid: &str, pending: &[Value], act: &Value, request: &Re
     with(patch, spec)
 }
 
-/// Waits until an act is carried out. False: it is not yet.
-async fn wait(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, cluster::Error> {
-    let carried_out = async {
-        loop {
-            let object = cluster.read(&job.namespace, &job.name).await?;
-            let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
-            let going = object.pointer("/metadata/deletionTimestamp").is_some();
-            if last >= id || going {
-                return Ok(true);
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, carried_out).await.unwrap_or(Ok(false))
+/// Whether the operator has carried out the act of this number, and all acts before it.
+async fn is_carried_out(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, cluster::Error> {
+    let object = cluster.read(&job.namespace, &job.name).await?;
+    let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
+    Ok(last >= id || object.pointer("/metadata/deletionTimestamp").is_some())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod files;
 mod logs;
 mod place;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -22,6 +23,8 @@ use ::submit::manifest::{self, JobLog, Settings};
 use ::submit::{Cluster as Jobs, Options};
 use clap::Args;
 use condor_config::{Diagnostic, Severity, Source};
+use futures::stream::{self, StreamExt};
+use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -29,11 +32,10 @@ pub use arguments::{Asked, USAGE, parse};
 pub use place::Place;
 
 use crate::cluster::{self, Cluster, Connection};
+use crate::patient::{AT_ONCE, Patient};
 use crate::userlog;
 
-/// How long a submission waits for the number that the operator gives a job.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The pause before a submission looks for that number again.
+/// The pause before a submission looks again for the number that the operator gives a job.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The options of `submit`.
@@ -329,42 +331,82 @@ async fn create(
     if request.printed != Printed::Terse {
         write!(out, "Submitting job(s)")?;
     }
+    let (created, failed) = create_all(&cluster, namespace, request, prepared, out, err).await?;
+    let patience = Patient::default();
+    let numbers = stream::iter(&created).map(async |job| {
+        if job.is_waited_for(request, prepared) {
+            number(&cluster, namespace, &job.name, &patience).await
+        } else {
+            None
+        }
+    });
+    let numbers: Vec<Option<i64>> = numbers.buffered(AT_ONCE).collect().await;
     let mut lines = Vec::new();
     let mut logged = BTreeSet::new();
-    let mut first = None;
-    for ((job, of_procs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
-        let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
-        let created = match files::create(&cluster, namespace, job, files.as_ref(), err).await {
-            Ok(created) => created,
-            Err(error) => {
-                // Jobs that were created before stay, and are named.
-                writeln!(out, "\n{}", lines.join("\n"))?;
-                return Err(error.into());
-            }
-        };
-        let name = text_at(&created, "/metadata/name");
-        let waits = request.waits || !of_procs.is_empty() || !prepared.ads.is_empty();
-        let id = if waits { number(&cluster, namespace, &name).await } else { None };
-        first = first.or(id);
-        let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
-        logged.extend(logs::begin(&cluster, (namespace, &name, time), id, of_procs, err)?);
-        let id = id.filter(|_| request.waits).map_or(name, |id| id.to_string());
-        if request.printed == Printed::Terse {
-            lines.push(format!("{id}.0 - {id}.{}", count.saturating_sub(1)));
-        } else {
-            write!(out, "{}", ".".repeat(usize::try_from(count.min(60)).unwrap_or(1)))?;
-            lines.push(format!("{count} job(s) submitted to cluster {id}."));
-        }
+    for (Created { name, time, count, logs }, id) in created.iter().zip(&numbers) {
+        logged.extend(logs::begin(&cluster, (namespace, name, *time), *id, logs, err)?);
+        let id = id.filter(|_| request.waits).map_or_else(|| name.clone(), |id| id.to_string());
+        lines.push(match request.printed {
+            Printed::Terse => format!("{id}.0 - {id}.{}", count.saturating_sub(1)),
+            _ => format!("{count} job(s) submitted to cluster {id}."),
+        });
     }
     if request.printed != Printed::Terse {
         writeln!(out)?;
     }
-    for (proc, ad) in prepared.ads.iter().enumerate() {
-        write!(out, "{}", verbose(proc, ad, first))?;
+    if failed.is_none() {
+        let first = numbers.into_iter().flatten().next();
+        for (proc, ad) in prepared.ads.iter().enumerate() {
+            write!(out, "{}", verbose(proc, ad, first))?;
+        }
     }
     writeln!(out, "{}", lines.join("\n"))?;
     userlog::leave_behind(connection, &logged, err);
-    Ok(out.flush()?)
+    out.flush()?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// An HTCJob that was created.
+struct Created<'a> {
+    name: String,
+    /// When it was created, by the clock of the API server.
+    time: Option<Timestamp>,
+    count: u64,
+    logs: &'a [JobLog],
+}
+
+impl Created<'_> {
+    /// Whether the number of the job is waited for.
+    fn is_waited_for(&self, request: &Request, prepared: &Prepared) -> bool {
+        request.waits || !self.logs.is_empty() || !prepared.ads.is_empty()
+    }
+}
+
+/// Creates the HTCJobs one after another, so that they get their numbers in the order of the submit file. Ends with the first that
+/// the API server does not take: those that were created before stay.
+async fn create_all<'p>(
+    cluster: &Cluster,
+    namespace: &str,
+    request: &Request,
+    prepared: &'p Prepared,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<(Vec<Created<'p>>, Option<cluster::Error>)> {
+    let mut all = Vec::new();
+    for ((job, logs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
+        let created = match files::create(cluster, namespace, job, files.as_ref(), err).await {
+            Ok(created) => created,
+            Err(error) => return Ok((all, Some(error))),
+        };
+        let count = job.pointer("/spec/count").and_then(Value::as_u64).unwrap_or(1);
+        if request.printed != Printed::Terse {
+            write!(out, "{}", ".".repeat(usize::try_from(count.min(60)).unwrap_or(1)))?;
+            out.flush()?;
+        }
+        let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
+        all.push(Created { name: text_at(&created, "/metadata/name"), time, count, logs });
+    }
+    Ok((all, None))
 }
 
 /// A proc's ad as `-verbose` prints it, with the number of the cluster. If the job got none in time, the ad has no line with the number.
@@ -383,22 +425,18 @@ fn text_at(object: &Value, pointer: &str) -> String {
 }
 
 /// The number that the operator gave a job. `None`: there was none in time.
-async fn number(cluster: &Cluster, namespace: &str, name: &str) -> Option<i64> {
-    let asked = async {
-        loop {
-            match cluster.read(namespace, name).await {
-                Ok(job) => {
-                    if let Some(id) = job.pointer("/status/clusterId").and_then(Value::as_i64) {
-                        return Some(id);
-                    }
-                }
-                Err(error) if error.is_transient() => {}
-                Err(_) => return None,
-            }
-            tokio::time::sleep(PAUSE).await;
+async fn number(cluster: &Cluster, namespace: &str, name: &str, patience: &Patient) -> Option<i64> {
+    let found = Cell::new(None);
+    let look = || async {
+        match cluster.read(namespace, name).await {
+            Ok(job) => found.set(job.pointer("/status/clusterId").and_then(Value::as_i64)),
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error),
         }
+        Ok(found.get().is_some())
     };
-    tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
+    let _ = patience.wait(PAUSE, look).await;
+    found.get()
 }
 
 /// The ads in long form: the first proc's with the cluster's, the others' own attributes.
