@@ -124,7 +124,8 @@ impl Engine {
     /// For how long the loop may sleep if no answer and no change arrives.
     fn pause(&self) -> Duration {
         let now = self.clock.now();
-        let next = [self.next, self.publisher.next()].into_iter().flatten().min();
+        let next =
+            [self.next, self.publisher.next(self.writer.statuses_of_slots())].into_iter().flatten().min();
         let pause = next.map_or(LONGEST_PAUSE, |at| at.since(now));
         pause.clamp(Duration::from_millis(1), LONGEST_PAUSE)
     }
@@ -254,7 +255,7 @@ impl Engine {
         self.journal.changed(&self.pool, &stale);
         self.publisher.mark(stale);
         let now = self.clock.now();
-        for document in self.publisher.due(now) {
+        while let Some(document) = self.publisher.due(now, self.writer.statuses_of_slots()) {
             // An object has one write at a time: a patch that is made while another is under way would be over an old
             // version.
             if kinds::object_of(&self.pool, &document).is_some_and(|object| self.writer.is_busy(&object)) {

@@ -1,4 +1,5 @@
-//! Decides when a status is written: each object's at most once in a while, however often it changes.
+//! Decides when a status is written: each object's at most once in a while, however often it changes; and of slots, of which there
+//! may be a hundred thousand, only some at the same time.
 
 use std::time::Duration;
 
@@ -9,6 +10,16 @@ const PACE: Duration = Duration::from_secs(1);
 /// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and
 /// on a busy pool every object would be written each second for people who may not look.
 const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
+
+/// How many statuses of slots are written at the same time: several times as many as the API server is asked for at once, so that
+/// these writes are as fast as the server bears. A status that is worked out and waits for its turn takes twenty times the memory of a
+/// note that the status has changed.
+const AT_ONCE: usize = 512;
+
+/// Whether the document is about a slot.
+pub const fn is_of_slot(document: &Document) -> bool {
+    matches!(document, Document::Slot(_) | Document::PartitionableSlot(_))
+}
 
 /// The least time between two writes of this status.
 const fn pace(document: &Document) -> Duration {
@@ -22,8 +33,10 @@ const fn pace(document: &Document) -> Duration {
 /// hundred thousand Slots.
 #[derive(Debug, Default)]
 pub struct Publisher {
-    /// When each status that waits may be written.
+    /// When each status that waits may be written, but those of slots.
     waiting: Timers<Document>,
+    /// When each status of a slot that waits may be written.
+    slots: Timers<Document>,
     /// For each status that was written a short while ago: until when its next write waits.
     rests: Timers<Document>,
 }
@@ -32,68 +45,98 @@ impl Publisher {
     /// Notes that these documents no longer say what the pool says.
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>) {
         for document in documents {
-            if self.waiting.get(&document).is_none() {
-                self.waiting.set(&document, Some(self.rests.get(&document).unwrap_or_default()));
+            let waiting = if is_of_slot(&document) { &mut self.slots } else { &mut self.waiting };
+            if waiting.get(&document).is_none() {
+                waiting.set(&document, Some(self.rests.get(&document).unwrap_or_default()));
             }
         }
     }
 
-    /// The documents that may be written now, in their order. They count as written.
-    pub fn due(&mut self, now: Time) -> Vec<Document> {
+    /// The next document that may be written now; it counts as written. `slots` is the number of statuses of slots that are being
+    /// written.
+    pub fn due(&mut self, now: Time, slots: usize) -> Option<Document> {
         while self.rests.pop_due(now).is_some() {}
-        let mut due = Vec::new();
-        while let Some(document) = self.waiting.pop_due(now) {
-            self.rests.set(&document, Some(now + pace(&document)));
-            due.push(document);
-        }
-        due.sort_unstable();
-        due
+        let of_slot = || (slots < AT_ONCE).then(|| self.slots.pop_due(now)).flatten();
+        let document = self.waiting.pop_due(now).or_else(of_slot)?;
+        self.rests.set(&document, Some(now + pace(&document)));
+        Some(document)
     }
 
-    /// The time at which [`Publisher::due`] next has a document; `None` if no document waits.
-    pub fn next(&self) -> Option<Time> {
-        self.waiting.next()
+    /// The time at which [`Publisher::due`] next has a document, if `slots` statuses of slots are being written and none of these
+    /// writes ends before; `None` if there is none.
+    pub fn next(&self, slots: usize) -> Option<Time> {
+        let of_slot = self.slots.next().filter(|_| slots < AT_ONCE);
+        [self.waiting.next(), of_slot].into_iter().flatten().min()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::pool::SlotName;
+
+    fn at(millis: i64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    /// All documents that are due while this many statuses of slots are being written.
+    fn all_due(publisher: &mut Publisher, now: Time, slots: usize) -> Vec<Document> {
+        let mut due: Vec<Document> = Vec::new();
+        let writing = |due: &[Document]| slots + due.iter().filter(|document| is_of_slot(document)).count();
+        while let Some(document) = publisher.due(now, writing(&due)) {
+            due.push(document);
+        }
+        due
+    }
 
     #[test]
     fn an_object_is_written_at_most_once_a_second() {
-        let at = |millis| Time::from_millis(millis);
         let job = Document::Job("u1".into());
         let other = Document::Job("u2".into());
         let mut publisher = Publisher::default();
         publisher.mark([job.clone()]);
-        assert_eq!(publisher.due(at(0)), std::slice::from_ref(&job));
+        assert_eq!(all_due(&mut publisher, at(0), 0), std::slice::from_ref(&job));
         publisher.mark([job.clone(), other.clone()]);
-        assert_eq!(publisher.due(at(400)), [other]);
-        assert_eq!(publisher.next(), Some(at(1000)));
+        assert_eq!(all_due(&mut publisher, at(400), 0), [other]);
+        assert_eq!(publisher.next(0), Some(at(1000)));
         publisher.mark([job.clone()]);
-        assert_eq!(publisher.due(at(999)), []);
-        assert_eq!(publisher.due(at(1000)), [job]);
-        assert_eq!(publisher.next(), None);
+        assert_eq!(all_due(&mut publisher, at(999), 0), []);
+        assert_eq!(all_due(&mut publisher, at(1000), 0), [job]);
+        assert_eq!(publisher.next(0), None);
     }
 
     #[test]
     fn what_is_free_is_written_at_once_and_then_every_five_seconds() {
-        let at = |millis| Time::from_millis(millis);
-        let pslot = Document::PartitionableSlot(model::pool::SlotName::parse("slot1@n1").unwrap());
+        let pslot = Document::PartitionableSlot(SlotName::parse("slot1@n1").unwrap());
         let mut publisher = Publisher::default();
         let mut written = Vec::new();
         for second in 0..12 {
             publisher.mark([pslot.clone()]);
-            written.extend(publisher.due(at(second * 1000)).iter().map(|_| second));
+            written.extend(all_due(&mut publisher, at(second * 1000), 0).iter().map(|_| second));
         }
         assert_eq!(written, [0, 5, 10]);
-        assert!(publisher.due(at(14_999)).is_empty());
-        assert_eq!((publisher.next(), publisher.due(at(15_000)).len()), (Some(at(15_000)), 1));
-        publisher.due(at(30_000));
+        assert_eq!(all_due(&mut publisher, at(14_999), 0), []);
+        let last = (publisher.next(0), all_due(&mut publisher, at(15_000), 0).len());
+        assert_eq!(last, (Some(at(15_000)), 1));
+        publisher.due(at(30_000), 0);
         assert!(
-            publisher.rests.is_empty() && publisher.waiting.is_empty(),
+            publisher.rests.is_empty() && publisher.waiting.is_empty() && publisher.slots.is_empty(),
             "nothing is kept of what is not about to be written"
         );
+    }
+
+    /// A leader that begins may find that each of its slots shows something old.
+    #[test]
+    fn of_very_many_slots_some_are_written_at_a_time_and_jobs_do_not_wait_for_them() {
+        let slot = |number: usize| Document::Slot(SlotName::parse(&format!("slot1_{number}@n1")).unwrap());
+        let mut publisher = Publisher::default();
+        publisher.mark((1..=AT_ONCE + 3).map(slot));
+        assert_eq!(all_due(&mut publisher, at(0), 0).len(), AT_ONCE);
+        publisher.mark([Document::Job("u1".into())]);
+        assert_eq!(publisher.next(AT_ONCE), Some(at(0)));
+        assert_eq!(all_due(&mut publisher, at(0), AT_ONCE), [Document::Job("u1".into())]);
+        assert_eq!(publisher.next(AT_ONCE), None, "the end of a write comes first");
+        assert_eq!(publisher.next(AT_ONCE - 2), Some(at(0)));
+        assert_eq!(all_due(&mut publisher, at(0), AT_ONCE - 2).len(), 2);
     }
 }

@@ -26,10 +26,11 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use self::notices::Written;
-use self::places::{Lane, Place, Places, TurnedAway};
+use self::places::{Begun, Lane, Place, Places, TurnedAway};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::{Unread, job};
+use super::publisher::is_of_slot;
 use crate::render::Kept;
 use model::pool::backfill::pod_name;
 use model::pool::{
@@ -74,6 +75,18 @@ pub enum Task {
         /// The uid of the object: an object of the same name with another uid stays.
         uid: String,
     },
+}
+
+impl Task {
+    /// The document that the task brings into line; `None` for a task that the deciders or a watch asked for.
+    const fn document(&self) -> Option<&Document> {
+        match self {
+            Self::Status { document, .. } | Self::Create { document, .. } | Self::Delete { document, .. } => {
+                Some(document)
+            }
+            Self::Effect(..) | Self::Unread(_) => None,
+        }
+    }
 }
 
 /// The outcome of a write.
@@ -156,13 +169,13 @@ impl Context {
     ///
     /// # Errors
     /// When the task creates a proc's pod in a namespace whose calls are slow, and has waited for too long.
-    async fn begin(&self, task: &Task) -> Result<(), TurnedAway> {
-        let place = match pod_plan(task) {
-            Some(_) => self.tools.places.take_unless_slow(&self.lane).await?,
-            None => self.tools.places.take(&self.lane).await,
+    async fn begin(&self, task: &Task) -> Result<Begun, TurnedAway> {
+        let (begun, place) = match pod_plan(task) {
+            Some(_) => self.tools.places.begin_unless_slow(&self.lane).await?,
+            None => self.tools.places.begin(&self.lane).await,
         };
         *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-        Ok(())
+        Ok(begun)
     }
 
     /// A place for a call, as soon as there is one. The first call takes the place with which the task began.
@@ -181,9 +194,17 @@ pub struct Writer {
     lines: BTreeMap<Line, VecDeque<Task>>,
     /// The calls are dropped with the writer: an operator that no longer leads makes no more calls.
     calls: JoinSet<Vec<Reply>>,
-    running: HashMap<Id, Line>,
+    running: HashMap<Id, Running>,
+    /// How many of the tasks that run are statuses of slots.
+    statuses_of_slots: usize,
     /// The pods that are being made: the claim of each, and the task that waits to hear that the pod was seen.
     making: BTreeMap<Line, (ClaimId, oneshot::Sender<PodRef>)>,
+}
+
+/// A task that runs, or waits until it may begin.
+struct Running {
+    line: Line,
+    is_status_of_slot: bool,
 }
 
 /// A line whose task has ended, for [`Writer::advance`].
@@ -207,6 +228,7 @@ impl Writer {
             lines: BTreeMap::new(),
             calls: JoinSet::new(),
             running: HashMap::new(),
+            statuses_of_slots: 0,
             making: BTreeMap::new(),
         }
     }
@@ -239,6 +261,11 @@ impl Writer {
         self.lines.contains_key(&Line::Object(object.clone()))
     }
 
+    /// How many statuses of slots are being written, or wait for that.
+    pub const fn statuses_of_slots(&self) -> usize {
+        self.statuses_of_slots
+    }
+
     /// Whether anything is under way.
     pub fn is_idle(&self) -> bool {
         self.lines.is_empty()
@@ -267,8 +294,9 @@ impl Writer {
                 (error.id(), Vec::new())
             }
         };
-        self.running.remove(&id).map(|line| {
+        self.running.remove(&id).map(|Running { line, is_status_of_slot }| {
             self.making.remove(&line);
+            self.statuses_of_slots -= usize::from(is_status_of_slot);
             (Finished(line), replies)
         })
     }
@@ -295,8 +323,10 @@ impl Writer {
     fn start(&mut self, line: Line, task: Task) {
         let sighted = self.expect_pod(&line, &task);
         let context = Context::of(&self.tools, &task);
+        let is_status_of_slot = task.document().is_some_and(is_of_slot);
         let call = self.calls.spawn(run(Box::new((context, task)), sighted));
-        self.running.insert(call.id(), line);
+        self.statuses_of_slots += usize::from(is_status_of_slot);
+        self.running.insert(call.id(), Running { line, is_status_of_slot });
     }
 }
 
@@ -329,25 +359,29 @@ async fn run(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
             pod_plan(task).map(|plan| pods::refused(plan, turned_away.to_string())).unwrap_or_default()
         }),
     };
-    match begun {
-        Ok(()) => Box::pin(perform(work, sighted)).await,
-        Err(replies) => replies,
+    let replies = match begun {
+        Ok(begun) => {
+            let replies = Box::pin(perform(work, sighted)).await;
+            drop(begun);
+            replies
+        }
+        Err(replies) => return replies,
+    };
+    if replies.iter().any(Reply::asks_again) {
+        tokio::time::sleep(AGAIN_AFTER).await;
     }
+    replies
 }
 
 /// Makes the calls of a task for which there is a place.
 async fn perform(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
     let (context, task) = *work;
     let claim = pod_plan(&task).map(claim_of);
-    let replies = tokio::select! {
+    tokio::select! {
         biased;
         pod = sighted.pod() => created(claim, pod),
         replies = calls::perform(&context, task) => replies,
-    };
-    if replies.iter().any(Reply::asks_again) {
-        tokio::time::sleep(AGAIN_AFTER).await;
     }
-    replies
 }
 
 /// The outcome that the pod of a claim was created.

@@ -9,7 +9,9 @@
 //! The number of places follows from the calls that the API server bears: more as long as all places are taken and
 //! calls are quick, fewer once the server asks for fewer requests.
 //!
-//! A call holds its place while it is under way, and gives the place back before it pauses.
+//! A call holds its place while it is under way, and gives the place back before it pauses. The next call of the same task comes
+//! before tasks that have not begun, of which tens of thousands may wait. A lane begins no more tasks than [`MOST_BEGUN`] at a time:
+//! while the API server is away, all tasks that have begun pause, and each takes more memory than one that has not.
 //!
 //! A pod that waits to be created has a claim on a machine, which nobody else can use meanwhile. So while the calls of a lane are
 //! slow, a creation that has waited for [`PATIENCE`] is turned away, and its claim ends.
@@ -34,6 +36,9 @@ const MOST: usize = 64;
 const FIRST_SHARE: usize = 8;
 /// The places that the largest lane leaves to others.
 const LEFT: usize = 8;
+/// The most tasks of a lane that have begun and not ended. They are many more than there are places, so that those that pause do not
+/// keep others from beginning.
+const MOST_BEGUN: usize = 1024;
 /// A call that takes less than this is quick: the server could bear more calls like this one at a time.
 const QUICK: Duration = Duration::from_millis(500);
 /// A call that takes this long is slow.
@@ -123,6 +128,11 @@ impl Default for State {
 struct Share {
     held: usize,
     most: usize,
+    /// How many tasks have begun and not ended.
+    begun: usize,
+    /// Further calls of tasks that have begun.
+    further: VecDeque<Question>,
+    /// First calls of tasks.
     waiting: VecDeque<Question>,
 }
 
@@ -134,6 +144,19 @@ struct Question {
     /// When this was asked, if the question may be turned away.
     since: Option<Instant>,
     hand: oneshot::Sender<Place>,
+}
+
+/// What a place is for.
+enum Asks {
+    /// The first call of a task. With a time, the question may be turned away once it has waited for too long since then.
+    First(Option<Instant>),
+    /// A further call of a task that has begun.
+    Further,
+}
+
+/// A question without a time is never turned away: it stays without an answer only once nobody waits for the place any more.
+async fn unanswered<T>() -> T {
+    pending().await
 }
 
 impl Question {
@@ -157,11 +180,21 @@ pub struct TurnedAway;
 impl Share {
     fn of(lane: &Lane) -> Self {
         let most = if lane.is_namespaced() { FIRST_SHARE } else { MOST };
-        Self { held: 0, most, waiting: VecDeque::new() }
+        Self { held: 0, most, begun: 0, further: VecDeque::new(), waiting: VecDeque::new() }
     }
 
     fn is_idle(&self) -> bool {
-        self.held == 0 && self.waiting.is_empty()
+        self.held == 0 && self.begun == 0 && self.further.is_empty() && self.waiting.is_empty()
+    }
+
+    /// The questions of which the first is to be answered next.
+    fn next(&self) -> &VecDeque<Question> {
+        let may_begin = self.further.is_empty() && self.begun < MOST_BEGUN;
+        if may_begin { &self.waiting } else { &self.further }
+    }
+
+    fn pop(&mut self) -> Option<Question> {
+        self.further.pop_front().or_else(|| self.waiting.pop_front())
     }
 }
 
@@ -179,32 +212,66 @@ impl Drop for Place {
     }
 }
 
+/// A task that has begun; it has ended when this is dropped.
+#[derive(Debug)]
+pub struct Begun {
+    places: Arc<Places>,
+    lane: Lane,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let mut state = self.places.state();
+        if let Some(share) = state.lanes.get_mut(&self.lane) {
+            share.begun = share.begun.saturating_sub(1);
+        }
+        self.places.hand_out(state);
+    }
+}
+
 impl Places {
-    /// Waits for a place.
+    /// Waits for a place for a further call of a task that has begun.
     pub async fn take(self: &Arc<Self>, lane: &Lane) -> Place {
-        match self.ask(lane, None).await {
+        match self.ask(lane, Asks::Further).await {
             Ok(place) => place,
-            // A question without a time is never turned away: it stays without an answer only once nobody waits for
-            // the place any more.
-            Err(_) => pending().await,
+            Err(_) => unanswered().await,
         }
     }
 
-    /// Waits for a place for a creation.
+    /// Waits until a task may begin, with a place for its first call.
+    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> (Begun, Place) {
+        match self.ask(lane, Asks::First(None)).await {
+            Ok(place) => (self.begun(lane), place),
+            Err(_) => unanswered().await,
+        }
+    }
+
+    /// Waits until a task that makes a pod may begin, with a place for its first call.
     ///
     /// # Errors
     /// When the calls of the lane are slow, and this one has waited for [`PATIENCE`].
-    pub async fn take_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<Place, TurnedAway> {
-        self.ask(lane, Some(Instant::now())).await.map_err(|_| TurnedAway)
+    pub async fn begin_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<(Begun, Place), TurnedAway> {
+        let place = self.ask(lane, Asks::First(Some(Instant::now()))).await.map_err(|_| TurnedAway)?;
+        Ok((self.begun(lane), place))
     }
 
-    fn ask(self: &Arc<Self>, lane: &Lane, since: Option<Instant>) -> oneshot::Receiver<Place> {
+    fn begun(self: &Arc<Self>, lane: &Lane) -> Begun {
+        if let Some(share) = self.state().lanes.get_mut(lane) {
+            share.begun += 1;
+        }
+        Begun { places: Arc::clone(self), lane: lane.clone() }
+    }
+
+    fn ask(self: &Arc<Self>, lane: &Lane, asks: Asks) -> oneshot::Receiver<Place> {
         let (hand, place) = oneshot::channel();
         let mut state = self.state();
         state.asked += 1;
         let number = state.asked;
         let share = state.lanes.entry(lane.clone()).or_insert_with(|| Share::of(lane));
-        share.waiting.push_back(Question { number, since, hand });
+        match asks {
+            Asks::First(since) => share.waiting.push_back(Question { number, since, hand }),
+            Asks::Further => share.further.push_back(Question { number, since: None, hand }),
+        }
         self.hand_out(state);
         place
     }
@@ -259,17 +326,19 @@ impl State {
     /// waited longest.
     fn next(&mut self) -> Option<(Lane, oneshot::Sender<Place>)> {
         for share in self.lanes.values_mut() {
-            while share.waiting.front().is_some_and(Question::is_given_up) {
-                share.waiting.pop_front();
+            for questions in [&mut share.further, &mut share.waiting] {
+                while questions.front().is_some_and(Question::is_given_up) {
+                    questions.pop_front();
+                }
             }
         }
         let waiting =
             self.lanes.iter().filter(|(lane, share)| share.held < share.most && self.has_room(lane));
         let first =
-            waiting.filter_map(|(lane, share)| Some((share.held, share.waiting.front()?.number, lane)));
+            waiting.filter_map(|(lane, share)| Some((share.held, share.next().front()?.number, lane)));
         let (_, _, lane) = first.min_by_key(|(held, number, _)| (*held, *number))?;
         let lane = lane.clone();
-        let question = self.lanes.get_mut(&lane)?.waiting.pop_front()?;
+        let question = self.lanes.get_mut(&lane)?.pop()?;
         Some((lane, question.hand))
     }
 
@@ -359,227 +428,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::task::JoinSet;
-    use tokio::time::sleep;
-
-    use super::*;
-
-    fn making(namespace: &str) -> Lane {
-        Lane::Making(namespace.into())
-    }
-
-    fn keeping(namespace: &str) -> Lane {
-        Lane::Keeping(namespace.into())
-    }
-
-    /// Makes calls that take so many seconds each; returns when each of them ended, in milliseconds.
-    fn calls(to: &mut JoinSet<(Lane, u128)>, places: &Arc<Places>, lane: &Lane, count: usize, millis: u64) {
-        let began = Instant::now();
-        for _ in 0..count {
-            let (places, lane) = (Arc::clone(places), lane.clone());
-            to.spawn(async move {
-                let place = places.take(&lane).await;
-                sleep(Duration::from_millis(millis)).await;
-                drop(place);
-                (lane, began.elapsed().as_millis())
-            });
-        }
-    }
-
-    /// When the last call of each lane ended, in milliseconds.
-    async fn last(calls: JoinSet<(Lane, u128)>) -> BTreeMap<Lane, u128> {
-        let mut last = BTreeMap::new();
-        for (lane, at) in calls.join_all().await {
-            let latest = last.entry(lane).or_insert(0);
-            *latest = at.max(*latest);
-        }
-        last
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn no_namespace_takes_the_places_of_another() {
-        let places = Arc::new(Places::default());
-        let mut under_way = JoinSet::new();
-        for namespace in ["a", "b", "c", "d", "e", "f"] {
-            calls(&mut under_way, &places, &making(namespace), 100, 14_000);
-        }
-        sleep(Duration::from_mins(1)).await;
-        // Each of the six makes one call at a time by now.
-        assert_eq!(places.state().held, 6);
-        let mut others = JoinSet::new();
-        calls(&mut others, &places, &making("quick"), 80, 10);
-        calls(&mut others, &places, &keeping("a"), 8, 10);
-        calls(&mut others, &places, &Lane::Cluster, 10, 10);
-        let last = last(others).await;
-        assert!(last[&making("quick")] <= 100, "{last:?}");
-        assert_eq!((last[&keeping("a")], last[&Lane::Cluster]), (10, 10));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn some_places_are_not_for_making_pods_and_some_are_the_clusters() {
-        let places = Arc::new(Places::default());
-        let mut under_way = JoinSet::new();
-        for number in 0..6 {
-            calls(&mut under_way, &places, &making(&format!("m{number}")), 8, 60_000);
-            calls(&mut under_way, &places, &keeping(&format!("k{number}")), 8, 60_000);
-        }
-        calls(&mut under_way, &places, &Lane::Cluster, 20, 60_000);
-        sleep(Duration::from_secs(1)).await;
-        let state = places.state();
-        assert_eq!((state.held, state.held_in_namespaces), (AT_FIRST, state.in_namespaces()));
-        assert!(state.held_by_making <= state.making());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_lane_that_is_quick_again_has_its_share_again_and_is_forgotten() {
-        let places = Arc::new(Places::default());
-        let mut slow = JoinSet::new();
-        calls(&mut slow, &places, &making("a"), 8, 14_000);
-        last(slow).await;
-        assert_eq!(places.state().lanes.get(&making("a")).map(|share| share.most), Some(1));
-        let mut quick = JoinSet::new();
-        calls(&mut quick, &places, &making("a"), 20, 10);
-        assert!(last(quick).await[&making("a")] < 100);
-        assert!(places.state().lanes.is_empty());
-    }
-
-    /// Eight of thirty creations of 10 s each are made at once, and one after them. The others have then waited for 20 s.
-    #[tokio::test(start_paused = true)]
-    async fn who_waits_long_for_a_slow_lane_is_turned_away() {
-        let places = Arc::new(Places::default());
-        for (takes, made) in [(10_000, 9), (1900, 30)] {
-            let mut creations = JoinSet::new();
-            for _ in 0..30 {
-                let places = Arc::clone(&places);
-                creations.spawn(async move {
-                    let place = places.take_unless_slow(&making("a")).await?;
-                    sleep(Duration::from_millis(takes)).await;
-                    drop(place);
-                    Ok::<_, TurnedAway>(())
-                });
-            }
-            let began = Instant::now();
-            let results = creations.join_all().await;
-            assert_eq!(results.iter().filter(|result| result.is_ok()).count(), made, "{takes}");
-            assert!(began.elapsed() <= Duration::from_mins(1), "{:?}", began.elapsed());
-            // A call that is no creation waits for as long as it takes.
-            let mut others = JoinSet::new();
-            calls(&mut others, &places, &making("a"), 4, takes);
-            last(others).await;
-            let mut quick = JoinSet::new();
-            calls(&mut quick, &places, &making("a"), 20, 10);
-            last(quick).await;
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_waits_no_longer_gets_no_place() {
-        let places = Arc::new(Places::default());
-        let mut under_way = JoinSet::new();
-        calls(&mut under_way, &places, &making("a"), 8, 1000);
-        sleep(Duration::from_millis(1)).await;
-        let mut given_up = JoinSet::new();
-        calls(&mut given_up, &places, &making("a"), 8, 1000);
-        sleep(Duration::from_millis(1)).await;
-        drop(given_up);
-        calls(&mut under_way, &places, &making("a"), 8, 1000);
-        assert_eq!(last(under_way).await[&making("a")], 2000 - 2, "the last were asked for after 2 ms");
-        let state = places.state();
-        assert_eq!((state.held, state.held_in_namespaces, state.held_by_making), (0, 0, 0));
-        assert!(state.lanes.is_empty());
-    }
-
-    /// One namespace alone gets nearly all places, and leaves some to the next.
-    #[tokio::test(start_paused = true)]
-    async fn a_lane_whose_calls_are_quick_comes_to_have_nearly_all_places() {
-        let places = Arc::new(Places::default());
-        let mut under_way = JoinSet::new();
-        calls(&mut under_way, &places, &making("a"), 300, 10);
-        // The namespace's webhook hangs from then on. Pods of another namespace are made all the same.
-        calls(&mut under_way, &places, &making("a"), 100, 14_000);
-        sleep(Duration::from_secs(1)).await;
-        let held = places.state().held;
-        let most = places.state().making();
-        assert_eq!(held, most - LEFT);
-        assert!(most > AT_FIRST * 2 / 3, "all calls were quick: {most}");
-        let mut others = JoinSet::new();
-        calls(&mut others, &places, &making("b"), 80, 10);
-        let last = last(others).await[&making("b")];
-        assert!(last <= 100, "{last} ms");
-    }
-
-    /// The number of places grows while the API server answers quickly, and shrinks when the server asks for fewer
-    /// requests.
-    #[tokio::test(start_paused = true)]
-    async fn the_number_of_places_follows_the_server() {
-        let places = Arc::new(Places::default());
-        let mut quick = JoinSet::new();
-        calls(&mut quick, &places, &Lane::Cluster, 60_000, 10);
-        sleep(Duration::from_millis(305)).await;
-        assert_eq!(places.state().places, MOST, "all are quick");
-        assert_eq!(places.state().held, MOST);
-        places.throttled(&Lane::Cluster);
-        places.throttled(&Lane::Cluster);
-        assert_eq!(places.state().places, MOST * 7 / 10, "once for all calls that were under way");
-        sleep(Duration::from_millis(900)).await;
-        assert_eq!(places.state().places, MOST * 7 / 10, "the answers are about calls that were made before");
-        sleep(Duration::from_millis(200)).await;
-        assert!(places.state().places > MOST * 7 / 10, "the server bears more again");
-        drop(quick);
-        for _ in 0..20 {
-            sleep(CALM).await;
-            places.throttled(&Lane::Cluster);
-        }
-        assert_eq!(places.state().places, FEWEST);
-        let mut slow = JoinSet::new();
-        calls(&mut slow, &places, &Lane::Cluster, 100, 600);
-        last(slow).await;
-        assert_eq!(places.state().places, FEWEST, "no call was quick");
-    }
-
-    /// A tenant's webhook may ask for fewer requests. Only the share of the tenant's namespace becomes smaller: the
-    /// number of places stays.
-    #[tokio::test(start_paused = true)]
-    async fn a_namespace_that_asks_for_fewer_requests_speaks_for_itself_alone() {
-        let places = Arc::new(Places::default());
-        let mut under_way = JoinSet::new();
-        calls(&mut under_way, &places, &making("a"), 100, 1000);
-        sleep(Duration::from_millis(1)).await;
-        for _ in 0..5 {
-            places.throttled(&making("a"));
-        }
-        let state = places.state();
-        assert_eq!((state.places, state.lanes[&making("a")].most), (AT_FIRST, 1));
-    }
-
-    /// An operator that starts writes the statuses of all slots. The claim of the first match does not wait for them.
-    #[tokio::test(start_paused = true)]
-    async fn claims_do_not_wait_behind_statuses() {
-        let places = Arc::new(Places::default());
-        let mut statuses = JoinSet::new();
-        calls(&mut statuses, &places, &Lane::Cluster, 20_000, 600);
-        sleep(Duration::from_secs(2)).await;
-        let mut claims = JoinSet::new();
-        calls(&mut claims, &places, &Lane::Claims, 10, 10);
-        assert!(last(claims).await[&Lane::Claims] <= 610);
-    }
-
-    /// Forty namespaces wait for places: calls of many of them are among the first to end, and no place is idle while
-    /// a call waits.
-    #[tokio::test(start_paused = true)]
-    async fn places_go_to_who_has_fewest_and_then_to_who_has_waited_longest() {
-        let places = Arc::new(Places::default());
-        let mut calls_of = JoinSet::new();
-        for number in 0..40 {
-            calls(&mut calls_of, &places, &making(&format!("n{number:02}")), 8, 100);
-        }
-        let mut ended: Vec<(Lane, u128)> = calls_of.join_all().await;
-        ended.sort_by_key(|(_, at)| *at);
-        let first: std::collections::BTreeSet<_> =
-            ended.iter().take(32 * 2).map(|(lane, _)| lane.clone()).collect();
-        assert!(first.len() >= 20, "{}", first.len());
-        let (_, last) = ended.last().unwrap();
-        assert!(*last <= 1000, "no place is idle while somebody waits: {last} ms");
-    }
-}
+mod tests;

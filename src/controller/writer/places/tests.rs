@@ -1,0 +1,253 @@
+//! Who gets a place, and when.
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::*;
+
+fn making(namespace: &str) -> Lane {
+    Lane::Making(namespace.into())
+}
+
+fn keeping(namespace: &str) -> Lane {
+    Lane::Keeping(namespace.into())
+}
+
+/// Makes calls that take so many seconds each; returns when each of them ended, in milliseconds.
+fn calls(to: &mut JoinSet<(Lane, u128)>, places: &Arc<Places>, lane: &Lane, count: usize, millis: u64) {
+    let began = Instant::now();
+    for _ in 0..count {
+        let (places, lane) = (Arc::clone(places), lane.clone());
+        to.spawn(async move {
+            let (_begun, place) = places.begin(&lane).await;
+            sleep(Duration::from_millis(millis)).await;
+            drop(place);
+            (lane, began.elapsed().as_millis())
+        });
+    }
+}
+
+/// When the last call of each lane ended, in milliseconds.
+async fn last(calls: JoinSet<(Lane, u128)>) -> BTreeMap<Lane, u128> {
+    let mut last = BTreeMap::new();
+    for (lane, at) in calls.join_all().await {
+        let latest = last.entry(lane).or_insert(0);
+        *latest = at.max(*latest);
+    }
+    last
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_namespace_takes_the_places_of_another() {
+    let places = Arc::new(Places::default());
+    let mut under_way = JoinSet::new();
+    for namespace in ["a", "b", "c", "d", "e", "f"] {
+        calls(&mut under_way, &places, &making(namespace), 100, 14_000);
+    }
+    sleep(Duration::from_mins(1)).await;
+    // Each of the six makes one call at a time by now.
+    assert_eq!(places.state().held, 6);
+    let mut others = JoinSet::new();
+    calls(&mut others, &places, &making("quick"), 80, 10);
+    calls(&mut others, &places, &keeping("a"), 8, 10);
+    calls(&mut others, &places, &Lane::Cluster, 10, 10);
+    let last = last(others).await;
+    assert!(last[&making("quick")] <= 100, "{last:?}");
+    assert_eq!((last[&keeping("a")], last[&Lane::Cluster]), (10, 10));
+}
+
+/// Tens of thousands of claims may wait to be written when the API server goes away.
+#[tokio::test(start_paused = true)]
+async fn a_lane_begins_no_more_tasks_than_may_pause_and_these_go_on_before_others_begin() {
+    let places = Arc::new(Places::default());
+    let (tell, server) = tokio::sync::watch::channel(false);
+    let begun = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let mut tasks = JoinSet::new();
+    for _ in 0..3 * MOST_BEGUN {
+        let (places, mut server, begun) = (Arc::clone(&places), server.clone(), Arc::clone(&begun));
+        tasks.spawn(async move {
+            let (_task, place) = places.begin(&Lane::Claims).await;
+            let before = begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            sleep(Duration::from_millis(10)).await;
+            drop(place);
+            server.wait_for(|is_back| *is_back).await.unwrap();
+            drop(places.take(&Lane::Claims).await);
+            before
+        });
+    }
+    sleep(Duration::from_mins(1)).await;
+    let so_far = begun.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((MOST_BEGUN..=MOST_BEGUN + MOST).contains(&so_far), "{so_far}");
+    tell.send_replace(true);
+    let ended = tasks.join_all().await;
+    let first = ended.iter().take(so_far / 2).filter(|before| **before >= so_far).count();
+    assert_eq!(first, 0, "those that had begun end first");
+    assert_eq!(ended.len(), 3 * MOST_BEGUN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_places_are_not_for_making_pods_and_some_are_the_clusters() {
+    let places = Arc::new(Places::default());
+    let mut under_way = JoinSet::new();
+    for number in 0..6 {
+        calls(&mut under_way, &places, &making(&format!("m{number}")), 8, 60_000);
+        calls(&mut under_way, &places, &keeping(&format!("k{number}")), 8, 60_000);
+    }
+    calls(&mut under_way, &places, &Lane::Cluster, 20, 60_000);
+    sleep(Duration::from_secs(1)).await;
+    let state = places.state();
+    assert_eq!((state.held, state.held_in_namespaces), (AT_FIRST, state.in_namespaces()));
+    assert!(state.held_by_making <= state.making());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_is_quick_again_has_its_share_again_and_is_forgotten() {
+    let places = Arc::new(Places::default());
+    let mut slow = JoinSet::new();
+    calls(&mut slow, &places, &making("a"), 8, 14_000);
+    last(slow).await;
+    assert_eq!(places.state().lanes.get(&making("a")).map(|share| share.most), Some(1));
+    let mut quick = JoinSet::new();
+    calls(&mut quick, &places, &making("a"), 20, 10);
+    assert!(last(quick).await[&making("a")] < 100);
+    assert!(places.state().lanes.is_empty());
+}
+
+/// Eight of thirty creations of 10 s each are made at once, and one after them. The others have then waited for 20 s.
+#[tokio::test(start_paused = true)]
+async fn who_waits_long_for_a_slow_lane_is_turned_away() {
+    let places = Arc::new(Places::default());
+    for (takes, made) in [(10_000, 9), (1900, 30)] {
+        let mut creations = JoinSet::new();
+        for _ in 0..30 {
+            let places = Arc::clone(&places);
+            creations.spawn(async move {
+                let (_begun, place) = places.begin_unless_slow(&making("a")).await?;
+                sleep(Duration::from_millis(takes)).await;
+                drop(place);
+                Ok::<_, TurnedAway>(())
+            });
+        }
+        let began = Instant::now();
+        let results = creations.join_all().await;
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), made, "{takes}");
+        assert!(began.elapsed() <= Duration::from_mins(1), "{:?}", began.elapsed());
+        // A call that is no creation waits for as long as it takes.
+        let mut others = JoinSet::new();
+        calls(&mut others, &places, &making("a"), 4, takes);
+        last(others).await;
+        let mut quick = JoinSet::new();
+        calls(&mut quick, &places, &making("a"), 20, 10);
+        last(quick).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_no_longer_gets_no_place() {
+    let places = Arc::new(Places::default());
+    let mut under_way = JoinSet::new();
+    calls(&mut under_way, &places, &making("a"), 8, 1000);
+    sleep(Duration::from_millis(1)).await;
+    let mut given_up = JoinSet::new();
+    calls(&mut given_up, &places, &making("a"), 8, 1000);
+    sleep(Duration::from_millis(1)).await;
+    drop(given_up);
+    calls(&mut under_way, &places, &making("a"), 8, 1000);
+    assert_eq!(last(under_way).await[&making("a")], 2000 - 2, "the last were asked for after 2 ms");
+    let state = places.state();
+    assert_eq!((state.held, state.held_in_namespaces, state.held_by_making), (0, 0, 0));
+    assert!(state.lanes.is_empty());
+}
+
+/// One namespace alone gets nearly all places, and leaves some to the next.
+#[tokio::test(start_paused = true)]
+async fn a_lane_whose_calls_are_quick_comes_to_have_nearly_all_places() {
+    let places = Arc::new(Places::default());
+    let mut under_way = JoinSet::new();
+    calls(&mut under_way, &places, &making("a"), 300, 10);
+    // The namespace's webhook hangs from then on. Pods of another namespace are made all the same.
+    calls(&mut under_way, &places, &making("a"), 100, 14_000);
+    sleep(Duration::from_secs(1)).await;
+    let held = places.state().held;
+    let most = places.state().making();
+    assert_eq!(held, most - LEFT);
+    assert!(most > AT_FIRST * 2 / 3, "all calls were quick: {most}");
+    let mut others = JoinSet::new();
+    calls(&mut others, &places, &making("b"), 80, 10);
+    let last = last(others).await[&making("b")];
+    assert!(last <= 100, "{last} ms");
+}
+
+/// The number of places grows while the API server answers quickly, and shrinks when the server asks for fewer
+/// requests.
+#[tokio::test(start_paused = true)]
+async fn the_number_of_places_follows_the_server() {
+    let places = Arc::new(Places::default());
+    let mut quick = JoinSet::new();
+    calls(&mut quick, &places, &Lane::Cluster, 60_000, 10);
+    sleep(Duration::from_millis(305)).await;
+    assert_eq!(places.state().places, MOST, "all are quick");
+    assert_eq!(places.state().held, MOST);
+    places.throttled(&Lane::Cluster);
+    places.throttled(&Lane::Cluster);
+    assert_eq!(places.state().places, MOST * 7 / 10, "once for all calls that were under way");
+    sleep(Duration::from_millis(900)).await;
+    assert_eq!(places.state().places, MOST * 7 / 10, "the answers are about calls that were made before");
+    sleep(Duration::from_millis(200)).await;
+    assert!(places.state().places > MOST * 7 / 10, "the server bears more again");
+    drop(quick);
+    for _ in 0..20 {
+        sleep(CALM).await;
+        places.throttled(&Lane::Cluster);
+    }
+    assert_eq!(places.state().places, FEWEST);
+    let mut slow = JoinSet::new();
+    calls(&mut slow, &places, &Lane::Cluster, 100, 600);
+    last(slow).await;
+    assert_eq!(places.state().places, FEWEST, "no call was quick");
+}
+
+/// A tenant's webhook may ask for fewer requests. Only the share of the tenant's namespace becomes smaller: the
+/// number of places stays.
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_asks_for_fewer_requests_speaks_for_itself_alone() {
+    let places = Arc::new(Places::default());
+    let mut under_way = JoinSet::new();
+    calls(&mut under_way, &places, &making("a"), 100, 1000);
+    sleep(Duration::from_millis(1)).await;
+    for _ in 0..5 {
+        places.throttled(&making("a"));
+    }
+    let state = places.state();
+    assert_eq!((state.places, state.lanes[&making("a")].most), (AT_FIRST, 1));
+}
+
+/// An operator that starts writes the statuses of all slots. The claim of the first match does not wait for them.
+#[tokio::test(start_paused = true)]
+async fn claims_do_not_wait_behind_statuses() {
+    let places = Arc::new(Places::default());
+    let mut statuses = JoinSet::new();
+    calls(&mut statuses, &places, &Lane::Cluster, 20_000, 600);
+    sleep(Duration::from_secs(2)).await;
+    let mut claims = JoinSet::new();
+    calls(&mut claims, &places, &Lane::Claims, 10, 10);
+    assert!(last(claims).await[&Lane::Claims] <= 610);
+}
+
+/// Forty namespaces wait for places: calls of many of them are among the first to end, and no place is idle while
+/// a call waits.
+#[tokio::test(start_paused = true)]
+async fn places_go_to_who_has_fewest_and_then_to_who_has_waited_longest() {
+    let places = Arc::new(Places::default());
+    let mut calls_of = JoinSet::new();
+    for number in 0..40 {
+        calls(&mut calls_of, &places, &making(&format!("n{number:02}")), 8, 100);
+    }
+    let mut ended: Vec<(Lane, u128)> = calls_of.join_all().await;
+    ended.sort_by_key(|(_, at)| *at);
+    let first: std::collections::BTreeSet<_> =
+        ended.iter().take(32 * 2).map(|(lane, _)| lane.clone()).collect();
+    assert!(first.len() >= 20, "{}", first.len());
+    let (_, last) = ended.last().unwrap();
+    assert!(*last <= 1000, "no place is idle while somebody waits: {last} ms");
+}
