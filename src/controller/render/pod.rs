@@ -68,8 +68,9 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     if let (Some(image), Some(main)) = (&plan.image, spec.containers.first_mut()) {
         main.image = Some(image.to_string());
     }
+    let environment = environment(plan);
     for container in &mut spec.containers {
-        add_environment(container, &plan.environment);
+        add_environment(container, &environment);
     }
     spec.node_name = Some(plan.slot.machine.to_string());
     spec.restart_policy = Some("Never".to_owned());
@@ -80,6 +81,16 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     }
     outlast_silence(&mut spec, plan.lease);
     Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
+}
+
+/// The environment variables that tell a program its slot and its job's id.
+fn environment(plan: &PodPlan) -> BTreeMap<Arc<str>, String> {
+    let last = &plan.claim.last;
+    BTreeMap::from([
+        ("_CONDOR_SLOT".into(), plan.slot.to_string()),
+        ("_CONDOR_JOB_ID".into(), last.job_id()),
+        ("_CONDOR_PROC".into(), last.proc.to_string()),
+    ])
 }
 
 /// Raises a grace period of 0 or less to one second. A pod with a grace period of 0 is deleted by force whenever anybody
@@ -367,7 +378,6 @@ mod tests {
             claim,
             image: None,
             tolerations: vec![model::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
-            environment: [("_CONDOR_SLOT".into(), "slot1_1@n1".to_owned())].into(),
         }
     }
 
@@ -423,11 +433,9 @@ mod tests {
     /// In the value of a variable, a kubelet expands `$(NAME)` only if NAME is a variable before that one.
     #[test]
     fn the_operators_variables_come_before_the_users() {
-        let env = json!([{"name": "PART", "value": "part-$(_CONDOR_SLOT)"}, {"name": "_CONDOR_JOB", "value": "mine"}]);
+        let env = json!([{"name": "PART", "value": "part-$(_CONDOR_SLOT)"}, {"name": "_CONDOR_PROC", "value": "mine"}]);
         let template = json!({"spec": {"containers": [{"name": "main", "env": env}, {"name": "side", "resources": {"limits": {"cpu": "100m", "memory": "10Mi"}}}]}});
-        let mut plan = plan();
-        plan.environment.insert("_CONDOR_JOB".into(), "theirs".to_owned());
-        let made = pod(&serde_json::from_value(template).unwrap(), &plan).unwrap();
+        let made = pod(&serde_json::from_value(template).unwrap(), &plan()).unwrap();
         let of = |container: &Container| -> Vec<(String, Option<String>)> {
             container
                 .env
@@ -439,9 +447,10 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         let containers = made.spec.unwrap().containers;
         let slot = pair("_CONDOR_SLOT", "slot1_1@n1");
-        let own = pair("_CONDOR_JOB", "mine");
-        assert_eq!(of(&containers[0]), [slot.clone(), pair("PART", "part-$(_CONDOR_SLOT)"), own]);
-        assert_eq!(of(&containers[1]), [pair("_CONDOR_JOB", "theirs"), slot]);
+        let (id, proc, own) =
+            (pair("_CONDOR_JOB_ID", "12.3"), pair("_CONDOR_PROC", "3"), pair("_CONDOR_PROC", "mine"));
+        assert_eq!(of(&containers[0]), [id.clone(), slot.clone(), pair("PART", "part-$(_CONDOR_SLOT)"), own]);
+        assert_eq!(of(&containers[1]), [id, proc, slot]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod hanging;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -156,7 +156,6 @@ fn plan() -> PodPlan {
         claim,
         image: None,
         tolerations: Vec::new(),
-        environment: BTreeMap::new(),
     }
 }
 

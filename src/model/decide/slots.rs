@@ -1,7 +1,5 @@
 //! Drives claimed slots from step to step, and does what the steps ask for.
 
-use std::collections::BTreeMap;
-
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use super::quotas::Moment;
 use crate::pool::{
@@ -287,11 +285,6 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         (slot.claim().clone(), slot.resources().clone())
     });
     let Some((claim, resources)) = requested else { return };
-    let environment = BTreeMap::from([
-        ("_CONDOR_SLOT".into(), name.to_string()),
-        ("_CONDOR_JOB_ID".into(), claim.last.job_id()),
-        ("_CONDOR_PROC".into(), claim.last.proc.to_string()),
-    ]);
     effects.push(Effect::CreatePod(PodPlan {
         job: claim.last.job.clone(),
         proc: claim.last.proc_id(),
@@ -303,7 +296,6 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         run,
         image,
         tolerations,
-        environment,
     }));
 }
 

@@ -1,6 +1,5 @@
 //! Effects: what the deciders ask the shell to do.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -257,8 +256,6 @@ pub struct PodPlan {
     pub image: Option<Arc<str>>,
     /// Taints that the pod tolerates.
     pub tolerations: Vec<Toleration>,
-    /// Environment variables with the slot's name and the job's id, for the program.
-    pub environment: BTreeMap<Arc<str>, String>,
 }
 
 /// The object that a Kubernetes event is about.
