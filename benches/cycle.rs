@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use classad::Ad;
 use model::negotiator::{Candidate, Cycle, Request, SubmitterInput, negotiate};
-use model::pool::{self, Capacity, Machine, MachineFacts, StartdConfig, Time};
+use model::pool::{self, Capacity, ExtendedResources, Machine, MachineFacts, StartdConfig, Time};
 use model::schedd::{Submission, submit};
 use model::startd::whole_slot_ad;
 
@@ -32,7 +32,7 @@ fn slot(n: i64) -> Ad {
             milli_cpu: (4 + n % 61) * 1000,
             memory: (8 + n % 249) << 30,
             disk: 100 << 30,
-            extended: BTreeMap::new(),
+            extended: ExtendedResources::new(),
         },
         ready: true,
         cordoned: false,

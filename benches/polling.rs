@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use model::decide::decide;
 use model::pool::{
-    Assignment, Capacity, Claim, ClaimId, Event, Forced, JobFacts, JobKey, LastInput, MachineFacts,
-    MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, RecordedOwner, Remains,
-    ReportFacts, Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
+    Assignment, Capacity, Claim, ClaimId, Event, ExtendedResources, Forced, JobFacts, JobKey, LastInput,
+    MachineFacts, MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, RecordedOwner,
+    Remains, ReportFacts, Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
     UnknownCreator,
 };
 use model::schedd::{Submission, submit};
@@ -30,7 +30,7 @@ fn machine(pool: &mut Pool, name: &MachineName, now: Time) {
             milli_cpu: i64::from(EACH) * 1000,
             memory: i64::from(EACH) << 32,
             disk: 100 << 30,
-            extended: BTreeMap::new(),
+            extended: ExtendedResources::new(),
         },
         ready: true,
         cordoned: false,

@@ -1,11 +1,11 @@
 //! Facts for the tests of all rooms: what a watch tells of an ordinary object. A test changes what it is about:
 //! `MachineFacts { cordoned: true, ..kit::machine("n1", 4, 16) }`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::pool::{
-    Accounts, Capacity, MachineFacts, PolicyFacts, Selector, StartdConfig, SubmitterFacts, System,
+    Accounts, Capacity, ExtendedResources, MachineFacts, PolicyFacts, Selector, StartdConfig, SubmitterFacts,
+    System,
 };
 
 /// A ready Linux node of so many CPUs, so much memory in GiB, and 100 GiB of disk.
@@ -19,7 +19,7 @@ pub(crate) fn machine(name: &str, cpus: i64, memory_gib: i64) -> MachineFacts {
             milli_cpu: cpus * 1000,
             memory: memory_gib << 30,
             disk: 100 << 30,
-            extended: BTreeMap::new(),
+            extended: ExtendedResources::new(),
         },
         ready: true,
         cordoned: false,

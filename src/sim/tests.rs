@@ -5,7 +5,6 @@
 
 mod agents;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use proptest::prelude::*;
 use super::*;
 use classad::Expr;
 use model::pool::{
-    Capacity, Event, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector, SlotConfig,
-    StartdConfig, Time,
+    Capacity, Event, ExtendedResources, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector,
+    SlotConfig, StartdConfig, Time,
 };
 use model::schedd::Submission;
 
@@ -30,7 +29,7 @@ fn machines(name: &str, count: u32, cpus: i64) -> MachineGroup {
         milli_cpu: cpus * 1000,
         memory: (cpus * 4) << 30,
         disk: 1 << 40,
-        extended: BTreeMap::new(),
+        extended: ExtendedResources::new(),
     };
     let facts = MachineFacts {
         name: name.into(),

@@ -99,9 +99,8 @@ impl SlimPodSpec {
 
 fn larger(a: &Capacity, b: &Capacity) -> Capacity {
     let mut extended = a.extended.clone();
-    for (name, amount) in &b.extended {
-        let most = extended.entry(name.clone()).or_default();
-        *most = (*most).max(*amount);
+    for (name, amount) in b.extended.iter() {
+        extended.change(name, |most| most.max(*amount));
     }
     Capacity {
         milli_cpu: a.milli_cpu.max(b.milli_cpu),

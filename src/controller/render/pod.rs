@@ -218,7 +218,7 @@ pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> 
         return too_much("ephemeral-storage");
     }
     let over = takes.extended.iter().find(|(name, amount)| {
-        &***name != PODS && **amount > holds.extended.get(*name).copied().unwrap_or(0)
+        &***name != PODS && **amount > holds.extended.get(name).copied().unwrap_or(0)
     });
     over.map_or(Ok(()), |(name, _)| too_much(name))
 }

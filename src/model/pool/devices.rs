@@ -71,7 +71,7 @@ impl Resources {
             (resource.clone(), devices.iter().map(|device| device.id.clone()).collect())
         };
         self.devices =
-            inventory.iter().filter(|(name, _)| self.extended.contains_key(*name)).map(of).collect();
+            inventory.iter().filter(|(name, _)| self.extended.contains_key(name)).map(of).collect();
         self.no_more_than_devices()
     }
 }

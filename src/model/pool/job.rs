@@ -9,6 +9,7 @@ use super::acts::Act;
 use super::agent::Usage;
 use super::crontabs::Course;
 use super::event::PodFacts;
+use super::extended::ExtendedResources;
 use super::history::History;
 use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
@@ -17,7 +18,6 @@ use super::leaving::HoldReason;
 use super::on_evict::{OwnSpec, OwnSpecs};
 use super::pacing::Pacing;
 use super::ranges::Ranges;
-use super::resources::ResourceName;
 use super::resting::Resting;
 use super::slot::pod_name;
 use super::submit_rules::Transformed;
@@ -37,7 +37,7 @@ pub struct Request {
     /// `RequestGPUs`.
     pub gpus: i64,
     /// Other extended resources by their Kubernetes name.
-    pub extended: BTreeMap<ResourceName, i64>,
+    pub extended: ExtendedResources,
     /// Which amounts the spec does not say: they are 0 until the job is given its defaults.
     pub unsaid: Unsaid,
 }

@@ -354,7 +354,9 @@ impl Machine {
         let mut left = self.facts.allocatable.clone();
         left.subtract(&self.foreign);
         for (name, quantity) in &self.declared {
-            left.extended.entry(name.clone()).or_insert(quantity.count());
+            if !left.extended.contains_key(name) {
+                left.extended.insert(name.clone(), quantity.count());
+            }
         }
         self.devices = self.find_devices();
         self.total = left.whole().with_devices(&self.devices);

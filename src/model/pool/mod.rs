@@ -32,6 +32,7 @@ mod drain;
 mod edit;
 mod effect;
 mod event;
+mod extended;
 mod fence;
 mod gathering;
 mod given;
@@ -108,6 +109,7 @@ pub use event::{
     Event, Forced, JobFacts, LifeFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Remains, Retry,
     SlotFacts, SubmitPolicyFacts, SubmitterFacts,
 };
+pub use extended::ExtendedResources;
 pub use fence::{FENCE_MARGIN, Fence, Fenced, Fences, Renewal};
 pub use gathering::Gathering;
 pub use given::{Allocation, Given};

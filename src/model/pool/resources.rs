@@ -1,8 +1,10 @@
-//! Amounts of resources: what machines have, slots hold and jobs request.
+//! ExtendedResources of resources: what machines have, slots hold and jobs request.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+use super::extended::ExtendedResources;
 
 /// The name of an extended resource in Kubernetes, such as `nvidia.com/gpu`.
 pub type ResourceName = Arc<str>;
@@ -49,7 +51,7 @@ pub struct Resources {
     /// Scratch space in KiB.
     pub disk_kib: i64,
     /// Extended resources.
-    pub extended: BTreeMap<ResourceName, i64>,
+    pub extended: ExtendedResources,
     /// For extended resources whose devices have ids: the ids, in the order in which they are handed out. Resources
     /// that are only counted are not in the map.
     pub devices: BTreeMap<ResourceName, Vec<DeviceId>>,
@@ -62,9 +64,8 @@ impl Resources {
         self.cpus = self.cpus.saturating_sub(other.cpus);
         self.memory_mib = self.memory_mib.saturating_sub(other.memory_mib);
         self.disk_kib = self.disk_kib.saturating_sub(other.disk_kib);
-        for (name, amount) in &other.extended {
-            let left = self.extended.entry(name.clone()).or_default();
-            *left = left.saturating_sub(*amount);
+        for (name, amount) in other.extended.iter() {
+            self.extended.change(name, |left| left.saturating_sub(*amount));
         }
         for (name, ids) in &other.devices {
             if let Some(left) = self.devices.get_mut(name) {
@@ -78,9 +79,8 @@ impl Resources {
         self.cpus = self.cpus.saturating_add(other.cpus);
         self.memory_mib = self.memory_mib.saturating_add(other.memory_mib);
         self.disk_kib = self.disk_kib.saturating_add(other.disk_kib);
-        for (name, amount) in &other.extended {
-            let sum = self.extended.entry(name.clone()).or_default();
-            *sum = sum.saturating_add(*amount);
+        for (name, amount) in other.extended.iter() {
+            self.extended.change(name, |sum| sum.saturating_add(*amount));
         }
         for (name, ids) in &other.devices {
             self.devices.entry(name.clone()).or_default().extend(ids.iter().cloned());
@@ -94,7 +94,7 @@ impl Resources {
         self.cpus = self.cpus.max(0);
         self.memory_mib = self.memory_mib.max(0);
         self.disk_kib = self.disk_kib.max(0);
-        for amount in self.extended.values_mut() {
+        for (_, amount) in self.extended.iter_mut() {
             *amount = (*amount).max(0);
         }
         self
@@ -106,7 +106,7 @@ impl Resources {
         self.cpus = self.cpus.min(room.cpus);
         self.memory_mib = self.memory_mib.min(room.memory_mib);
         self.disk_kib = self.disk_kib.min(room.disk_kib);
-        for (name, amount) in &mut self.extended {
+        for (name, amount) in self.extended.iter_mut() {
             *amount = (*amount).min(room.amount(name));
         }
         for (name, ids) in &mut self.devices {
@@ -191,7 +191,7 @@ impl fmt::Display for Resources {
     }
 }
 
-/// Amounts as Kubernetes counts them on a node: thousandths of a CPU, and bytes.
+/// ExtendedResources as Kubernetes counts them on a node: thousandths of a CPU, and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// Thousandths of a CPU.
@@ -201,7 +201,7 @@ pub struct Capacity {
     /// Ephemeral storage in bytes.
     pub disk: i64,
     /// Pods, or extended resources, by name.
-    pub extended: BTreeMap<ResourceName, i64>,
+    pub extended: ExtendedResources,
 }
 
 impl Capacity {
@@ -217,9 +217,8 @@ impl Capacity {
         self.milli_cpu = self.milli_cpu.saturating_add(other.milli_cpu);
         self.memory = self.memory.saturating_add(other.memory);
         self.disk = self.disk.saturating_add(other.disk);
-        for (name, amount) in &other.extended {
-            let sum = self.extended.entry(name.clone()).or_default();
-            *sum = sum.saturating_add(*amount);
+        for (name, amount) in other.extended.iter() {
+            self.extended.change(name, |sum| sum.saturating_add(*amount));
         }
     }
 
@@ -232,7 +231,7 @@ impl Capacity {
             milli_cpu: more(self.milli_cpu, has.milli_cpu),
             memory: more(self.memory, has.memory),
             disk: more(self.disk, has.disk),
-            extended: BTreeMap::new(),
+            extended: ExtendedResources::new(),
         }
     }
 
@@ -241,9 +240,8 @@ impl Capacity {
         self.milli_cpu = self.milli_cpu.saturating_sub(other.milli_cpu);
         self.memory = self.memory.saturating_sub(other.memory);
         self.disk = self.disk.saturating_sub(other.disk);
-        for (name, amount) in &other.extended {
-            let left = self.extended.entry(name.clone()).or_default();
-            *left = left.saturating_sub(*amount);
+        for (name, amount) in other.extended.iter() {
+            self.extended.change(name, |left| left.saturating_sub(*amount));
         }
     }
 
@@ -332,8 +330,12 @@ mod tests {
 
     #[test]
     fn fractions_are_not_offered() {
-        let capacity =
-            Capacity { milli_cpu: 7_900, memory: (3 << 20) - 1, disk: 2_047, extended: BTreeMap::new() };
+        let capacity = Capacity {
+            milli_cpu: 7_900,
+            memory: (3 << 20) - 1,
+            disk: 2_047,
+            extended: ExtendedResources::new(),
+        };
         assert_eq!(
             capacity.whole(),
             Resources { cpus: 7, memory_mib: 2, disk_kib: 1, ..Resources::default() }

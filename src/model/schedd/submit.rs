@@ -222,7 +222,7 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
         }
     }
     demand("spec.requests.gpus", request.gpus, 0);
-    for (name, amount) in &request.extended {
+    for (name, amount) in request.extended.iter() {
         demand(&resource_field(name), *amount, 0);
     }
     check_names(request, problems);

@@ -7,8 +7,8 @@ use crate::pool::slot_types::{
     Amounts, Carved, Device, Left, NotConsumed, as_consumed, carve_as_requested, consumed, consumption,
 };
 use crate::pool::{
-    DeviceId, GPUS, Machine, MachineSlot, NegotiatorId, PODS, Pool, Request, ResourceName, Resources, Slot,
-    SlotConfig, SlotKind, classad_name,
+    DeviceId, ExtendedResources, GPUS, Machine, MachineSlot, NegotiatorId, PODS, Pool, Request, ResourceName,
+    Resources, Slot, SlotConfig, SlotKind, classad_name,
 };
 use classad::{Ad, Env, symmetric_match};
 
@@ -199,7 +199,7 @@ fn is_disk_managed(machine: &Machine) -> bool {
 
 /// The resources that a dynamic slot takes, under the machine's names of the resources.
 fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
-    let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    let (mut extended, mut devices) = (ExtendedResources::new(), BTreeMap::new());
     for (name, amount) in taken.amounts.custom {
         let resource = machine.total.called(&name)?.clone();
         if let Some(ids) = taken.devices.get(&name) {

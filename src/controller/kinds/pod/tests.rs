@@ -107,7 +107,11 @@ fn requests_follow_the_schedulers_rule() {
     };
     assert_eq!(machine.as_str(), "n1");
     assert_eq!((requests.milli_cpu, requests.memory), (3_110, 1 << 30));
-    assert_eq!(requests.extended.values().copied().collect::<Vec<_>>(), [1, 1], "a GPU and a pod");
+    assert_eq!(
+        requests.extended.iter().map(|(_, amount)| *amount).collect::<Vec<_>>(),
+        [1, 1],
+        "a GPU and a pod"
+    );
 }
 
 /// Requests for the pod as a whole replace those of its containers. The pod's overhead is added.

@@ -117,7 +117,7 @@ fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     world.settle();
     let name = SlotName { machine: "n1".into(), slot: 1, dynamic: None };
     let mut resources = world.pool.machines()[&name.machine].machine_slots[&1].total.clone();
-    assert!(resources.extended.values().any(|amount| *amount == 0), "{resources:?}");
+    assert!(resources.extended.iter().any(|(_, amount)| *amount == 0), "{resources:?}");
     resources.extended.retain(|_, amount| *amount > 0);
     world.pool.apply(
         Event::Slot(SlotFacts { name: name.clone(), resources, claim: None, recorded: None }),

@@ -168,12 +168,10 @@ impl World {
     }
 
     pub(super) fn node(&mut self, name: &str, cpus: i64, gpus: i64) {
-        let mut extended = BTreeMap::new();
-        if gpus > 0 {
-            extended.insert("nvidia.com/gpu".into(), gpus);
-        }
         let mut facts = kit::machine(name, cpus, cpus * 4);
-        facts.allocatable.extended = extended;
+        if gpus > 0 {
+            facts.allocatable.extended.insert("nvidia.com/gpu".into(), gpus);
+        }
         self.set_node(facts);
     }
 

@@ -65,7 +65,9 @@ pub(super) fn make(machine: &Machine) -> Ad {
 fn detected(machine: &Machine, whole: &Resources) -> Resources {
     let mut detected = whole.clone();
     for (name, quantity) in &machine.declared {
-        detected.extended.entry(name.clone()).or_insert(quantity.count());
+        if !detected.extended.contains_key(name) {
+            detected.extended.insert(name.clone(), quantity.count());
+        }
     }
     detected
 }
