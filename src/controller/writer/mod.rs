@@ -142,8 +142,8 @@ struct Context {
     tools: Arc<Tools>,
     /// The lane whose places the calls of the task take.
     lane: Lane,
-    /// The place with which the task began, until its first call takes the place.
-    first: Mutex<Option<Place>>,
+    /// The place with which the task began, until its first call takes the place; and that the task has begun.
+    first: Mutex<(Option<Place>, Option<Begun>)>,
 }
 
 impl Tools {
@@ -169,18 +169,19 @@ impl Context {
     ///
     /// # Errors
     /// When the task creates a proc's pod in a namespace whose calls are slow, and has waited for too long.
-    async fn begin(&self, task: &Task) -> Result<Begun, TurnedAway> {
-        let (begun, place) = match pod_plan(task) {
+    async fn begin(&self, task: &Task) -> Result<(), TurnedAway> {
+        let place = match pod_plan(task) {
             Some(_) => self.tools.places.begin_unless_slow(&self.lane).await?,
             None => self.tools.places.begin(&self.lane).await,
         };
-        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-        Ok(begun)
+        let begun = self.tools.places.begun(&self.lane);
+        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = (Some(place), Some(begun));
+        Ok(())
     }
 
     /// A place for a call, as soon as there is one. The first call takes the place with which the task began.
     async fn place(&self) -> Place {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).0.take();
         match first {
             Some(place) => place,
             None => self.tools.places.take(&self.lane).await,
@@ -359,14 +360,16 @@ async fn run(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
             pod_plan(task).map(|plan| pods::refused(plan, turned_away.to_string())).unwrap_or_default()
         }),
     };
-    let replies = match begun {
-        Ok(begun) => {
-            let replies = Box::pin(perform(work, sighted)).await;
-            drop(begun);
-            replies
-        }
-        Err(replies) => return replies,
-    };
+    match begun {
+        Ok(()) => Box::pin(perform_and_pause(work, sighted)).await,
+        Err(replies) => replies,
+    }
+}
+
+/// As [`perform`], with a pause if the same write will be asked for again. During the pause the task has ended for its lane, and the
+/// future of its calls is gone.
+async fn perform_and_pause(work: Box<(Context, Task)>, sighted: Sighted) -> Vec<Reply> {
+    let replies = Box::pin(perform(work, sighted)).await;
     if replies.iter().any(Reply::asks_again) {
         tokio::time::sleep(AGAIN_AFTER).await;
     }

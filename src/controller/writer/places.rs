@@ -239,9 +239,9 @@ impl Places {
     }
 
     /// Waits until a task may begin, with a place for its first call.
-    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> (Begun, Place) {
+    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> Place {
         match self.ask(lane, Asks::First(None)).await {
-            Ok(place) => (self.begun(lane), place),
+            Ok(place) => place,
             Err(_) => unanswered().await,
         }
     }
@@ -250,12 +250,12 @@ impl Places {
     ///
     /// # Errors
     /// When the calls of the lane are slow, and this one has waited for [`PATIENCE`].
-    pub async fn begin_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<(Begun, Place), TurnedAway> {
-        let place = self.ask(lane, Asks::First(Some(Instant::now()))).await.map_err(|_| TurnedAway)?;
-        Ok((self.begun(lane), place))
+    pub async fn begin_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<Place, TurnedAway> {
+        self.ask(lane, Asks::First(Some(Instant::now()))).await.map_err(|_| TurnedAway)
     }
 
-    fn begun(self: &Arc<Self>, lane: &Lane) -> Begun {
+    /// Counts a task that has its first place as one that has begun.
+    pub fn begun(self: &Arc<Self>, lane: &Lane) -> Begun {
         if let Some(share) = self.state().lanes.get_mut(lane) {
             share.begun += 1;
         }

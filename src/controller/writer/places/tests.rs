@@ -19,7 +19,7 @@ fn calls(to: &mut JoinSet<(Lane, u128)>, places: &Arc<Places>, lane: &Lane, coun
     for _ in 0..count {
         let (places, lane) = (Arc::clone(places), lane.clone());
         to.spawn(async move {
-            let (_begun, place) = places.begin(&lane).await;
+            let place = places.begin(&lane).await;
             sleep(Duration::from_millis(millis)).await;
             drop(place);
             (lane, began.elapsed().as_millis())
@@ -66,7 +66,8 @@ async fn a_lane_begins_no_more_tasks_than_may_pause_and_these_go_on_before_other
     for _ in 0..3 * MOST_BEGUN {
         let (places, mut server, begun) = (Arc::clone(&places), server.clone(), Arc::clone(&begun));
         tasks.spawn(async move {
-            let (_task, place) = places.begin(&Lane::Claims).await;
+            let place = places.begin(&Lane::Claims).await;
+            let _task = places.begun(&Lane::Claims);
             let before = begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             sleep(Duration::from_millis(10)).await;
             drop(place);
@@ -122,7 +123,7 @@ async fn who_waits_long_for_a_slow_lane_is_turned_away() {
         for _ in 0..30 {
             let places = Arc::clone(&places);
             creations.spawn(async move {
-                let (_begun, place) = places.begin_unless_slow(&making("a")).await?;
+                let place = places.begin_unless_slow(&making("a")).await?;
                 sleep(Duration::from_millis(takes)).await;
                 drop(place);
                 Ok::<_, TurnedAway>(())
