@@ -217,9 +217,10 @@ pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> 
     if takes.disk > holds.disk {
         return too_much("ephemeral-storage");
     }
-    let over = takes.extended.iter().find(|(name, amount)| {
-        &***name != PODS && **amount > holds.extended.get(name).copied().unwrap_or(0)
-    });
+    let over = takes
+        .extended
+        .iter()
+        .find(|(name, amount)| &***name != PODS && **amount > holds.extended.get(name).copied().unwrap_or(0));
     over.map_or(Ok(()), |(name, _)| too_much(name))
 }
 
