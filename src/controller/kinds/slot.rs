@@ -19,8 +19,8 @@ use api::{
 use model::decide::PROC_WAITS;
 use model::pool::limits::Wants;
 use model::pool::{
-    Assignment, Claim, ClaimId, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot,
-    Offer, Pool, Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
+    Assignment, Claim, ClaimId, Claimed, Document, Entered, Event, JobKey, LastTransition, Machine,
+    MachineSlot, Offer, Pool, Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
 };
 use model::startd::{Broken, broken};
 
@@ -71,17 +71,34 @@ pub fn facts(slot: &api::Slot) -> Option<SlotFacts> {
         name,
         resources: resources(&slot.spec.resources),
         claim: slot.spec.claim.as_ref().and_then(claim),
-        recorded: slot.status.as_ref().and_then(|status| status.running.as_ref()).map(recorded),
+        recorded: slot.status.as_ref().and_then(recorded),
     })
 }
 
-fn recorded(running: &api::SlotRunning) -> Recorded {
-    Recorded {
+fn recorded(status: &SlotStatus) -> Option<Recorded> {
+    let running = status.running.as_ref()?;
+    Some(Recorded {
         pod: running.pod_uid.as_str().into(),
         pledged_vacate: running.max_vacate_seconds.max(0),
         suspended: Duration::from_secs(u64::try_from(running.suspended_seconds).unwrap_or(0)),
         suspended_since: running.suspended_since.as_ref().map(time),
-    }
+        entered: entered(status),
+    })
+}
+
+fn entered(status: &SlotStatus) -> Option<Entered> {
+    let since = |time: &MicroTime| Time::from_millis(time.0.as_millisecond());
+    let activity = match (status.state?, status.activity?) {
+        (SlotState::Claimed, SlotActivity::Busy) => Claimed::Busy,
+        (SlotState::Claimed, SlotActivity::Suspended) => Claimed::Suspended,
+        (SlotState::Claimed, SlotActivity::Retiring) => Claimed::Retiring,
+        _ => return None,
+    };
+    Some(Entered {
+        activity,
+        state_since: status.entered_current_state.as_ref().map(since)?,
+        activity_since: status.entered_current_activity.as_ref().map(since)?,
+    })
 }
 
 fn resources(resources: &api::SlotResources) -> Resources {

@@ -36,6 +36,7 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, moment: &Moment, effects: 
     set_alarm(pool, name, moment);
     pool.note_unrecorded(name);
     if changed {
+        pool.step_slot(name, Slot::rests);
         pool.slot_rests(name);
     }
 }

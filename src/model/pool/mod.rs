@@ -152,8 +152,8 @@ pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, NODE_RESOURCES, PODS, ResourceName, Resources, classad_name};
 pub use schedule::{CycleFigures, Pauses, Schedule, Turn};
 pub use slot::{
-    Activation, Assignment, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, LastTransition, Latched, Number,
-    Phase, Preempting, Record, Recorded, Removal, Running, Shown, Slot, State, Unclaimed, pod_name,
+    Activation, Assignment, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Entered, LastTransition, Latched,
+    Number, Phase, Preempting, Record, Recorded, Removal, Running, Shown, Slot, State, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::world::World;
 use crate::kit;
 use crate::pool::{
-    Capacity, Document, Effect, Event, GroupName, JobFacts, Matchable, NegotiatorId, Offer, Pool, SlotConfig,
+    Capacity, Claimed, Document, Effect, Event, GroupName, JobFacts, Matchable, NegotiatorId, Offer, Pool,
+    SlotConfig, State,
 };
 use crate::{decide, negotiator};
 use classad::Expr;
@@ -469,4 +470,20 @@ fn one_cycle_fills_all_nodes() {
     world.submit("sweep", "alice", 8, |_| {});
     world.pass(5);
     assert_eq!((world.pool.slots().len(), world.pool.schedule().cycles), (8, 1));
+}
+
+/// Policies such as `ActivityTimer > 600` go on, and no status has to be written again.
+#[test]
+fn a_new_leader_knows_since_when_a_slot_is_busy() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.submit("long", "alice", 1, |_| {});
+    world.fate = |_| (3600, 0);
+    world.pass(60);
+    let phase = |world: &World| world.pool.slots().values().next().unwrap().phase().clone();
+    let before = phase(&world);
+    assert_eq!(before.state(), State::Claimed(Claimed::Busy));
+    world.restart();
+    world.settle();
+    assert_eq!(phase(&world), before);
 }

@@ -9,10 +9,10 @@ use crate::decide::{self, Decision};
 use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Act, Batch, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle,
-    Outcome, Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner, Renewal,
-    ReportFacts, Request, Requester, Resources, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts,
-    SubmitterName, Time, UnknownCreator, Verb, Whom, backfill,
+    Act, Batch, Claim, Document, Effect, Entered, Event, Group, JobFacts, JobKey, MachineFacts, Noted,
+    Obstacle, Outcome, Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner,
+    Renewal, ReportFacts, Request, Requester, Resources, SlotFacts, SlotName, StartdConfig, State,
+    SubmitterFacts, SubmitterName, Time, UnknownCreator, Verb, Whom, backfill,
 };
 use crate::schedd::{Submission, submit};
 use classad::{Ad, Env};
@@ -463,6 +463,14 @@ impl World {
             pledged_vacate: running.pledged_vacate,
             suspended: running.suspended,
             suspended_since: running.suspended_since,
+            entered: match slot.state() {
+                State::Claimed(activity) => Some(Entered {
+                    activity,
+                    state_since: slot.phase().entered_state(),
+                    activity_since: slot.phase().entered_activity(),
+                }),
+                _ => None,
+            },
         };
         self.recorded.insert(name.clone(), recorded);
     }

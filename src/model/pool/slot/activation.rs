@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::state::Claimed;
 use crate::pool::event::{Forced, PodFacts, Remains};
 use crate::pool::ids::{PodRef, PodUid};
 use crate::pool::job::End;
@@ -215,6 +216,19 @@ pub struct Recorded {
     pub suspended: Duration,
     /// As in [`Running`].
     pub suspended_since: Option<Time>,
+    /// The state and activity of the slot; `None` if the object does not say both.
+    pub entered: Option<Entered>,
+}
+
+/// A state and activity of a claimed slot, and since when the slot has had them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// The activity in the state Claimed.
+    pub activity: Claimed,
+    /// `EnteredCurrentState`.
+    pub state_since: Time,
+    /// `EnteredCurrentActivity`.
+    pub activity_since: Time,
 }
 
 #[cfg(test)]

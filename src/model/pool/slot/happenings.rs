@@ -1,6 +1,6 @@
 //! The happenings of a claimed slot. Each method is one happening, and keeps the slot's facts consistent.
 
-use super::activation::{Activation, Recorded, Running};
+use super::activation::{Activation, Entered, Recorded, Running};
 use super::claim::{Assignment, Claim};
 use super::record::{Record, Shown};
 use super::state::LastTransition;
@@ -32,6 +32,7 @@ impl Slot {
     pub fn adopted(self, assigned: bool, removal: Option<Removal>, recorded: Option<Recorded>) -> Self {
         let activation = if assigned { Activation::Assigned } else { Activation::Vacant };
         let named = Some(self.claim.last.proc);
+        let recorded = recorded.map(Box::new);
         Self { record: Record::Written, sent: true, named, activation, removal, recorded, ..self }
     }
 
@@ -284,13 +285,32 @@ impl Slot {
 
 /// Happenings of the state and activity, and of the job with them.
 impl Slot {
-    /// Enters a state and activity by a transition.
+    /// Enters a state and activity by a transition. If the slot was taken over from an earlier leader, and this is how the leader
+    /// recorded the slot, then the slot has had this state and activity since the recorded time.
     pub fn enter(&mut self, to: State, taken: LastTransition) {
+        let now = taken.at;
         self.phase.enter(to, taken);
+        let recorded = self
+            .recorded
+            .as_ref()
+            .filter(|recorded| self.active().is_some_and(|running| running.pod.uid == recorded.pod));
+        let entered = recorded.and_then(|recorded| recorded.entered);
+        if let Some(Entered { state_since, activity_since, .. }) =
+            entered.filter(|entered| State::Claimed(entered.activity) == to)
+        {
+            self.phase.recall(state_since.min(now), activity_since.min(now));
+        }
+    }
+
+    /// The slot rests after transitions. What an earlier leader recorded is of no more use once the job's pod is known.
+    pub fn rests(&mut self) {
+        if self.active().is_some() {
+            self.recorded = None;
+        }
     }
 
     /// Sets since when the slot has been in its state and activity, as its object says.
-    pub const fn recall(&mut self, state: Time, activity: Time) {
+    pub fn recall(&mut self, state: Time, activity: Time) {
         self.phase.recall(state, activity);
     }
 
@@ -306,11 +326,10 @@ impl Slot {
         now: Time,
     ) {
         self.rank = rank;
-        let recorded = self.recorded.take();
         let Some(running) = self.activation.running_mut() else { return };
         (running.pledged_vacate, running.own_retirement, running.pledged) = (vacate, retirement, pledged);
-        if let Some(recorded) = recorded.filter(|recorded| recorded.pod == running.pod.uid) {
-            running.resume(&recorded, now);
+        if let Some(recorded) = self.recorded.as_ref().filter(|recorded| recorded.pod == running.pod.uid) {
+            running.resume(recorded, now);
         }
     }
 

@@ -25,7 +25,7 @@ mod kit;
 mod record;
 mod state;
 
-pub use activation::{Activation, Recorded, Running};
+pub use activation::{Activation, Entered, Recorded, Running};
 pub use claim::{Assignment, Claim, pod_name};
 pub use record::{CLAIM_RETRY, Record, Shown};
 pub use state::{Backfill, Claimed, Drained, LastTransition, Number, Phase, Preempting, State, Unclaimed};
@@ -81,7 +81,7 @@ pub struct Slot {
     removal: Option<Removal>,
     spent: bool,
     rank: f64,
-    recorded: Option<Recorded>,
+    recorded: Option<Box<Recorded>>,
     retirement: Option<Retirement>,
     preempting: Option<Box<Preemptor>>,
     alarm: Option<Time>,

@@ -195,7 +195,10 @@ impl Phase {
     }
 
     /// Sets since when the slot has been in its state and activity, as its object records.
-    pub const fn recall(&mut self, state: Time, activity: Time) {
+    pub fn recall(&mut self, state: Time, activity: Time) {
         (self.entered_state, self.entered_activity) = (state, activity);
+        if let Some(last) = &mut self.last {
+            last.at = activity;
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::pool::event::{Forced, Remains};
 use crate::pool::ids::{ClaimId, JobKey, SlotName};
 use crate::pool::negotiators::NegotiatorId;
 use crate::pool::resources::Resources;
-use crate::pool::slot::{Claimed, Phase};
+use crate::pool::slot::{Claimed, Number, Phase};
 use crate::pool::stuck::{Obstacle, START_PATIENCE};
 
 fn at(seconds: i64) -> Time {
@@ -244,13 +244,26 @@ fn a_new_leader_goes_on_from_what_is_recorded_of_the_same_pod() {
         pledged_vacate: 45,
         suspended: Duration::from_secs(7),
         suspended_since: Some(at(100)),
+        entered: Some(Entered { activity: Claimed::Suspended, state_since: at(20), activity_since: at(100) }),
     };
-    for (uid, vacate, suspended) in [("pod-1", 45, 57), ("pod-0", 600, 0)] {
+    for (uid, vacate, suspended, entered) in [("pod-1", 45, 57, (20, 100)), ("pod-0", 600, 0, (1, 150))] {
         let mut slot = slot().adopted(true, None, Some(recorded(uid)));
         slot.pod_lives(facts(true), at(140));
+        let mut enter = |number, to, second| {
+            let why = "a reason".into();
+            slot.enter(
+                State::Claimed(to),
+                LastTransition { number: Number::new(number, None), why, at: at(second) },
+            );
+            (slot.phase().entered_state().secs(), slot.phase().entered_activity().secs())
+        };
+        assert_eq!(enter(11, Claimed::Busy, 150), (1, 150), "no leader recorded that");
+        assert_eq!(enter(14, Claimed::Suspended, 150), entered, "{uid}");
         slot.activate(600, None, (0, 600), 0.0, at(150));
         let running = slot.running().unwrap();
         assert_eq!((running.pledged_vacate, running.suspended.as_secs()), (vacate, suspended), "{uid}");
+        slot.rests();
+        assert!(!slot.records(&"pod-1".into()) && !slot.records(&"pod-0".into()));
     }
 }
 
