@@ -1,18 +1,20 @@
 //! Writes acts on a job's object.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use api::HTCJob;
 use api::labels::{ACTS, OUT_OF_QUEUE};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 use model::pool::{Ranges, Verb};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::procs::Found;
 use super::{Request, tool_of};
 use crate::cluster::{self, Cluster};
-use crate::patient::{AT_ONCE, Patient};
+use crate::patient::{AT_ONCE, PATIENCE, Patient};
 
 /// How long before it is looked again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -20,8 +22,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 const TRIES: usize = 20;
 /// The most acts that may wait on an object; the operator takes no more than 32.
 const WAITING: usize = 24;
-/// The most ranges of one act, so that the annotation stays below the operator's bound of 64 KiB.
+/// The most ranges of one act: up to 42 KB.
 const RANGES: usize = 3000;
+/// The longest text of all acts that wait on an object, in bytes. The operator takes no acts from a text of more than 64 KiB.
+const LONGEST: usize = 60 << 10;
 /// The most late jobs that are named.
 const NAMED: usize = 5;
 /// The longest reason, in characters.
@@ -63,24 +67,35 @@ pub(super) async fn act(
     tasks: &[Task<'_>],
     err: &mut dyn Write,
 ) -> Result<Vec<Written>, cluster::Error> {
-    let written = stream::iter(tasks).map(async |task| match ask(cluster, request, task).await {
-        Err(cluster::Error::Denied { .. }) => Ok(Written::Denied),
-        written => written,
+    let patience = Patient::default();
+    let failed = RefCell::new(None);
+    let written = stream::iter(tasks).map(async |task| {
+        // Once a call has failed, nothing more is begun.
+        if failed.borrow().is_some() {
+            return Written::Done;
+        }
+        match ask(cluster, request, task).await {
+            Ok(written) => written,
+            Err(cluster::Error::Denied { .. }) => Written::Denied,
+            Err(error) => {
+                failed.borrow_mut().get_or_insert(error);
+                Written::Done
+            }
+        }
     });
-    let written: Vec<Written> = written.buffered(AT_ONCE).try_collect().await?;
+    let written: Vec<Written> = written.buffered(AT_ONCE).collect().await;
     let asked = tasks.iter().zip(&written).filter_map(|(task, written)| match written {
         Written::Asked(id) if task.job.refusal().is_none() => Some((task.job, *id)),
         _ => None,
     });
-    let patience = Patient::default();
     let late = stream::iter(asked).map(async |(job, id)| {
-        let done = patience.wait(PAUSE, || is_carried_out(cluster, job, id)).await?;
-        Ok::<_, cluster::Error>((!done).then_some(job))
+        let done = patience.wait(PAUSE, || is_carried_out(cluster, job, id)).await;
+        (!done.unwrap_or(false)).then_some(job)
     });
-    let late: Vec<Option<&Found>> = late.buffered(AT_ONCE).try_collect().await?;
+    let late: Vec<Option<&Found>> = late.buffered(AT_ONCE).collect().await;
     // Nobody may be there to read the notes.
     let _ = notes(tasks, &written, &late.into_iter().flatten().collect::<Vec<_>>(), err);
-    Ok(written)
+    failed.into_inner().map_or(Ok(written), Err)
 }
 
 fn notes(
@@ -177,6 +192,7 @@ fn parts(ranges: &str) -> Vec<String> {
     all.chunks(RANGES).map(|part| part.join(",")).collect()
 }
 
+/// Writes one act, and returns its number. If too much waits for the operator, the act waits until there is room on the object.
 async fn write(
     cluster: &Cluster,
     job: &Found<'_>,
@@ -184,23 +200,30 @@ async fn write(
     procs: Option<&str>,
     all: bool,
 ) -> Result<u64, cluster::Error> {
-    for _ in 0..TRIES {
+    let begun = Instant::now();
+    let mut tries = 0..TRIES;
+    loop {
         let object = cluster.read(&job.namespace, &job.name).await?;
         let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
         let pending = pending(&object, job.uid(), last);
-        if pending.len() >= WAITING {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        }
         let highest = pending.iter().filter_map(|act| act.get("id").and_then(Value::as_u64)).max();
         let id = highest.unwrap_or(0).max(last) + 1;
-        let patch = patch(&object, job.uid(), &pending, &new(id, request, procs), request, all);
-        match cluster.merge::<HTCJob>(Some(&job.namespace), &job.name, &patch).await {
-            Err(cluster::Error::Contended { .. }) => tokio::time::sleep(PAUSE).await,
-            written => return written.map(|()| id),
+        let text = annotation(job.uid(), &pending, &new(id, request, procs));
+        if pending.len() >= WAITING || !pending.is_empty() && text.len() > LONGEST {
+            if begun.elapsed() >= PATIENCE {
+                return Err(contended(job));
+            }
+        } else {
+            match cluster
+                .merge::<HTCJob>(Some(&job.namespace), &job.name, &patch(&object, &text, request, all))
+                .await
+            {
+                Err(cluster::Error::Contended { .. }) if tries.next().is_some() => {}
+                written => return written.map(|()| id),
+            }
         }
+        tokio::time::sleep(PAUSE).await;
     }
-    Err(contended(job))
 }
 
 fn new(id: u64, request: &Request, procs: Option<&str>) -> Value {
@@ -232,13 +255,16 @@ fn pending(object: &Value, uid: &str, last: u64) -> Vec<Value> {
     acts.into_iter().filter(|act| act.get("id").and_then(Value::as_u64).is_some_and(|id| id > last)).collect()
 }
 
-/// The patch that writes an act. It names the object's version, so that nobody else's act is lost.
-fn patch(object: &Value, uid: &str, pending: &[Value], act: &Value, request: &Request, all: bool) -> Value {
-    let mut acts = pending.to_vec();
-    acts.push(act.clone());
-    let text = json!({"job": uid, "acts": acts}).to_string();
+/// The text of the acts that wait on a job, and of one more.
+fn annotation(uid: &str, pending: &[Value], act: &Value) -> String {
+    let acts: Vec<&Value> = pending.iter().chain([act]).collect();
+    json!({"job": uid, "acts": acts}).to_string()
+}
+
+/// The patch that writes acts. It names the object's version, so that nobody else's act is lost.
+fn patch(object: &Value, acts: &str, request: &Request, all: bool) -> Value {
     let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-    let patch = json!({"metadata": {"resourceVersion": version, "annotations": {ACTS: text}}});
+    let patch = json!({"metadata": {"resourceVersion": version, "annotations": {ACTS: acts}}});
     // A release of the whole job also takes `hold` off the spec: otherwise the spec would still hold the job.
     let held = object.pointer("/spec/hold").and_then(Value::as_bool) == Some(true);
     let spec = (all && held && request.verb == super::Verb::Release).then(|| ("spec", json!({"hold": null})));
@@ -247,7 +273,13 @@ fn patch(object: &Value, uid: &str, pending: &[Value], act: &Value, request: &Re
 
 /// Whether the operator has carried out the act of this number, and all acts before it.
 async fn is_carried_out(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, cluster::Error> {
-    let object = cluster.read(&job.namespace, &job.name).await?;
+    let object = match cluster.read(&job.namespace, &job.name).await {
+        Ok(object) => object,
+        // The job is gone: nothing is left to do.
+        Err(cluster::Error::NotInstalled { .. }) => return Ok(true),
+        Err(error) if error.is_transient() => return Ok(false),
+        Err(error) => return Err(error),
+    };
     let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
     Ok(last >= id || object.pointer("/metadata/deletionTimestamp").is_some())
 }
@@ -279,7 +311,7 @@ mod tests {
                             "spec": {"hold": true}, "status": {"lastAct": 3}});
         let waiting = pending(&object, "u1", 3);
         let act = new(5, &request(Verb::Release), Some("0-4"));
-        let patch = patch(&object, "u1", &waiting, &act, &request(Verb::Release), true);
+        let patch = patch(&object, &annotation("u1", &waiting, &act), &request(Verb::Release), true);
         assert_eq!(patch["metadata"]["resourceVersion"], "77");
         assert_eq!(patch["spec"], json!({"hold": null}));
         let written: Value =

@@ -23,7 +23,6 @@ use ::submit::manifest::{self, JobLog, Settings};
 use ::submit::{Cluster as Jobs, Options};
 use clap::Args;
 use condor_config::{Diagnostic, Severity, Source};
-use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
@@ -32,7 +31,7 @@ pub use arguments::{Asked, USAGE, parse};
 pub use place::Place;
 
 use crate::cluster::{self, Cluster, Connection};
-use crate::patient::{AT_ONCE, Patient};
+use crate::patient::Patient;
 use crate::userlog;
 
 /// The pause before a submission looks again for the number that the operator gives a job.
@@ -332,20 +331,11 @@ async fn create(
         write!(out, "Submitting job(s)")?;
     }
     let (created, failed) = create_all(&cluster, namespace, request, prepared, out, err).await?;
-    let patience = Patient::default();
-    let numbers = stream::iter(&created).map(async |job| {
-        if job.is_waited_for(request, prepared) {
-            number(&cluster, namespace, &job.name, &patience).await
-        } else {
-            None
-        }
-    });
-    let numbers: Vec<Option<i64>> = numbers.buffered(AT_ONCE).collect().await;
     let mut lines = Vec::new();
     let mut logged = BTreeSet::new();
-    for (Created { name, time, count, logs }, id) in created.iter().zip(&numbers) {
-        logged.extend(logs::begin(&cluster, (namespace, name, *time), *id, logs, err)?);
-        let id = id.filter(|_| request.waits).map_or_else(|| name.clone(), |id| id.to_string());
+    for Created { name, time, count, logs, number } in &created {
+        logged.extend(logs::begin(&cluster, (namespace, name, *time), *number, logs, err)?);
+        let id = number.filter(|_| request.waits).map_or_else(|| name.clone(), |id| id.to_string());
         lines.push(match request.printed {
             Printed::Terse => format!("{id}.0 - {id}.{}", count.saturating_sub(1)),
             _ => format!("{count} job(s) submitted to cluster {id}."),
@@ -355,7 +345,7 @@ async fn create(
         writeln!(out)?;
     }
     if failed.is_none() {
-        let first = numbers.into_iter().flatten().next();
+        let first = created.iter().find_map(|job| job.number);
         for (proc, ad) in prepared.ads.iter().enumerate() {
             write!(out, "{}", verbose(proc, ad, first))?;
         }
@@ -373,17 +363,13 @@ struct Created<'a> {
     time: Option<Timestamp>,
     count: u64,
     logs: &'a [JobLog],
+    /// The number that the operator gave the job, if that was waited for and came in time.
+    number: Option<i64>,
 }
 
-impl Created<'_> {
-    /// Whether the number of the job is waited for.
-    fn is_waited_for(&self, request: &Request, prepared: &Prepared) -> bool {
-        request.waits || !self.logs.is_empty() || !prepared.ads.is_empty()
-    }
-}
-
-/// Creates the HTCJobs one after another, so that they get their numbers in the order of the submit file. Ends with the first that
-/// the API server does not take: those that were created before stay.
+/// Creates the HTCJobs one after another. Where numbers are waited for, each job has its number before the next is created, so that
+/// the numbers have the order of the submit file. Ends with the first job that the API server does not take: those that were created
+/// before stay.
 async fn create_all<'p>(
     cluster: &Cluster,
     namespace: &str,
@@ -392,7 +378,7 @@ async fn create_all<'p>(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<(Vec<Created<'p>>, Option<cluster::Error>)> {
-    let mut all = Vec::new();
+    let (mut all, patience) = (Vec::new(), Patient::default());
     for ((job, logs), files) in prepared.jobs.iter().zip(&prepared.logs).zip(&prepared.files) {
         let created = match files::create(cluster, namespace, job, files.as_ref(), err).await {
             Ok(created) => created,
@@ -404,7 +390,13 @@ async fn create_all<'p>(
             out.flush()?;
         }
         let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
-        all.push(Created { name: text_at(&created, "/metadata/name"), time, count, logs });
+        let name = text_at(&created, "/metadata/name");
+        let number = if request.waits || !logs.is_empty() || !prepared.ads.is_empty() {
+            number(cluster, namespace, &name, &patience).await
+        } else {
+            None
+        };
+        all.push(Created { name, time, count, logs, number });
     }
     Ok((all, None))
 }
