@@ -166,7 +166,7 @@ impl Engine {
                 }
                 News::PodSeen(pod, claim) => self.writer.pod_seen(&pod, &claim),
                 News::Template(job, template) => self.cache.keep_template(job, template),
-                News::Stale(document) => self.publisher.mark([document]),
+                News::Stale(document) => self.publisher.mark([document], self.clock.now()),
             }
         }
     }
@@ -213,7 +213,9 @@ impl Engine {
                 Reply::Event(event) => self.pool.apply(event, self.clock.now()),
                 Reply::Seen(key, known) => self.cache.see(key, known),
                 Reply::Forgotten(key, uid) => self.cache.forget(&key, &uid),
-                Reply::Stale(document) | Reply::Failing(document) => self.publisher.mark([document]),
+                Reply::Stale(document) | Reply::Failing(document) => {
+                    self.publisher.mark([document], self.clock.now());
+                }
             }
         }
     }
@@ -253,13 +255,13 @@ impl Engine {
         }
         let stale = self.pool.take_statuses();
         self.journal.changed(&self.pool, &stale);
-        self.publisher.mark(stale);
         let now = self.clock.now();
+        self.publisher.mark(stale, now);
         while let Some(document) = self.publisher.due(now, self.writer.statuses_of_slots()) {
             // An object has one write at a time: a patch that is made while another is under way would be over an old
             // version.
             if kinds::object_of(&self.pool, &document).is_some_and(|object| self.writer.is_busy(&object)) {
-                self.publisher.mark([document]);
+                self.publisher.mark([document], self.clock.now());
             } else if let Some(task) = self.status_task(document, now) {
                 self.writer.submit(task);
             }

@@ -42,12 +42,12 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Notes that these documents no longer say what the pool says.
-    pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>) {
+    /// Notes at this time that these documents no longer say what the pool says. The document that has waited longest comes first.
+    pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>, now: Time) {
         for document in documents {
             let waiting = if is_of_slot(&document) { &mut self.slots } else { &mut self.waiting };
             if waiting.get(&document).is_none() {
-                waiting.set(&document, Some(self.rests.get(&document).unwrap_or_default()));
+                waiting.set(&document, Some(self.rests.get(&document).unwrap_or(now)));
             }
         }
     }
@@ -94,12 +94,12 @@ mod tests {
         let job = Document::Job("u1".into());
         let other = Document::Job("u2".into());
         let mut publisher = Publisher::default();
-        publisher.mark([job.clone()]);
+        publisher.mark([job.clone()], at(0));
         assert_eq!(all_due(&mut publisher, at(0), 0), std::slice::from_ref(&job));
-        publisher.mark([job.clone(), other.clone()]);
+        publisher.mark([job.clone(), other.clone()], at(400));
         assert_eq!(all_due(&mut publisher, at(400), 0), [other]);
         assert_eq!(publisher.next(0), Some(at(1000)));
-        publisher.mark([job.clone()]);
+        publisher.mark([job.clone()], at(401));
         assert_eq!(all_due(&mut publisher, at(999), 0), []);
         assert_eq!(all_due(&mut publisher, at(1000), 0), [job]);
         assert_eq!(publisher.next(0), None);
@@ -111,7 +111,7 @@ mod tests {
         let mut publisher = Publisher::default();
         let mut written = Vec::new();
         for second in 0..12 {
-            publisher.mark([pslot.clone()]);
+            publisher.mark([pslot.clone()], at(second * 1000));
             written.extend(all_due(&mut publisher, at(second * 1000), 0).iter().map(|_| second));
         }
         assert_eq!(written, [0, 5, 10]);
@@ -130,13 +130,24 @@ mod tests {
     fn of_very_many_slots_some_are_written_at_a_time_and_jobs_do_not_wait_for_them() {
         let slot = |number: usize| Document::Slot(SlotName::parse(&format!("slot1_{number}@n1")).unwrap());
         let mut publisher = Publisher::default();
-        publisher.mark((1..=AT_ONCE + 3).map(slot));
+        publisher.mark((1..=AT_ONCE + 3).map(slot), at(0));
         assert_eq!(all_due(&mut publisher, at(0), 0).len(), AT_ONCE);
-        publisher.mark([Document::Job("u1".into())]);
+        publisher.mark([Document::Job("u1".into())], at(0));
         assert_eq!(publisher.next(AT_ONCE), Some(at(0)));
         assert_eq!(all_due(&mut publisher, at(0), AT_ONCE), [Document::Job("u1".into())]);
         assert_eq!(publisher.next(AT_ONCE), None, "the end of a write comes first");
         assert_eq!(publisher.next(AT_ONCE - 2), Some(at(0)));
         assert_eq!(all_due(&mut publisher, at(0), AT_ONCE - 2).len(), 2);
+    }
+    /// The API server may refuse the statuses of many slots again and again.
+    #[test]
+    fn a_slot_whose_status_is_refused_waits_behind_the_others() {
+        let slot = |number: usize| Document::Slot(SlotName::parse(&format!("slot1_{number}@n1")).unwrap());
+        let mut publisher = Publisher::default();
+        publisher.mark((1..=2 * AT_ONCE).map(slot), at(0));
+        let first = all_due(&mut publisher, at(0), 0);
+        publisher.mark(first.clone(), at(10_000));
+        let second = all_due(&mut publisher, at(10_000), 0);
+        assert!(second.len() == AT_ONCE && second.iter().all(|document| !first.contains(document)));
     }
 }
