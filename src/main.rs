@@ -137,13 +137,6 @@ fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(is_closed)
 }
 
-/// Runs a future to its end as a task of the runtime, beside the tasks that wake it. A future that this thread itself ran would have
-/// this thread woken by the kernel each time.
-fn block_on<E: std::error::Error + Send + 'static>(
-    future: impl Future<Output = Result<ExitCode, E>> + Send + 'static,
-) -> Outcome {
-    run_on(tokio::runtime::Builder::new_multi_thread(), async {
-        let ended = tokio::spawn(future).await;
-        ended.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
-    })
+fn block_on<E: std::error::Error + 'static>(future: impl Future<Output = Result<ExitCode, E>>) -> Outcome {
+    run_on(tokio::runtime::Builder::new_multi_thread(), future)
 }
