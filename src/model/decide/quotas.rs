@@ -56,8 +56,9 @@ fn refused(pool: &Pool, tree: &Tree) -> BTreeMap<Arc<str>, GroupError> {
 
 /// The time of a decision, and the quotas in force at that time.
 ///
-/// The quotas with a negotiator are computed when they are first asked for, and hold until the decision ends. To compute
-/// them takes a look at all slots, and one decision may ask for each of many slots.
+/// If there is one negotiator, its quotas are computed when they are first asked for, and hold until the decision ends. To
+/// compute them takes a look at all slots, and one decision may ask for each of many slots. The quotas with one of several
+/// negotiators depend on what the others have, which a decision changes.
 pub(super) struct Moment {
     pub(super) now: Time,
     by_negotiator: RefCell<BTreeMap<NegotiatorId, Rc<Quotas>>>,
@@ -71,6 +72,9 @@ impl Moment {
     /// The quotas that claims of this negotiator must keep; those of another negotiator if it is gone.
     pub(super) fn quotas(&self, pool: &Pool, negotiator: &NegotiatorId) -> Rc<Quotas> {
         let id = pool.answering(negotiator);
+        if pool.negotiators().len() > 1 {
+            return Rc::new(quotas_with(pool, &id, self.now));
+        }
         let mut known = self.by_negotiator.borrow_mut();
         let quotas = known.entry(id).or_insert_with_key(|id| Rc::new(quotas_with(pool, id, self.now)));
         Rc::clone(quotas)

@@ -1,10 +1,10 @@
-//! ExtendedResources of extended resources.
+//! The amounts of extended resources.
 
 use std::collections::BTreeMap;
 
 use super::resources::ResourceName;
 
-/// ExtendedResources of extended resources, by name and in the order of the names. Most slots and pods have one or two; there may be a
+/// The amounts of extended resources, by name and in the order of the names. Most slots and pods have one or two; there may be a
 /// hundred thousand of them, and an entry takes a tenth of the memory that the least map takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExtendedResources(Vec<(ResourceName, i64)>);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
 use super::Pool;
 use super::ids::{JobUid, SubmitterName};
@@ -48,14 +48,19 @@ impl Jobs {
     }
 
     fn queues(&self) -> RwLockReadGuard<'_, Queues> {
-        let queues = self.read();
-        if queues.touched.is_empty() {
-            return queues;
+        loop {
+            let queues = self.read();
+            if queues.touched.is_empty() {
+                return queues;
+            }
+            drop(queues);
+            match self.queues.try_write() {
+                Ok(mut queues) => queues.update(&self.by_uid),
+                Err(TryLockError::Poisoned(queues)) => queues.into_inner().update(&self.by_uid),
+                // Another thread looks whether the queues are up to date, or brings them up to date.
+                Err(TryLockError::WouldBlock) => {}
+            }
         }
-        drop(queues);
-        // Nobody who reads the queues waits here: while the queues are read, no job can be touched.
-        self.queues.write().unwrap_or_else(PoisonError::into_inner).update(&self.by_uid);
-        self.read()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Queues> {

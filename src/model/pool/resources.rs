@@ -1,4 +1,4 @@
-//! ExtendedResources of resources: what machines have, slots hold and jobs request.
+//! Amounts of resources: what machines have, slots hold and jobs request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -191,7 +191,7 @@ impl fmt::Display for Resources {
     }
 }
 
-/// ExtendedResources as Kubernetes counts them on a node: thousandths of a CPU, and bytes.
+/// Amounts as Kubernetes counts them on a node: thousandths of a CPU, and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// Thousandths of a CPU.

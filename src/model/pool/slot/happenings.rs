@@ -1,6 +1,8 @@
 //! The happenings of a claimed slot. Each method is one happening, and keeps the slot's facts consistent.
 
-use super::activation::{Activation, Entered, Recorded, Running};
+use std::time::Duration;
+
+use super::activation::{Activation, Recorded, Running};
 use super::claim::{Assignment, Claim};
 use super::record::{Record, Shown};
 use super::state::LastTransition;
@@ -23,6 +25,10 @@ pub enum Seen {
     /// The pod's containers have started.
     Started,
 }
+
+/// For how long a slot that a new leader has taken over may be in another activity before it enters the one that the earlier leader
+/// recorded.
+const IN_PASSING: Duration = Duration::from_mins(1);
 
 /// Happenings of the claim's object.
 impl Slot {
@@ -285,26 +291,31 @@ impl Slot {
 
 /// Happenings of the state and activity, and of the job with them.
 impl Slot {
-    /// Enters a state and activity by a transition. If the slot was taken over from an earlier leader, and this is how the leader
-    /// recorded the slot, then the slot has had this state and activity since the recorded time.
+    /// Enters a state and activity by a transition. A slot that was taken over from an earlier leader, for the pod that the leader
+    /// recorded, has been in its state since the recorded time; and in its activity, if the slot enters the recorded activity within
+    /// [`IN_PASSING`]. A suspended job counts as Busy until the new leader has asked SUSPEND.
     pub fn enter(&mut self, to: State, taken: LastTransition) {
-        let now = taken.at;
+        let (before, now) = (self.phase.entered_activity(), taken.at);
         self.phase.enter(to, taken);
-        let recorded = self
-            .recorded
-            .as_ref()
-            .filter(|recorded| self.active().is_some_and(|running| running.pod.uid == recorded.pod));
-        let entered = recorded.and_then(|recorded| recorded.entered);
-        if let Some(Entered { state_since, activity_since, .. }) =
-            entered.filter(|entered| State::Claimed(entered.activity) == to)
+        let pod = self.active().map(|running| &running.pod.uid);
+        let recorded = self.recorded.as_ref().filter(|recorded| Some(&recorded.pod) == pod);
+        if let (Some(entered), State::Claimed(activity)) =
+            (recorded.and_then(|recorded| recorded.entered), to)
         {
-            self.phase.recall(state_since.min(now), activity_since.min(now));
+            let same = activity == entered.activity && now.since(before) <= IN_PASSING;
+            let since = if same { entered.activity_since.min(now) } else { now };
+            self.phase.recall(entered.state_since.min(now), since);
         }
     }
 
-    /// The slot rests after transitions. What an earlier leader recorded is of no more use once the job's pod is known.
+    /// The slot rests after transitions. What an earlier leader recorded is of no more use once the job's pod is known and the slot
+    /// has entered the recorded activity, or has left the state Claimed.
     pub fn rests(&mut self) {
-        if self.active().is_some() {
+        let entered = self.recorded.as_ref().and_then(|recorded| recorded.entered);
+        let expects = entered.is_some_and(
+            |entered| matches!(self.state(), State::Claimed(activity) if activity != entered.activity),
+        );
+        if self.active().is_some() && !expects {
             self.recorded = None;
         }
     }

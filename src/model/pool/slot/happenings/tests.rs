@@ -8,7 +8,7 @@ use crate::pool::event::{Forced, Remains};
 use crate::pool::ids::{ClaimId, JobKey, SlotName};
 use crate::pool::negotiators::NegotiatorId;
 use crate::pool::resources::Resources;
-use crate::pool::slot::{Claimed, Number, Phase};
+use crate::pool::slot::{Claimed, Entered, Number, Phase};
 use crate::pool::stuck::{Obstacle, START_PATIENCE};
 
 fn at(seconds: i64) -> Time {
@@ -246,7 +246,9 @@ fn a_new_leader_goes_on_from_what_is_recorded_of_the_same_pod() {
         suspended_since: Some(at(100)),
         entered: Some(Entered { activity: Claimed::Suspended, state_since: at(20), activity_since: at(100) }),
     };
-    for (uid, vacate, suspended, entered) in [("pod-1", 45, 57, (20, 100)), ("pod-0", 600, 0, (1, 150))] {
+    for (uid, vacate, suspended, state, entered, later) in
+        [("pod-1", 45, 57, 20, (20, 100), (20, 300)), ("pod-0", 600, 0, 1, (1, 160), (1, 300))]
+    {
         let mut slot = slot().adopted(true, None, Some(recorded(uid)));
         slot.pod_lives(facts(true), at(140));
         let mut enter = |number, to, second| {
@@ -257,9 +259,20 @@ fn a_new_leader_goes_on_from_what_is_recorded_of_the_same_pod() {
             );
             (slot.phase().entered_state().secs(), slot.phase().entered_activity().secs())
         };
-        assert_eq!(enter(11, Claimed::Busy, 150), (1, 150), "no leader recorded that");
-        assert_eq!(enter(14, Claimed::Suspended, 150), entered, "{uid}");
+        assert_eq!(enter(11, Claimed::Busy, 150), (state, 150), "no leader recorded that");
         slot.activate(600, None, (0, 600), 0.0, at(150));
+        slot.rests();
+        let mut late = slot.clone();
+        let enter = |slot: &mut Slot, second| {
+            let to = State::Claimed(Claimed::Suspended);
+            slot.enter(
+                to,
+                LastTransition { number: Number::new(14, None), why: "SUSPEND".into(), at: at(second) },
+            );
+            (slot.phase().entered_state().secs(), slot.phase().entered_activity().secs())
+        };
+        assert_eq!(enter(&mut slot, 160), entered, "{uid}");
+        assert_eq!(enter(&mut late, 300), later, "{uid}: a suspension of its own");
         let running = slot.running().unwrap();
         assert_eq!((running.pledged_vacate, running.suspended.as_secs()), (vacate, suspended), "{uid}");
         slot.rests();
