@@ -261,7 +261,7 @@ impl Engine {
             // An object has one write at a time: a patch that is made while another is under way would be over an old
             // version.
             if kinds::object_of(&self.pool, &document).is_some_and(|object| self.writer.is_busy(&object)) {
-                self.publisher.mark([document], self.clock.now());
+                self.publisher.mark([document], now);
             } else if let Some(task) = self.status_task(document, now) {
                 self.writer.submit(task);
             }

@@ -16,11 +16,6 @@ const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
 /// note that the status has changed.
 const AT_ONCE: usize = 512;
 
-/// Whether the document is about a slot.
-pub const fn is_of_slot(document: &Document) -> bool {
-    matches!(document, Document::Slot(_) | Document::PartitionableSlot(_))
-}
-
 /// The least time between two writes of this status.
 const fn pace(document: &Document) -> Duration {
     match document {
@@ -45,7 +40,7 @@ impl Publisher {
     /// Notes at this time that these documents no longer say what the pool says. The document that has waited longest comes first.
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>, now: Time) {
         for document in documents {
-            let waiting = if is_of_slot(&document) { &mut self.slots } else { &mut self.waiting };
+            let waiting = if document.is_of_slot() { &mut self.slots } else { &mut self.waiting };
             if waiting.get(&document).is_none() {
                 waiting.set(&document, Some(self.rests.get(&document).unwrap_or(now)));
             }
@@ -82,7 +77,7 @@ mod tests {
     /// All documents that are due while this many statuses of slots are being written.
     fn all_due(publisher: &mut Publisher, now: Time, slots: usize) -> Vec<Document> {
         let mut due: Vec<Document> = Vec::new();
-        let writing = |due: &[Document]| slots + due.iter().filter(|document| is_of_slot(document)).count();
+        let writing = |due: &[Document]| slots + due.iter().filter(|document| document.is_of_slot()).count();
         while let Some(document) = publisher.due(now, writing(&due)) {
             due.push(document);
         }

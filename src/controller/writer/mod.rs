@@ -30,7 +30,6 @@ use self::places::{Begun, Lane, Place, Places, TurnedAway};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::{Unread, job};
-use super::publisher::is_of_slot;
 use crate::render::Kept;
 use model::pool::backfill::pod_name;
 use model::pool::{
@@ -170,11 +169,11 @@ impl Context {
     /// # Errors
     /// When the task creates a proc's pod in a namespace whose calls are slow, and has waited for too long.
     async fn begin(&self, task: &Task) -> Result<(), TurnedAway> {
-        let place = match pod_plan(task) {
+        let first = match pod_plan(task) {
             Some(_) => self.tools.places.begin_unless_slow(&self.lane).await?,
             None => self.tools.places.begin(&self.lane).await,
         };
-        let begun = self.tools.places.begun(&self.lane);
+        let (place, begun) = first.begin();
         *self.first.lock().unwrap_or_else(PoisonError::into_inner) = (Some(place), Some(begun));
         Ok(())
     }
@@ -324,7 +323,7 @@ impl Writer {
     fn start(&mut self, line: Line, task: Task) {
         let sighted = self.expect_pod(&line, &task);
         let context = Context::of(&self.tools, &task);
-        let is_status_of_slot = task.document().is_some_and(is_of_slot);
+        let is_status_of_slot = task.document().is_some_and(Document::is_of_slot);
         let call = self.calls.spawn(run(Box::new((context, task)), sighted));
         self.statuses_of_slots += usize::from(is_status_of_slot);
         self.running.insert(call.id(), Running { line, is_status_of_slot });

@@ -212,6 +212,22 @@ impl Drop for Place {
     }
 }
 
+/// The place for the first call of a task.
+#[derive(Debug)]
+pub struct First(Place);
+
+impl First {
+    /// The place, and that the task has begun. A task counts as begun from here on, so that nobody has the place without that.
+    pub fn begin(self) -> (Place, Begun) {
+        let Place { places, lane, .. } = &self.0;
+        if let Some(share) = places.state().lanes.get_mut(lane) {
+            share.begun += 1;
+        }
+        let begun = Begun { places: Arc::clone(places), lane: lane.clone() };
+        (self.0, begun)
+    }
+}
+
 /// A task that has begun; it has ended when this is dropped.
 #[derive(Debug)]
 pub struct Begun {
@@ -239,9 +255,9 @@ impl Places {
     }
 
     /// Waits until a task may begin, with a place for its first call.
-    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> Place {
+    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> First {
         match self.ask(lane, Asks::First(None)).await {
-            Ok(place) => place,
+            Ok(place) => First(place),
             Err(_) => unanswered().await,
         }
     }
@@ -250,16 +266,8 @@ impl Places {
     ///
     /// # Errors
     /// When the calls of the lane are slow, and this one has waited for [`PATIENCE`].
-    pub async fn begin_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<Place, TurnedAway> {
-        self.ask(lane, Asks::First(Some(Instant::now()))).await.map_err(|_| TurnedAway)
-    }
-
-    /// Counts a task that has its first place as one that has begun.
-    pub fn begun(self: &Arc<Self>, lane: &Lane) -> Begun {
-        if let Some(share) = self.state().lanes.get_mut(lane) {
-            share.begun += 1;
-        }
-        Begun { places: Arc::clone(self), lane: lane.clone() }
+    pub async fn begin_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<First, TurnedAway> {
+        self.ask(lane, Asks::First(Some(Instant::now()))).await.map(First).map_err(|_| TurnedAway)
     }
 
     fn ask(self: &Arc<Self>, lane: &Lane, asks: Asks) -> oneshot::Receiver<Place> {

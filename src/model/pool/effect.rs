@@ -350,6 +350,11 @@ pub enum Document {
 }
 
 impl Document {
+    /// Whether the document is about a slot.
+    pub const fn is_of_slot(&self) -> bool {
+        matches!(self, Self::Slot(_) | Self::PartitionableSlot(_))
+    }
+
     /// The object that shows what claims on the slot hold: for a dynamic slot its PartitionableSlot, for a static slot
     /// its own Slot.
     pub fn of_holder(slot: &SlotName) -> Self {

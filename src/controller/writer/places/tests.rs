@@ -66,8 +66,7 @@ async fn a_lane_begins_no_more_tasks_than_may_pause_and_these_go_on_before_other
     for _ in 0..3 * MOST_BEGUN {
         let (places, mut server, begun) = (Arc::clone(&places), server.clone(), Arc::clone(&begun));
         tasks.spawn(async move {
-            let place = places.begin(&Lane::Claims).await;
-            let _task = places.begun(&Lane::Claims);
+            let (place, _task) = places.begin(&Lane::Claims).await.begin();
             let before = begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             sleep(Duration::from_millis(10)).await;
             drop(place);
