@@ -29,18 +29,13 @@ impl Submitters {
         edit: impl FnOnce(&mut Submitter) -> T,
     ) -> Option<T> {
         let submitter = self.by_name.get_mut(name)?;
-        self.in_use.remove(submitter);
-        let result = edit(submitter);
-        self.in_use.add(submitter);
-        Some(result)
+        Some(self.in_use.follow(submitter, edit))
     }
 
     /// Changes each submitter, in the order of their names.
     fn edit_all(&mut self, mut edit: impl FnMut(&mut Submitter)) {
         for submitter in self.by_name.values_mut() {
-            self.in_use.remove(submitter);
-            edit(submitter);
-            self.in_use.add(submitter);
+            self.in_use.follow(submitter, &mut edit);
         }
     }
 }
@@ -101,12 +96,12 @@ impl InUse {
         counted.fold(Weight::default(), Weight::plus).amount()
     }
 
-    fn add(&mut self, submitter: &Submitter) {
-        self.count(submitter, Weight::plus);
-    }
-
-    fn remove(&mut self, submitter: &Submitter) {
+    /// Changes a submitter, and the sums with the submitter's accounts.
+    fn follow<T>(&mut self, submitter: &mut Submitter, edit: impl FnOnce(&mut Submitter) -> T) -> T {
         self.count(submitter, Weight::minus);
+        let result = edit(submitter);
+        self.count(submitter, Weight::plus);
+        result
     }
 
     /// Adds what a submitter's accounts say is in use to all sums that contain it, or subtracts that from them.
@@ -184,10 +179,7 @@ impl Pool {
         let submitters = &mut self.submitters;
         let submitter =
             submitters.by_name.entry(name.clone()).or_insert_with(|| Submitter::new(name.clone(), now));
-        submitters.in_use.remove(submitter);
-        let result = edit(submitter);
-        submitters.in_use.add(submitter);
-        result
+        submitters.in_use.follow(submitter, edit)
     }
 
     /// Changes each submitter, in the order of their names.
