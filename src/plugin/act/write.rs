@@ -122,7 +122,9 @@ fn notes(
     }
     match late.len().saturating_sub(NAMED) {
         0 => Ok(()),
-        others => writeln!(err, "note: so it is with {others} other jobs"),
+        others => {
+            writeln!(err, "note: {others} more jobs have the request, and no operator has carried it out yet")
+        }
     }
 }
 
@@ -209,21 +211,22 @@ async fn write(
         let highest = pending.iter().filter_map(|act| act.get("id").and_then(Value::as_u64)).max();
         let id = highest.unwrap_or(0).max(last) + 1;
         let text = annotation(job.uid(), &pending, &new(id, request, procs));
-        if pending.len() >= WAITING || !pending.is_empty() && text.len() > LONGEST {
-            if begun.elapsed() >= PATIENCE {
-                return Err(contended(job));
-            }
-        } else {
-            match cluster
-                .merge::<HTCJob>(Some(&job.namespace), &job.name, &patch(&object, &text, request, all))
-                .await
-            {
+        if has_room(&pending, &text) {
+            let patch = patch(&object, &text, request, all);
+            match cluster.merge::<HTCJob>(Some(&job.namespace), &job.name, &patch).await {
                 Err(cluster::Error::Contended { .. }) if tries.next().is_some() => {}
                 written => return written.map(|()| id),
             }
+        } else if begun.elapsed() >= PATIENCE {
+            return Err(contended(job));
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Whether an object takes one more act beside those that wait on it: `text` has all of them. An object takes any one act.
+const fn has_room(pending: &[Value], text: &str) -> bool {
+    pending.is_empty() || pending.len() < WAITING && text.len() <= LONGEST
 }
 
 fn new(id: u64, request: &Request, procs: Option<&str>) -> Value {
@@ -331,5 +334,17 @@ mod tests {
         let parts = parts(&text.join(","));
         assert_eq!((parts.len(), parts.join(",")), (3, text.join(",")));
         assert!(parts.iter().all(|part| part.len() < 24_000));
+    }
+
+    /// From a text of more than 64 KiB, the operator would take no act at all.
+    #[test]
+    fn acts_that_are_too_long_together_wait_for_each_other() {
+        let widest: Vec<String> = (0..RANGES).map(|n| format!("{0}-{0}", 100_000 + n)).collect();
+        let act = |id: u64| new(id, &request(Verb::Hold), Some(&widest.join(",")));
+        let fits = |pending: &[Value]| has_room(pending, &annotation("u1", pending, &act(9)));
+        assert!(fits(&[]) && !fits(&[act(1)]));
+        assert!(annotation("u1", &[], &act(1)).len() <= LONGEST);
+        let short: Vec<Value> = (0..24).map(|id| new(id, &request(Verb::Hold), Some("0-4"))).collect();
+        assert!(has_room(&short[..23], "") && !has_room(&short, ""));
     }
 }
