@@ -368,29 +368,64 @@ fn transition(last: &LastTransition) -> Transition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn claim_of_alice() -> Claim {
+        Claim {
+            id: "slot1_1@n1#0#1".into(),
+            submitter: "alice".into(),
+            group: None,
+            negotiator: None.into(),
+            regrouped: false,
+            weight: 2.0,
+            limits: Wants::default(),
+            since: Time::from_secs(0),
+            last: Assignment {
+                job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+                cluster_id: 12,
+                proc: 3,
+            },
+        }
+    }
 
     #[test]
     fn a_claim_is_read_with_its_negotiator() {
         for negotiator in [None, Some("gpu")] {
-            let claim = Claim {
-                id: "slot1_1@n1#0#1".into(),
-                submitter: "alice".into(),
-                group: None,
-                negotiator: negotiator.into(),
-                regrouped: false,
-                weight: 2.0,
-                limits: Wants::default(),
-                since: Time::from_secs(0),
-                last: model::pool::Assignment {
-                    job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
-                    cluster_id: 12,
-                    proc: 3,
-                },
-            };
+            let claim = Claim { negotiator: negotiator.into(), ..claim_of_alice() };
             let name = SlotName::parse("slot1_1@n1").unwrap();
             let object = claimed(&name, &Resources::default(), &claim);
             assert_eq!(object.spec.claim.as_ref().unwrap().negotiator.as_deref(), negotiator);
             assert_eq!(facts(&object).unwrap().claim, Some(claim));
         }
+    }
+
+    /// The times are written with each status, and read by the next leader.
+    #[test]
+    fn since_when_a_slot_is_busy_is_read_from_its_status() {
+        let read = |state: &str, activity: &str| {
+            let status = json!({
+                "state": state, "activity": activity, "conditions": [],
+                "enteredCurrentState": "2030-01-01T00:00:00.250000Z", "enteredCurrentActivity": "2030-01-01T00:01:00.500000Z",
+                "running": {"podUid": "p", "maxVacateSeconds": 600, "suspendedSeconds": 0},
+            });
+            let mut object =
+                claimed(&SlotName::parse("slot1_1@n1").unwrap(), &Resources::default(), &claim_of_alice());
+            object.status = Some(serde_json::from_value(status).unwrap());
+            facts(&object).unwrap().recorded.unwrap().entered
+        };
+        let since = Time::from_millis(1_893_456_000_250);
+        let entered = |activity| Entered {
+            activity,
+            state_since: since,
+            activity_since: since + Duration::from_millis(60_250),
+        };
+        assert_eq!(read("Claimed", "Busy"), Some(entered(Claimed::Busy)));
+        assert_eq!(read("Claimed", "Suspended"), Some(entered(Claimed::Suspended)));
+        assert_eq!(read("Claimed", "Retiring"), Some(entered(Claimed::Retiring)));
+        assert_eq!(
+            read("Preempting", "Vacating"),
+            None,
+            "how long it may go on follows from the pod's deletion"
+        );
     }
 }
