@@ -9,7 +9,8 @@ use hollow::nodes::{HollowNodes, NodeShape, Options};
 use hollow::server::{HollowServer, RunningServer, ServerConfig};
 use hollow::watchdog::Watchdog;
 use hollow::watchdog::watch::Watch;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::conditions::is_crd_established;
@@ -236,19 +237,13 @@ impl Cluster {
         }
     }
 
-    /// Stops the operator, the nodes and the embedded server. On a real server, which tests share, removes the nodes.
+    /// Stops the operator, the kubelets and the embedded server. On a real server, which tests share, the next test
+    /// deletes the Nodes.
     pub async fn stop(mut self) {
         self.kill_operator();
         if let Some(nodes) = self.nodes.take() {
-            let shared = self.server.is_none();
-            let ended = async {
-                for name in nodes.names().into_iter().filter(|_| shared) {
-                    nodes.remove(&name).await.unwrap();
-                }
-                nodes.shutdown().await;
-            };
             // The test has passed. If the hollow nodes do not stop, a message says so, and the test still passes.
-            if tokio::time::timeout(Duration::from_secs(30), ended).await.is_err() {
+            if tokio::time::timeout(Duration::from_secs(30), nodes.shutdown()).await.is_err() {
                 eprintln!("the hollow nodes did not end within 30 s");
             }
         }
@@ -272,7 +267,8 @@ async fn install(client: &Client) {
     }
 }
 
-/// Deletes the objects that an earlier test has left on a real server.
+/// Deletes the objects that an earlier test has left on a real server: its Nodes too, whether the test passed or not. No
+/// test may count on an earlier one to have cleaned up, since a test that fails or a slow server prevents that.
 async fn sweep(client: &Client) {
     let jobs: Api<HTCJob> = Api::all(client.clone());
     for job in jobs.list(&ListParams::default()).await.unwrap() {
@@ -282,32 +278,48 @@ async fn sweep(client: &Client) {
         let _ = api.delete(&job.name_any(), &DeleteParams::background()).await;
     }
     let pods: Api<Pod> = Api::all(client.clone());
-    for pod in pods.list(&ListParams::default().labels(api::labels::JOB_UID)).await.unwrap() {
+    for pod in pods.list(&ListParams::default()).await.unwrap() {
+        let ours = |label| pod.labels().contains_key(label);
+        let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+        if !bound && !ours(api::labels::JOB_UID) && !ours(api::labels::BACKFILL) {
+            continue;
+        }
         let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap());
         let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         let _ = api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await;
         let _ = api.patch(&pod.name_any(), &PatchParams::default(), &free).await;
     }
-    for pod in pods.list(&ListParams::default().labels(api::labels::BACKFILL)).await.unwrap() {
-        let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap());
-        let _ = api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await;
+    clear::<Node>(client).await;
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
+    for lease in leases.list(&ListParams::default()).await.unwrap() {
+        // Operators find the pool's Lease as the last operator left it, as in a cluster.
+        if lease.name_any() != api::labels::POOL_LEASE {
+            let _ = leases.delete(&lease.name_any(), &DeleteParams::default()).await;
+        }
     }
-    let everything = (DeleteParams::background(), ListParams::default());
-    let _ = Api::<Slot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ =
-        Api::<PartitionableSlot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ = Api::<api::Submitter>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ = Api::<api::GroupQuota>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ = Api::<api::ConcurrencyLimit>::all(client.clone())
-        .delete_collection(&everything.0, &everything.1)
-        .await;
-    let _ = Api::<api::NodePolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ =
-        Api::<api::SubmitPolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ =
-        Api::<api::AbsentMachine>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ = Api::<api::NodeReport>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ = Api::<api::Negotiator>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    clear::<Slot>(client).await;
+    clear::<PartitionableSlot>(client).await;
+    clear::<api::Submitter>(client).await;
+    clear::<api::GroupQuota>(client).await;
+    clear::<api::ConcurrencyLimit>(client).await;
+    clear::<api::NodePolicy>(client).await;
+    clear::<api::SubmitPolicy>(client).await;
+    clear::<api::DrainRequest>(client).await;
+    clear::<api::AbsentMachine>(client).await;
+    clear::<api::NodeReport>(client).await;
+    clear::<api::Negotiator>(client).await;
+}
+
+/// Deletes all objects of a kind that has no namespaces.
+async fn clear<K>(client: &Client)
+where
+    K: kube::Resource<Scope = kube::core::ClusterResourceScope, DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned,
+{
+    let all: Api<K> = Api::all(client.clone());
+    all.delete_collection(&DeleteParams::background(), &ListParams::default()).await.unwrap();
 }
 
 /// Waits until `met` is true, or fails after [`PATIENCE`]. Asks every 100 ms.

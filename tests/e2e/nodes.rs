@@ -3,7 +3,7 @@
 use hollow::nodes::shapes;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{ListParams, PostParams};
 use serde_json::json;
 
 use crate::harness::{Cluster, PATIENCE, eventually, job};
@@ -62,9 +62,6 @@ async fn pods_of_others_reduce_what_is_offered() {
     let report = cluster.watch.report();
     assert_eq!(report.violations(), []);
     assert_eq!(report.totals().out_of_resources, 0);
-    // On a real server, which tests share, this pod would take resources from the nodes of the next test.
-    let gone = DeleteParams::default().grace_period(0);
-    cluster.pods("nodes-share").delete("database", &gone).await.unwrap();
     cluster.stop().await;
 }
 
