@@ -243,7 +243,16 @@ fn may_stand_still(slot: &Slot) -> bool {
     slot.active().is_some_and(|pod| !pod.deleting)
 }
 
+/// Whether the job stands still because an earlier leader suspended the job, and nobody has asked for anything else since. The slot
+/// then is what the earlier leader left, and CONTINUE decides when the job goes on.
+fn was_suspended(slot: &Slot, view: &View) -> bool {
+    slot.is_taken_over() && view.stands_still && view.agent && may_stand_still(slot)
+}
+
 fn busy(slot: &Slot, view: &View) -> Step {
+    if was_suspended(slot, view) {
+        return Step::Take(&BUSY_TO_SUSPENDED, "an earlier leader suspended the job", Change::Suspend);
+    }
     if let Some(chore) = upkeep(slot, view, false) {
         return Step::Do(chore);
     }

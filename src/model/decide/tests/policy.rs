@@ -115,6 +115,66 @@ fn a_job_whose_owner_stays_is_vacated() {
     assert_eq!(world.pool.machines().values().next().unwrap().available().cpus, 1);
 }
 
+/// The same owner as above, with a change of leader in the middle.
+#[test]
+fn a_suspended_job_stays_suspended_under_a_new_leader() {
+    let mut world = world(DESKTOP);
+    report(&mut world, true);
+    world.pass(6);
+    let suspended = |world: &World| {
+        let slot = world.pool.slots().values().next().unwrap();
+        let running = slot.running().unwrap();
+        (
+            slot.phase().entered_state(),
+            slot.phase().entered_activity(),
+            running.suspended_since.unwrap(),
+            running.suspend_time(world.now),
+        )
+    };
+    // The owner has left for longer than SUSPEND asks, and for less than CONTINUE asks.
+    let left = world.now;
+    world.pass(200);
+    let sensed = |world: &mut World| {
+        let away = LastInput::At(left);
+        let report = ReportFacts {
+            sensed: Some(Sensed { keyboard: away, console: away, owner_load: 0.0 }),
+            suspended: world.still.clone(),
+            benchmarks: Some(Benchmarks { mips: 1, kflops: 1, at: crate::pool::Time::from_secs(0) }),
+            ..ReportFacts::of("n1".into())
+        };
+        world.pool.apply(Event::Report(report), world.now);
+    };
+    sensed(&mut world);
+    let before = suspended(&world);
+    world.numbers.clear();
+    world.restart();
+    sensed(&mut world);
+    world.settle();
+    assert_eq!(
+        (stands(&world).as_str(), world.still.len()),
+        ("Claimed/Suspended", 1),
+        "as the earlier leader left it"
+    );
+    assert_eq!(suspended(&world), before, "since when, and for how long");
+    assert_eq!(numbers(&mut world), [11, 14], "CONTINUE was not true, and the job did not go on");
+    world.pass(110);
+    assert_eq!((stands(&world).as_str(), world.still.len()), ("Claimed/Busy", 0), "CONTINUE is true");
+}
+
+#[test]
+fn a_suspended_job_is_vacated_in_time_under_a_new_leader() {
+    let mut world = world(DESKTOP);
+    world.obeys = false;
+    report(&mut world, true);
+    world.pass(300);
+    world.restart();
+    report(&mut world, true);
+    world.pass(295);
+    assert_eq!(stands(&world), "Claimed/Suspended");
+    world.pass(20);
+    assert_eq!(stands(&world), "Preempting/Vacating", "PREEMPT counts what passed under the earlier leader");
+}
+
 #[test]
 fn nothing_is_returned_before_the_pods_end_is_confirmed() {
     let mut world = world("PREEMPT = KeyboardIdle < 60\nWANT_VACATE = false\n");

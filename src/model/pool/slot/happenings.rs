@@ -293,7 +293,7 @@ impl Slot {
 impl Slot {
     /// Enters a state and activity by a transition. A slot that was taken over from an earlier leader, for the pod that the leader
     /// recorded, has been in its state since the recorded time; and in its activity, if the slot enters the recorded activity within
-    /// [`IN_PASSING`]. A suspended job counts as Busy until the new leader has asked SUSPEND.
+    /// [`IN_PASSING`].
     pub fn enter(&mut self, to: State, taken: LastTransition) {
         let (before, now) = (self.phase.entered_activity(), taken.at);
         self.phase.enter(to, taken);
@@ -306,6 +306,12 @@ impl Slot {
             let since = if same { entered.activity_since.min(now) } else { now };
             self.phase.recall(entered.state_since.min(now), since);
         }
+    }
+
+    /// Whether an earlier leader recorded something of the job's pod that still counts, and this leader has not asked the agent to
+    /// suspend or continue the job.
+    pub fn is_taken_over(&self) -> bool {
+        self.active().is_some_and(|running| running.frozen.is_none() && self.records(&running.pod.uid))
     }
 
     /// The slot rests after transitions. What an earlier leader recorded is of no more use once the job's pod is known and the slot
@@ -344,10 +350,15 @@ impl Slot {
         }
     }
 
-    /// The job is suspended from now on.
+    /// The job is suspended from now on. A job that an earlier leader suspended, and that stands still since, is suspended since the
+    /// recorded time; what is recorded is of no more use then.
     pub fn suspend(&mut self, now: Time) {
-        if let Some(running) = self.activation.running_mut() {
-            running.suspended_since.get_or_insert(now);
+        let found = self.is_taken_over();
+        let recorded = self.recorded.take().filter(|_| found);
+        let Some(running) = self.activation.running_mut() else { return };
+        match recorded.and_then(|recorded| Some((recorded.suspended, recorded.suspended_since?))) {
+            Some((before, since)) => (running.suspended, running.suspended_since) = (before, Some(since)),
+            None => _ = running.suspended_since.get_or_insert(now),
         }
     }
 

@@ -502,7 +502,7 @@ fn a_job_that_stands_still_is_let_go_on_before_it_is_told_to_go() {
 }
 
 #[test]
-fn what_an_earlier_leader_suspended_goes_on() {
+fn a_job_that_stands_still_though_nothing_is_recorded_goes_on() {
     let mut scene = Scene::of(BUSY).with(|s| s.stands_still = true);
     assert_eq!(scene.drive().done, [Chore::Suspend(false)]);
 }
