@@ -18,6 +18,7 @@
 //! effects, byte for byte.
 
 pub mod attributes;
+mod box_map;
 pub mod decide;
 #[cfg(test)]
 mod kit;
@@ -25,3 +26,5 @@ pub mod negotiator;
 pub mod pool;
 pub mod schedd;
 pub mod startd;
+
+pub use box_map::BoxMap;

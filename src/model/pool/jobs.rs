@@ -7,17 +7,18 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use super::Pool;
 use super::ids::{JobUid, SubmitterName};
 use super::job::{Job, QueueKey};
+use crate::BoxMap;
 
 /// All jobs by their uids. The queues follow from the jobs: they are brought up to date before they are read, for the jobs that
 /// may have changed.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    by_uid: BTreeMap<JobUid, Job>,
+    by_uid: BoxMap<JobUid, Job>,
     queues: RwLock<Queues>,
 }
 
 impl Deref for Jobs {
-    type Target = BTreeMap<JobUid, Job>;
+    type Target = BoxMap<JobUid, Job>;
 
     fn deref(&self) -> &Self::Target {
         &self.by_uid
@@ -125,7 +126,7 @@ impl Queues {
         self.by_submitter.values().flat_map(|queue| &queue.waiting)
     }
 
-    fn update(&mut self, jobs: &BTreeMap<JobUid, Job>) {
+    fn update(&mut self, jobs: &BoxMap<JobUid, Job>) {
         for uid in std::mem::take(&mut self.touched) {
             let place = jobs.get(&uid).and_then(Place::of);
             if self.places.get(&uid) == place.as_ref() {

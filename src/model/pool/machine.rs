@@ -15,6 +15,7 @@ use super::policy::{SlotConfig, StartdConfig};
 use super::resources::{Capacity, ResourceName, Resources};
 use super::slot_types::{Kind as SlotKind, Quantity};
 use super::time::Time;
+use crate::BoxMap;
 use classad::Expr;
 
 /// The facts of a node, as the shell sees them.
@@ -282,8 +283,8 @@ pub struct Machine {
     pub total: Resources,
     /// The resources that the claims on all slots of the machine hold.
     pub carved: Resources,
-    /// The machine slots, by `SlotID`. A map has room for eleven values at once, and most machines have one slot.
-    pub machine_slots: BTreeMap<u32, Box<MachineSlot>>,
+    /// The machine slots, by `SlotID`.
+    pub machine_slots: BoxMap<u32, MachineSlot>,
     /// The part of the ad that all slots of the machine share.
     pub(super) ad: Option<MadeMachineAd>,
 }
@@ -331,7 +332,7 @@ impl Machine {
             looked_at: None,
             total: Resources::default(),
             carved: Resources::default(),
-            machine_slots: BTreeMap::new(),
+            machine_slots: BoxMap::default(),
             ad: None,
         };
         machine.recount();
@@ -422,14 +423,14 @@ impl Machine {
         }
         if !same {
             relaid.changed.extend(self.machine_slots.values().map(|slot| slot.name(&self.facts.name)));
-            self.machine_slots.clear();
+            self.machine_slots = BoxMap::default();
         }
         for (id, share) in (1..).zip(shares) {
             let name = SlotName { machine: self.facts.name.clone(), slot: id, dynamic: None };
             if let Some(slot) = self.machine_slots.get_mut(&id) {
                 relaid.changed.extend(slot.resize(&share).then_some(name));
             } else {
-                self.machine_slots.insert(id, Box::new(MachineSlot::new(id, share, now)));
+                self.machine_slots.insert(id, MachineSlot::new(id, share, now));
                 relaid.changed.push(name);
             }
         }
@@ -445,7 +446,7 @@ impl Machine {
             Some(slot) if slot.is_held() => {}
             _ => {
                 let adopted = MachineSlot::adopted(claimed.slot, kind, now);
-                self.machine_slots.insert(claimed.slot, Box::new(adopted));
+                self.machine_slots.insert(claimed.slot, adopted);
             }
         }
     }
@@ -457,12 +458,12 @@ impl Machine {
 
     /// The machine slots, in the order of their ids.
     pub fn slots(&self) -> impl Iterator<Item = &MachineSlot> {
-        self.machine_slots.values().map(Box::as_ref)
+        self.machine_slots.values()
     }
 
     /// Whether the machine has claims.
     pub fn is_held(&self) -> bool {
-        self.machine_slots.values().any(|slot| slot.is_held())
+        self.machine_slots.values().any(MachineSlot::is_held)
     }
 
     /// The claimed slots on the machine.

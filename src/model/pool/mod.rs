@@ -92,6 +92,8 @@ use jobs::Jobs;
 use marks::{Change, Marks};
 use submitters::Submitters;
 
+use crate::BoxMap;
+
 pub use absent::{Absence, AbsentMachine};
 pub use acts::{Act, Verb, Whom};
 pub use agent::{Benchmarks, Device, ReportFacts, Usage};
@@ -176,11 +178,11 @@ pub use zone::Zone;
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     /// Machines by name.
-    machines: BTreeMap<MachineName, Machine>,
+    machines: BoxMap<MachineName, Machine>,
     /// The ads of machines and slots that were made last.
     last_ads: LastAds,
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.
-    slots: BTreeMap<SlotName, Slot>,
+    slots: BoxMap<SlotName, Slot>,
     /// Jobs by uid.
     jobs: Jobs,
     /// Submitters by name.
@@ -327,7 +329,6 @@ impl Pool {
             machine
                 .machine_slots
                 .get(&name.slot)
-                .map(Box::as_ref)
                 .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
         let shown = self.unclaimed_objects.get(name);

@@ -10,10 +10,11 @@ use super::{
     Pool, ReportFacts, Schedule, Sharing, Slot, SlotName, State, SubmitConfig, Submitter, SubmitterName,
     Untracking,
 };
+use crate::BoxMap;
 
 impl Pool {
     /// Machines by name.
-    pub fn machines(&self) -> &BTreeMap<MachineName, Machine> {
+    pub fn machines(&self) -> &BoxMap<MachineName, Machine> {
         &self.machines
     }
 
@@ -27,12 +28,12 @@ impl Pool {
     }
 
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.
-    pub fn slots(&self) -> &BTreeMap<SlotName, Slot> {
+    pub fn slots(&self) -> &BoxMap<SlotName, Slot> {
         &self.slots
     }
 
     /// Jobs by uid.
-    pub fn jobs(&self) -> &BTreeMap<JobUid, Job> {
+    pub fn jobs(&self) -> &BoxMap<JobUid, Job> {
         &self.jobs
     }
 
