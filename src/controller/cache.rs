@@ -8,28 +8,41 @@ use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
+use crate::packed::Packed;
 use crate::render::Kept;
+use crate::uid::{Uid, Version};
 use answers::{Decode, Item, Parts};
+use model::BoxMap;
 use model::pool::JobUid;
 
-/// The names of a kind.
+/// A kind, by its name in CamelCase and its plural. A key of an object has a kind, so that a kind takes no more than a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind {
-    /// The name, in CamelCase.
-    pub name: &'static str,
-    /// The plural, by which the API server calls the objects.
-    pub plural: &'static str,
-}
+pub struct Kind(&'static (&'static str, &'static str));
 
 impl Kind {
+    /// The kind of this name and this plural.
+    pub const fn of(names: &'static (&'static str, &'static str)) -> Self {
+        Self(names)
+    }
+
+    /// The name, in CamelCase.
+    pub const fn name(self) -> &'static str {
+        self.0.0
+    }
+
+    /// The plural, by which the API server calls the objects.
+    pub const fn plural(self) -> &'static str {
+        self.0.1
+    }
+
     /// A kind of the operator's own API, as a dynamic client calls it.
     pub fn resource(self) -> ApiResource {
-        let kind = GroupVersionKind::gvk(api::GROUP, api::VERSION, self.name);
-        ApiResource::from_gvk_with_plural(&kind, self.plural)
+        let kind = GroupVersionKind::gvk(api::GROUP, api::VERSION, self.name());
+        ApiResource::from_gvk_with_plural(&kind, self.plural())
     }
 
     /// The object of this name, of a kind without namespaces.
-    pub fn object(self, name: impl Into<String>) -> ObjectKey {
+    pub fn object(self, name: impl Into<Box<str>>) -> ObjectKey {
         ObjectKey { kind: self, namespace: None, name: name.into() }
     }
 }
@@ -42,14 +55,14 @@ pub struct ObjectKey {
     /// The namespace, of a namespaced kind.
     pub namespace: Option<Arc<str>>,
     /// The name.
-    pub name: String,
+    pub name: Box<str>,
 }
 
 impl ObjectKey {
     /// The key of an object of this kind.
     pub fn of(kind: Kind, metadata: &ObjectMeta) -> Self {
         let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
-        Self { kind, namespace: namespace.map(Into::into), name: name.unwrap_or_default().to_owned() }
+        Self { kind, namespace: namespace.map(Into::into), name: name.unwrap_or_default().into() }
     }
 }
 
@@ -57,23 +70,16 @@ impl ObjectKey {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// Its uid.
-    pub uid: String,
+    pub uid: Uid,
     /// Its version.
-    pub version: String,
-    status: Box<str>,
-    /// Its finalizers.
-    pub finalizers: Vec<String>,
+    pub version: Version,
+    status: Packed,
 }
 
 impl Known {
     /// The cache's entry for an object with this metadata and this text of its status.
     pub fn new(metadata: &ObjectMeta, status: &str) -> Self {
-        Self {
-            uid: metadata.uid.clone().unwrap_or_default(),
-            version: metadata.resource_version.clone().unwrap_or_default(),
-            status: status.into(),
-            finalizers: metadata.finalizers.clone().unwrap_or_default(),
-        }
+        Self { uid: Uid::of(metadata), version: Version::of(metadata), status: status.into() }
     }
 
     /// The cache's entry for the object in an answer, as far as the answer can be read.
@@ -83,10 +89,9 @@ impl Known {
         Self::new(&metadata, status.as_deref().unwrap_or("null"))
     }
 
-    /// The status; null if there is none, or if the status nests too deep. The text of the status is kept, which takes a fraction
-    /// of the memory of a JSON tree.
+    /// The status; null if there is none, or if the status nests too deep.
     pub fn status(&self) -> Value {
-        serde_json::from_str(&self.status).unwrap_or_default()
+        serde_json::from_slice(&self.status.text()).unwrap_or_default()
     }
 }
 
@@ -107,10 +112,10 @@ impl Decode for Answer {
 /// Everything seen.
 #[derive(Debug, Default)]
 pub struct Cache {
-    objects: BTreeMap<ObjectKey, Known>,
+    objects: BoxMap<ObjectKey, Known>,
     /// The uids of objects that were deleted while a write to them was under way. If the answer to the write comes after
     /// the watch has told of the deletion, the answer shows an object that is gone.
-    gone: BTreeMap<ObjectKey, String>,
+    gone: BTreeMap<ObjectKey, Uid>,
     /// The templates of jobs' pods, with their items.
     templates: BTreeMap<JobUid, Arc<Kept>>,
 }
@@ -142,7 +147,7 @@ impl Cache {
         }
         self.gone.remove(&key);
         match self.objects.get_mut(&key) {
-            Some(old) if old.uid == known.uid && newer(&old.version, &known.version) => {}
+            Some(old) if old.uid == known.uid && old.version.is_newer_than(&known.version) => {}
             Some(old) => *old = known,
             None => {
                 self.objects.insert(key, known);
@@ -151,15 +156,15 @@ impl Cache {
     }
 
     /// Forgets an object of this uid. A newer object of the same name stays.
-    pub fn forget(&mut self, key: &ObjectKey, uid: &str) {
-        if self.objects.get(key).is_some_and(|known| known.uid == uid) {
+    pub fn forget(&mut self, key: &ObjectKey, uid: &Uid) {
+        if self.objects.get(key).is_some_and(|known| known.uid == *uid) {
             self.objects.remove(key);
         }
     }
 
     /// Forgets an object to which a write is under way. The answer to that write will be ignored: it shows an object that
     /// is gone.
-    pub fn forget_deleted(&mut self, key: ObjectKey, uid: String) {
+    pub fn forget_deleted(&mut self, key: ObjectKey, uid: Uid) {
         self.forget(&key, &uid);
         self.gone.insert(key, uid);
     }
@@ -170,51 +175,44 @@ impl Cache {
     }
 }
 
-/// Whether version `a` is newer than version `b`. Versions of one resource are growing numbers: Kubernetes guarantees
-/// that since 1.35, and every API server has always done so. If one of the two is not a number, the version that is seen
-/// later counts.
-fn newer(a: &str, b: &str) -> bool {
-    matches!((a.parse::<u64>(), b.parse::<u64>()), (Ok(a), Ok(b)) if a > b)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn known(uid: &str, version: &str) -> Known {
-        Known { uid: uid.into(), version: version.into(), status: "null".into(), finalizers: vec![] }
+        Known { uid: uid.into(), version: version.into(), status: "null".into() }
     }
 
     #[test]
     fn an_older_sight_does_not_hide_a_newer_one() {
-        let key = Kind { name: "Slot", plural: "slots" }.object("s");
+        let key = Kind::of(&("Slot", "slots")).object("s");
         let mut cache = Cache::default();
         for (uid, version, expected) in [("1", "5", "5"), ("1", "4", "5"), ("1", "10", "10"), ("2", "7", "7")]
         {
             cache.see(key.clone(), known(uid, version));
-            assert_eq!(cache.get(&key).unwrap().version, expected);
+            assert_eq!(cache.get(&key).unwrap().version, expected.into());
         }
-        cache.forget(&key, "1");
+        cache.forget(&key, &"1".into());
         assert!(cache.get(&key).is_some());
-        cache.forget(&key, "2");
+        cache.forget(&key, &"2".into());
         assert!(cache.get(&key).is_none());
     }
 
     #[test]
     fn the_answer_to_a_write_does_not_bring_back_what_is_gone() {
-        let key = Kind { name: "Slot", plural: "slots" }.object("s");
+        let key = Kind::of(&("Slot", "slots")).object("s");
         let mut cache = Cache::default();
         cache.see(key.clone(), known("1", "5"));
         cache.forget_deleted(key.clone(), "1".into());
         cache.see(key.clone(), known("1", "6"));
         assert!(cache.get(&key).is_none());
         cache.see(key.clone(), known("2", "7"));
-        assert_eq!(cache.get(&key).unwrap().version, "7");
+        assert_eq!(cache.get(&key).unwrap().version, "7".into());
     }
 
     #[test]
     fn what_is_gone_is_remembered_for_as_long_as_a_write_is_under_way() {
-        let key = Kind { name: "Slot", plural: "slots" }.object("s");
+        let key = Kind::of(&("Slot", "slots")).object("s");
         let mut cache = Cache::default();
         cache.see(key.clone(), known("1", "5"));
         cache.forget_deleted(key.clone(), "1".into());

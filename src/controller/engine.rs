@@ -1,7 +1,6 @@
 //! The loop: it hands what watches have seen to the pool, asks the deciders what to do, and hands their effects and the
 //! stale statuses to the writer.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
 use super::leader::HighestClusterId;
 use super::publisher::Publisher;
+use super::start::{Start, Told};
 use super::writer::{Finished, Reply, Task, Writer};
 use super::{Clock, Cycles};
 use model::decide::{self, Negotiation};
@@ -39,10 +39,8 @@ pub struct Engine {
     highest: HighestClusterId,
     journal: Journal,
     clock: Clock,
-    /// Events of the start by their stage, until every awaited kind has been told. None after that.
-    early: Option<BTreeMap<Stage, Vec<Event>>>,
-    /// The kinds whose objects have to be told before the deciders begin.
-    awaited: BTreeSet<Kind>,
+    /// The start; `None` once every awaited kind has been told. Only then do the deciders begin.
+    start: Option<Start>,
     /// When the deciders want to look again.
     next: Option<Time>,
     cycles: Cycles,
@@ -81,8 +79,7 @@ impl Engine {
             highest,
             journal: Journal::default(),
             clock,
-            early: Some(BTreeMap::new()),
-            awaited: kinds::ALL.iter().filter(|kind| kind.awaited).map(|kind| kind.kind).collect(),
+            start: Some(Start::new()),
             next: None,
             cycles,
             creators,
@@ -108,7 +105,7 @@ impl Engine {
                 batch = self.archive.written() => self.pool.apply(Event::Archived(batch), self.clock.now()),
                 Some(jobs) = self.creators.found() => {
                     for (stage, job) in jobs {
-                        self.event(stage, Event::Job(job));
+                        self.event(stage, Event::Job(job).into());
                     }
                 }
                 Some(first) = seen.recv() => self.take_in(first, &mut seen),
@@ -157,39 +154,46 @@ impl Engine {
                     if let Event::JobGone(job) = &*event {
                         self.creators.forget(job);
                     }
-                    self.event(sighting.stage, *event);
+                    self.event(sighting.stage, Told::Event(event));
                 }
                 News::Job(job, marks) => {
                     if let Some(job) = self.creators.look_at(sighting.stage, job, *marks) {
-                        self.event(sighting.stage, Event::Job(job));
+                        self.event(sighting.stage, Event::Job(job).into());
                     }
                 }
-                News::PodSeen(pod, claim) => self.writer.pod_seen(&pod, &claim),
+                News::Pod(facts) => {
+                    self.writer.pod_seen(&facts.pod, &facts.claim);
+                    self.event(sighting.stage, Told::Pod(facts));
+                }
                 News::Template(job, template) => self.cache.keep_template(job, template),
                 News::Stale(document) => self.publisher.mark([document], self.clock.now()),
             }
         }
     }
 
-    /// Hands an event to the pool; at the start, keeps it until everything has been told.
-    fn event(&mut self, stage: Stage, event: Event) {
-        match &mut self.early {
-            Some(early) => early.entry(stage).or_default().push(event),
-            None => self.pool.apply(event, self.clock.now()),
+    /// Hands an event to the pool; at the start, once the event's stage has come.
+    fn event(&mut self, stage: Stage, told: Told) {
+        let told = match &mut self.start {
+            Some(start) => start.told(stage, told),
+            None => Some(told),
+        };
+        if let Some(told) = told {
+            self.pool.apply(told.into(), self.clock.now());
         }
     }
 
     /// Every object of a kind has been told; after the last of the kinds that are awaited, the deciders begin.
     fn all_told(&mut self, kind: Kind) {
-        if !self.awaited.remove(&kind) || !self.awaited.is_empty() {
-            return;
-        }
+        let Some(start) = &mut self.start else { return };
         let now = self.clock.now();
-        for event in self.early.take().into_iter().flat_map(BTreeMap::into_values).flatten() {
-            self.pool.apply(event, now);
+        for told in start.all_told(kind) {
+            self.pool.apply(told.into(), now);
         }
-        self.pool.apply(Event::Synced, now);
-        self.health.ready();
+        if start.is_over() {
+            self.start = None;
+            self.pool.apply(Event::Synced, now);
+            self.health.ready();
+        }
     }
 
     /// Takes in the write that has ended first, and others that have ended by now.
@@ -210,9 +214,9 @@ impl Engine {
     fn answer(&mut self, replies: Vec<Reply>) {
         for reply in replies {
             match reply {
-                Reply::Event(event) => self.pool.apply(event, self.clock.now()),
+                Reply::Outcome(outcome) => self.pool.apply(Event::Outcome(outcome), self.clock.now()),
                 Reply::Seen(key, known) => self.cache.see(key, known),
-                Reply::Forgotten(key, uid) => self.cache.forget(&key, &uid),
+                Reply::Forgotten(key, uid) => self.cache.forget(&key, &uid.as_str().into()),
                 Reply::Stale(document) | Reply::Failing(document) => {
                     self.publisher.mark([document], self.clock.now());
                 }
@@ -250,7 +254,7 @@ impl Engine {
     }
 
     fn publish(&mut self) {
-        if self.early.is_some() {
+        if self.start.is_some() {
             return;
         }
         let stale = self.pool.take_statuses();
@@ -276,13 +280,13 @@ impl Engine {
         let (status, create) = match kinds::render(&self.pool, &document, &old, now) {
             Rendered::Status(status) => (status, None),
             Rendered::Object { create, status } => (status, Some(create)),
-            Rendered::Absent => return Some(Task::Delete { document, uid: known?.uid.clone(), object }),
+            Rendered::Absent => return Some(Task::Delete { document, uid: known?.uid.to_string(), object }),
             Rendered::Nothing => return None,
         };
         match (known, create) {
             (Some(known), _) => {
                 let patch = kinds::merge_patch(&old, &status)?;
-                let (uid, version) = (known.uid.clone(), known.version.clone());
+                let (uid, version) = (known.uid.to_string(), known.version.to_string());
                 Some(Task::Status { document, object, uid, version, patch })
             }
             (None, Some(body)) => Some(Task::Create { document, object, body }),

@@ -69,9 +69,9 @@ impl Health {
     pub fn serves(&self, kind: Kind, there: bool) {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         if there {
-            missing.remove(kind.plural);
+            missing.remove(kind.plural());
         } else {
-            missing.insert(kind.plural);
+            missing.insert(kind.plural());
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         assert!(health.unready(at).is_some() && health.is_alive(at));
         health.ready();
         assert_eq!(health.unready(at), None);
-        let kind = Kind { name: "Slot", plural: "slots" };
+        let kind = Kind::of(&("Slot", "slots"));
         health.serves(kind, false);
         assert!(health.unready(at).is_some_and(|why| why.contains("does not have slots")));
         health.serves(kind, true);

@@ -11,6 +11,7 @@ mod journal;
 pub mod kinds;
 mod leader;
 mod metrics;
+mod packed;
 mod pool_lease;
 mod progress;
 pub mod proxy;
@@ -18,7 +19,9 @@ mod publisher;
 pub mod render;
 pub mod seal;
 pub mod serving;
+mod start;
 mod surroundings;
+mod uid;
 mod watch;
 mod writer;
 

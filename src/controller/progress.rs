@@ -63,7 +63,7 @@ impl Progress {
     pub fn each(&self, now: Time, mut tell: impl FnMut(&'static str, Duration, usize)) {
         for (kind, state) in self.states().iter() {
             let stale = state.behind.as_ref().map_or(Duration::ZERO, |behind| now.since(behind.since));
-            tell(kind.plural, stale, state.undecodable);
+            tell(kind.plural(), stale, state.undecodable);
         }
     }
 
@@ -77,7 +77,7 @@ impl Progress {
             (stale >= STALE_AFTER).then(|| {
                 format!(
                     "the watch of {} has not told everything for {} s: {error}",
-                    kind.plural,
+                    kind.plural(),
                     stale.as_secs()
                 )
             })
@@ -91,7 +91,7 @@ impl Progress {
 mod tests {
     use super::*;
 
-    const PODS: Kind = Kind { name: "Pod", plural: "pods" };
+    const PODS: Kind = Kind::of(&("Pod", "pods"));
 
     #[test]
     fn a_watch_that_tells_nothing_for_minutes_is_named_with_its_last_error() {

@@ -89,7 +89,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                 }
                 Err(error) => {
                     let said = &error as &dyn std::error::Error;
-                    tracing::warn!(kind = kind.plural, error = said, "a watch failed and is resumed");
+                    tracing::warn!(kind = kind.plural(), error = said, "a watch failed and is resumed");
                     progress.behind(kind, Some(said), clock.now());
                     in_pages &= !outlasted(&error);
                     (Vec::new(), is_missing(&error), lost_an_event(&error) || outlasted(&error))
@@ -103,7 +103,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
             for change in changes.into_iter().chain(turn) {
                 if let Seen::Undecodable(object) = &change {
                     tracing::warn!(
-                        kind = kind.plural,
+                        kind = kind.plural(),
                         namespace = object.namespace.as_deref(),
                         object = object.name,
                         error = %object.why,

@@ -16,14 +16,14 @@ use model::pool::{AbsentMachine as Absent, Document, Event, MachineName, Pool, S
 impl Custom for AbsentMachine {
     /// Since when the machine is absent; `None` if the object does not say so.
     type Kept = Option<Time>;
-    const KIND: Kind = Kind { name: "AbsentMachine", plural: "absentmachines" };
+    const KIND: Kind = Kind::of(&("AbsentMachine", "absentmachines"));
     const STAGE: Stage = Stage::Machines;
 
     fn keep(object: &Self) -> Self::Kept {
         object.status.as_ref()?.since.as_ref().map(time)
     }
 
-    fn there(object: Self) -> Vec<News> {
+    fn there(object: Self, _: &Self::Kept) -> Vec<News> {
         facts(&object).map_or_else(|| stale(&object.name_any()), |absent| told(Event::Absent(absent)))
     }
 

@@ -15,12 +15,12 @@ use model::pool::{Document, Event, LimitObject, Pool, Problem, Time};
 
 impl Custom for ConcurrencyLimit {
     type Kept = ();
-    const KIND: Kind = Kind { name: "ConcurrencyLimit", plural: "concurrencylimits" };
+    const KIND: Kind = Kind::of(&("ConcurrencyLimit", "concurrencylimits"));
     const STAGE: Stage = Stage::Settings;
 
     fn keep(_: &Self) {}
 
-    fn there(limit: Self) -> Vec<News> {
+    fn there(limit: Self, (): &()) -> Vec<News> {
         told(Event::Limit(facts(&limit)))
     }
 

@@ -19,12 +19,12 @@ use model::schedd::bad_expression;
 
 impl Custom for DrainRequest {
     type Kept = ();
-    const KIND: Kind = Kind { name: "DrainRequest", plural: "drainrequests" };
+    const KIND: Kind = Kind::of(&("DrainRequest", "drainrequests"));
     const STAGE: Stage = Stage::Settings;
 
     fn keep(_: &Self) {}
 
-    fn there(drain: Self) -> Vec<News> {
+    fn there(drain: Self, (): &()) -> Vec<News> {
         told(Event::Drain(facts(&drain)))
     }
 

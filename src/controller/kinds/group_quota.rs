@@ -16,12 +16,12 @@ use model::pool::{Document, Event, Group, Pool, Problem, Quota, Submitter, Time}
 
 impl Custom for GroupQuota {
     type Kept = ();
-    const KIND: Kind = Kind { name: "GroupQuota", plural: "groupquotas" };
+    const KIND: Kind = Kind::of(&("GroupQuota", "groupquotas"));
     const STAGE: Stage = Stage::Settings;
 
     fn keep(_: &Self) {}
 
-    fn there(quota: Self) -> Vec<News> {
+    fn there(quota: Self, (): &()) -> Vec<News> {
         told(Event::Group(facts(&quota)))
     }
 

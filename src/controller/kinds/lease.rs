@@ -25,7 +25,7 @@ pub const NAMESPACE: &str = "kube-node-lease";
 impl Watched for Lease {
     type Object = Self;
     type Kept = Whose;
-    const KIND: Kind = Kind { name: "Lease", plural: "leases" };
+    const KIND: Kind = Kind::of(&("Lease", "leases"));
     const STAGE: Stage = Stage::Machines;
     /// A renewal says that a kubelet or an agent lives. As long as no Lease has been seen, the pool concludes nothing
     /// from its absence; a cluster may have none.

@@ -108,6 +108,10 @@ pub trait Watched: Debug + 'static {
     /// Returns the part of an object that is kept, given the part that was kept before.
     fn keep(object: &Self::Object, before: Option<&Self::Kept>) -> Self::Kept;
 
+    /// Lets what is kept of an object share texts with what was kept of the object before, or of the object whose name comes before.
+    /// Pods of one job have one namespace, and slots of one node one machine: a text is kept once for all of them.
+    fn share(_: &mut Self::Kept, _: &Self::Kept) {}
+
     /// Makes a stand-in for an object that cannot be decoded and was not known before, from the object's metadata.
     ///
     /// `None` if the operator ignores such an object.
@@ -142,7 +146,10 @@ pub trait Custom: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned 
     fn keep(object: &Self) -> Self::Kept;
 
     /// As [`Watched::there`].
-    fn there(object: Self) -> Vec<News>;
+    fn there(object: Self, kept: &Self::Kept) -> Vec<News>;
+
+    /// As [`Watched::share`].
+    fn share(_: &mut Self::Kept, _: &Self::Kept) {}
 
     /// As [`Watched::gone`].
     fn gone(names: &Names, kept: Self::Kept) -> Vec<News>;
@@ -179,8 +186,12 @@ impl<K: Custom> Watched for K {
         <K as Custom>::keep(&own.object)
     }
 
-    fn there(own: Own<K>, _: &Self::Kept) -> Vec<News> {
-        <K as Custom>::there(own.object)
+    fn share(kept: &mut Self::Kept, near: &Self::Kept) {
+        <K as Custom>::share(kept, near);
+    }
+
+    fn there(own: Own<K>, kept: &Self::Kept) -> Vec<News> {
+        <K as Custom>::there(own.object, kept)
     }
 
     fn gone(names: &Names, kept: Self::Kept) -> Vec<News> {
@@ -211,6 +222,8 @@ pub trait Shown: Custom {
 pub struct Entry {
     /// The kind's names.
     pub kind: Kind,
+    /// As [`Watched::STAGE`].
+    pub stage: Stage,
     /// As [`Watched::AWAITED`].
     pub awaited: bool,
     /// Watches the kind until nobody receives any more.
@@ -227,7 +240,7 @@ struct Status {
 
 impl Entry {
     const fn watched<K: Watched>() -> Self {
-        Self { kind: K::KIND, awaited: K::AWAITED, watch: follow::<K>, status: None }
+        Self { kind: K::KIND, stage: K::STAGE, awaited: K::AWAITED, watch: follow::<K>, status: None }
     }
 
     const fn shown<K: Shown>() -> Self {
@@ -244,7 +257,7 @@ fn follow<K: Watched>(
     pauses: &Pauses,
     out: mpsc::Sender<Seen>,
 ) -> BoxFuture<'static, ()> {
-    Box::pin(watch::run::<K>(watching, pauses.of(K::KIND.plural), out))
+    Box::pin(watch::run::<K>(watching, pauses.of(K::KIND.plural()), out))
 }
 
 #[cfg(test)]

@@ -28,12 +28,12 @@ use model::startd::config::{Remark, Severity, of_text, sort};
 
 impl Custom for Negotiator {
     type Kept = ();
-    const KIND: Kind = Kind { name: "Negotiator", plural: "negotiators" };
+    const KIND: Kind = Kind::of(&("Negotiator", "negotiators"));
     const STAGE: Stage = Stage::Negotiators;
 
     fn keep(_: &Self) {}
 
-    fn there(negotiator: Self) -> Vec<News> {
+    fn there(negotiator: Self, (): &()) -> Vec<News> {
         told(Event::Negotiator(facts(&negotiator)))
     }
 

@@ -70,7 +70,7 @@ pub struct SlimNodeInfo {
 impl Watched for SlimNode {
     type Object = Self;
     type Kept = ();
-    const KIND: Kind = Kind { name: "Node", plural: "nodes" };
+    const KIND: Kind = Kind::of(&("Node", "nodes"));
     const STAGE: Stage = Stage::Machines;
 
     fn api(client: Client) -> Api<Item<Self>> {

@@ -21,12 +21,12 @@ use model::startd::is_own;
 
 impl Custom for NodeReport {
     type Kept = ();
-    const KIND: Kind = Kind { name: "NodeReport", plural: "nodereports" };
+    const KIND: Kind = Kind::of(&("NodeReport", "nodereports"));
     const STAGE: Stage = Stage::Machines;
 
     fn keep(_: &Self) {}
 
-    fn there(report: Self) -> Vec<News> {
+    fn there(report: Self, (): &()) -> Vec<News> {
         told(facts(&report).map_or_else(|| Event::ReportGone(report.name_any().into()), Event::Report))
     }
 

@@ -17,14 +17,14 @@ use model::pool::{Document, Machine, MachineSlot, Pool, SlotKind, SlotName, Time
 impl Custom for PartitionableSlot {
     /// The slot.
     type Kept = Option<SlotName>;
-    const KIND: Kind = Kind { name: "PartitionableSlot", plural: "partitionableslots" };
+    const KIND: Kind = Kind::of(&("PartitionableSlot", "partitionableslots"));
     const STAGE: Stage = Stage::Slots;
 
     fn keep(slot: &Self) -> Self::Kept {
         SlotName::parse(&slot.spec.name).ok()
     }
 
-    fn there(slot: Self) -> Vec<News> {
+    fn there(slot: Self, _: &Self::Kept) -> Vec<News> {
         stale(Self::keep(&slot))
     }
 

@@ -6,8 +6,9 @@ use super::{Stage, Watched};
 use crate::cache::{Kind, Known, ObjectKey};
 use crate::creators::Marks;
 use crate::render::Kept;
+use crate::uid::Uid;
 use answers::Undecodable;
-use model::pool::{ClaimId, Document, Event, JobFacts, JobUid, PodRef};
+use model::pool::{Document, Event, JobFacts, JobUid, PodFacts};
 
 /// A message from a watch.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ pub enum Trace {
     /// The object is there.
     There(ObjectKey, Known),
     /// The object of this uid is gone.
-    Gone(ObjectKey, String),
+    Gone(ObjectKey, Uid),
 }
 
 /// A consequence of a change of an object.
@@ -67,8 +68,8 @@ pub enum News {
     /// A job was seen, with what the job's annotations say of its creator. The engine tells the pool of the job, and of
     /// the creator only if the seal or the stamp is genuine.
     Job(Box<JobFacts>, Box<Marks>),
-    /// A claim's pod exists: the writer may still wait for the answer to its creation.
-    PodSeen(PodRef, ClaimId),
+    /// A pod of a proc exists: the writer may still wait for the answer to its creation.
+    Pod(Arc<PodFacts>),
     /// The template of a job's pods; `None` if the job is gone.
     Template(JobUid, Option<Arc<Kept>>),
     /// A document has to be written anew if it does not say what the pool says.
@@ -94,7 +95,7 @@ pub struct Names {
     /// Its name.
     pub name: String,
     /// Its uid.
-    pub uid: String,
+    pub uid: Uid,
 }
 
 /// The message that an object was made or has changed.
@@ -107,10 +108,17 @@ pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> Seen {
 pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> Seen {
     let news = W::gone(&names, kept);
     let Names { namespace, name, uid } = names;
-    let key = ObjectKey { kind: W::KIND, namespace: namespace.map(Into::into), name };
+    let key = ObjectKey { kind: W::KIND, namespace: namespace.map(Into::into), name: name.into() };
     Seen::Object(Box::new(Sighting {
         stage: W::STAGE,
         trace: W::CACHED.then_some(Trace::Gone(key, uid)),
         news,
     }))
+}
+
+/// Keeps an equal text once: `text` becomes a clone of `near`, which takes no memory of its own, if both are equal.
+pub(super) fn share<T: Clone + PartialEq>(text: &mut T, near: &T) {
+    if text == near {
+        text.clone_from(near);
+    }
 }

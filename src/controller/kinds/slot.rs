@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::ObjectMeta;
 
 use super::conditions::{Says, condition};
-use super::sighting::told;
+use super::sighting::{share, told};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, label_value, time, timestamp};
@@ -27,15 +27,26 @@ use model::startd::{Broken, broken};
 impl Custom for api::Slot {
     /// The slot, and the claim on it; none of an object that is not the operator's.
     type Kept = Option<(SlotName, Option<ClaimId>)>;
-    const KIND: Kind = Kind { name: "Slot", plural: "slots" };
+    const KIND: Kind = Kind::of(&("Slot", "slots"));
     const STAGE: Stage = Stage::Slots;
 
     fn keep(slot: &Self) -> Self::Kept {
-        facts(slot).map(|facts| (facts.name, facts.claim.map(|claim| claim.id)))
+        Some((name(slot)?, slot.spec.claim.as_ref().and_then(claim).map(|claim| claim.id)))
     }
 
-    fn there(slot: Self) -> Vec<News> {
-        told(facts(&slot).map(Event::Slot))
+    fn share(kept: &mut Self::Kept, near: &Self::Kept) {
+        if let (Some((slot, claim)), Some((near, near_claim))) = (kept, near) {
+            share(&mut slot.machine, &near.machine);
+            share(claim, near_claim);
+        }
+    }
+
+    fn there(slot: Self, kept: &Self::Kept) -> Vec<News> {
+        told(kept.clone().map(|(name, id)| {
+            let claim = slot.spec.claim.as_ref().and_then(claim);
+            let claim = claim.zip(id).map(|(claim, id)| Claim { id, ..claim });
+            Event::Slot(facts_of(&slot, name, claim))
+        }))
     }
 
     fn gone(_: &Names, kept: Self::Kept) -> Vec<News> {
@@ -64,15 +75,18 @@ impl Shown for api::Slot {
 
 /// The pool's facts of a Slot.
 pub fn facts(slot: &api::Slot) -> Option<SlotFacts> {
+    Some(facts_of(slot, name(slot)?, slot.spec.claim.as_ref().and_then(claim)))
+}
+
+/// The name of a Slot. An object whose name does not follow from its spec was not made by the operator.
+fn name(slot: &api::Slot) -> Option<SlotName> {
     let name = SlotName::parse(&slot.spec.name).ok()?;
-    // An object whose name does not follow from its spec was not made by the operator.
-    (slot.metadata.name.as_deref() == Some(&name.object_name())).then_some(())?;
-    Some(SlotFacts {
-        name,
-        resources: resources(&slot.spec.resources),
-        claim: slot.spec.claim.as_ref().and_then(claim),
-        recorded: slot.status.as_ref().and_then(recorded),
-    })
+    (slot.metadata.name.as_deref() == Some(&name.object_name())).then_some(name)
+}
+
+fn facts_of(slot: &api::Slot, name: SlotName, claim: Option<Claim>) -> SlotFacts {
+    let recorded = slot.status.as_ref().and_then(recorded);
+    SlotFacts { name, resources: resources(&slot.spec.resources), claim, recorded }
 }
 
 fn recorded(status: &SlotStatus) -> Option<Recorded> {

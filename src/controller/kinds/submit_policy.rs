@@ -19,12 +19,12 @@ use model::schedd;
 
 impl Custom for SubmitPolicy {
     type Kept = ();
-    const KIND: Kind = Kind { name: "SubmitPolicy", plural: "submitpolicies" };
+    const KIND: Kind = Kind::of(&("SubmitPolicy", "submitpolicies"));
     const STAGE: Stage = Stage::Policies;
 
     fn keep(_: &Self) {}
 
-    fn there(policy: Self) -> Vec<News> {
+    fn there(policy: Self, (): &()) -> Vec<News> {
         told(Event::SubmitPolicy(facts(&policy)))
     }
 

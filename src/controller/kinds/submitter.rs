@@ -20,14 +20,14 @@ use model::pool::{
 impl Custom for Submitter {
     /// The submitter's name, of which the object's follows.
     type Kept = Option<SubmitterName>;
-    const KIND: Kind = Kind { name: "Submitter", plural: "submitters" };
+    const KIND: Kind = Kind::of(&("Submitter", "submitters"));
     const STAGE: Stage = Stage::Submitters;
 
     fn keep(submitter: &Self) -> Self::Kept {
         facts(submitter).map(|facts| facts.name)
     }
 
-    fn there(submitter: Self) -> Vec<News> {
+    fn there(submitter: Self, _: &Self::Kept) -> Vec<News> {
         told(facts(&submitter).map(Event::Submitter))
     }
 

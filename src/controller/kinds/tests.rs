@@ -47,8 +47,9 @@ fn every_document_is_of_one_kind() {
 fn every_kind_of_the_operators_own_is_watched() {
     for definition in api::definitions() {
         let names = definition.spec.names;
-        let found =
-            ALL.iter().any(|entry| (entry.kind.name, entry.kind.plural) == (&*names.kind, &*names.plural));
+        let found = ALL
+            .iter()
+            .any(|entry| (entry.kind.name(), entry.kind.plural()) == (&*names.kind, &*names.plural));
         assert!(found, "{}", names.kind);
     }
 }

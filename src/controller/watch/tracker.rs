@@ -8,15 +8,17 @@ use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
 use crate::kinds::{Names, Seen, Unread, Watched, gone, there};
+use crate::uid::{Uid, Version};
 use answers::{Decode, Item, Undecodable};
+use model::BoxMap;
 
 /// The objects that a watch has shown. After a relist, which sends no deletes, objects that the list does not show are
 /// gone. An object that cannot be decoded still counts as there, with what the tracker last knew of the object.
 #[derive(Debug)]
 pub struct Tracker<W: Watched> {
-    known: BTreeMap<Key, Known<W::Kept>>,
+    known: BoxMap<Key, Known<W::Kept>>,
     /// The objects that cannot be decoded now, with the version of each.
-    unread: BTreeMap<Key, String>,
+    unread: BTreeMap<Key, Version>,
     listed: Option<Listed>,
     synced: bool,
     /// Whether the watch told of the deletion of an object whose name cannot be read. Only a new list shows which
@@ -27,13 +29,23 @@ pub struct Tracker<W: Watched> {
 /// The kind that a watch is of.
 type Of<W> = <<W as Watched>::Object as Decode>::Of;
 
-/// The key of an object: its namespace and its name.
-type Key = (Box<str>, Box<str>);
+/// The key of an object: its namespace, empty for an object that has none, a slash, and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(Box<str>);
+
+impl Key {
+    fn names(&self, uid: Uid) -> Names {
+        // No namespace has a slash.
+        let (namespace, name) = self.0.split_once('/').unwrap_or(("", &self.0));
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        Names { namespace: namespace.map(ToOwned::to_owned), name: name.to_owned(), uid }
+    }
+}
 
 /// An object as it was last known.
 #[derive(Debug)]
 struct Known<M> {
-    uid: String,
+    uid: Uid,
     kept: M,
 }
 
@@ -47,7 +59,7 @@ struct Listed {
 
 impl<W: Watched> Default for Tracker<W> {
     fn default() -> Self {
-        Self { known: BTreeMap::new(), unread: BTreeMap::new(), listed: None, synced: false, doubt: false }
+        Self { known: BoxMap::default(), unread: BTreeMap::new(), listed: None, synced: false, doubt: false }
     }
 }
 
@@ -86,8 +98,7 @@ impl<W: Watched> Tracker<W> {
     fn apply(&mut self, item: Item<W::Object>) -> Vec<Seen> {
         let (key, named) = key(item.metadata());
         let metadata = item.metadata();
-        let uid = metadata.uid.clone().unwrap_or_default();
-        let version = metadata.resource_version.clone().unwrap_or_default();
+        let (uid, version) = (Uid::of(metadata), Version::of(metadata));
         // If the uid differs, the known object was deleted while the watch was down, and this one was made under its
         // name. An object whose uid cannot be read may be the known one, and is taken for it.
         let (before, replaced) = match self.known.remove(&key) {
@@ -99,7 +110,11 @@ impl<W: Watched> Tracker<W> {
         match object {
             Ok(object) => {
                 self.unread.remove(&key);
-                let kept = W::keep(&object, before.as_ref().map(|before| &before.kept));
+                let mut kept = W::keep(&object, before.as_ref().map(|before| &before.kept));
+                let neighbour = || self.known.range(..&key).next_back().map(|(_, known)| known);
+                if let Some(near) = before.as_ref().or_else(neighbour) {
+                    W::share(&mut kept, &near.kept);
+                }
                 seen.push(there::<W>(object, &kept));
                 self.known.insert(key, Known { uid, kept });
             }
@@ -122,11 +137,12 @@ impl<W: Watched> Tracker<W> {
         &mut self,
         key: Key,
         named: bool,
-        uid: String,
-        (version, why): (String, Undecodable),
+        uid: Uid,
+        (version, why): (Version, Undecodable),
     ) -> Option<Seen> {
         let told = self.unread.get(&key).is_some_and(|before| *before == version);
-        let Names { namespace, name, .. } = names(&key, String::new());
+        let Names { namespace, name, uid } = key.names(uid);
+        let uid = uid.to_string();
         self.unread.insert(key, version);
         (!told).then(|| {
             let name = if named { name } else { String::new() };
@@ -140,7 +156,7 @@ impl<W: Watched> Tracker<W> {
         let (key, named) = key(item.metadata());
         self.doubt |= !named;
         self.unread.remove(&key);
-        let uid = item.metadata().uid.clone().unwrap_or_default();
+        let uid = Uid::of(item.metadata());
         let (before, replaced) = match self.known.remove(&key) {
             Some(before) if before.uid == uid || uid.is_empty() => (Some(before), None),
             other => (None, other),
@@ -173,7 +189,7 @@ impl<W: Watched> Tracker<W> {
     }
 
     fn gone(key: &Key, old: Known<W::Kept>) -> Seen {
-        gone::<W>(names(key, old.uid), old.kept)
+        gone::<W>(key.names(old.uid), old.kept)
     }
 }
 
@@ -181,16 +197,11 @@ impl<W: Watched> Tracker<W> {
 fn key(metadata: &ObjectMeta) -> (Key, bool) {
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     if let Some(name) = metadata.name.as_deref().filter(|name| !name.is_empty()) {
-        return ((namespace.into(), name.into()), true);
+        return (Key(format!("{namespace}/{name}").into()), true);
     }
     // No name has a slash.
     let uid = metadata.uid.as_deref().unwrap_or_default();
-    ((namespace.into(), format!("/{uid}").into()), false)
-}
-
-fn names((namespace, name): &Key, uid: String) -> Names {
-    let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
-    Names { namespace: namespace.map(ToString::to_string), name: name.to_string(), uid }
+    (Key(format!("{namespace}//{uid}").into()), false)
 }
 
 #[cfg(test)]

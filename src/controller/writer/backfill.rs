@@ -12,7 +12,7 @@ use answers::Item;
 use answers::wire;
 use api::labels;
 use model::pool::backfill::{Plan, pod_name};
-use model::pool::{Event, MachineName, Outcome, PodRef, Retry, SlotName};
+use model::pool::{MachineName, Outcome, PodRef, Retry, SlotName};
 
 /// Makes a slot's backfill pod. If there is a pod of that name, made for the same slot by the same template, then an
 /// earlier creation took effect and its answer was lost: that pod counts as made.
@@ -22,7 +22,7 @@ pub(super) async fn create(context: &Context, plan: &Plan) -> Vec<Reply> {
         Ok(()) => Outcome::BackfillMade(slot),
         Err((why, certain)) => Outcome::BackfillRefused { slot, why, certain },
     };
-    vec![Reply::Event(Event::Outcome(outcome))]
+    vec![Reply::Outcome(outcome)]
 }
 
 /// Makes the pod. The error says why not, and whether it is certain that no pod was made.
@@ -89,7 +89,7 @@ pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> 
         Err(Failure::NotFound) => true,
         Err(_) => false,
     };
-    if missing { vec![Reply::Event(Event::Outcome(Outcome::BackfillMissing(slot)))] } else { Vec::new() }
+    if missing { vec![Reply::Outcome(Outcome::BackfillMissing(slot))] } else { Vec::new() }
 }
 
 /// Deletes a backfill pod, with the grace period that is given, or else its own.
@@ -102,5 +102,5 @@ pub(super) async fn delete(
     if is_deleted(context, &pod, grace, off.then_some(&machine)).await {
         return Vec::new();
     }
-    vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Backfill(machine, pod.uid))))]
+    vec![Reply::Outcome(Outcome::Failed(Retry::Backfill(machine, pod.uid)))]
 }

@@ -15,7 +15,7 @@ use crate::render;
 use answers::Item;
 use answers::wire;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
-use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
+use model::pool::{Document, Effect, JobKey, Outcome, Retry};
 
 /// How many times a call is made at most.
 const ATTEMPTS: u32 = 8;
@@ -207,9 +207,7 @@ async fn write_status(
         // meanwhile.
         Err(Failure::NotFound) => {
             let missing = match &document {
-                Document::Slot(slot) => {
-                    Some(Reply::Event(Event::Outcome(Outcome::SlotMissing(slot.clone()))))
-                }
+                Document::Slot(slot) => Some(Reply::Outcome(Outcome::SlotMissing(slot.clone()))),
                 _ => None,
             };
             [Reply::Forgotten(key, uid), Reply::Stale(document)].into_iter().chain(missing).collect()
@@ -221,7 +219,7 @@ async fn write_status(
             replies
         }
         Err(failure) => {
-            tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "a status was not written");
+            tracing::warn!(kind = key.kind.name(), object = key.name, error = %failure, "a status was not written");
             vec![Reply::Failing(document)]
         }
     }
@@ -245,7 +243,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
             replies
         }
         Err(failure) => {
-            tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not made");
+            tracing::warn!(kind = key.kind.name(), object = key.name, error = %failure, "an object of the operator's own was not made");
             vec![Reply::Failing(document)]
         }
     }
@@ -257,7 +255,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
     if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
         attempt(context, || wire::remove(&api, &key.name, &params)).await
     {
-        tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not deleted");
+        tracing::warn!(kind = key.kind.name(), object = key.name, error = %failure, "an object of the operator's own was not deleted");
         return vec![Reply::Failing(document)];
     }
     vec![Reply::Forgotten(key, uid)]
@@ -274,14 +272,15 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
             Err(_) => break,
         };
         let deleting = found.metadata().deletion_timestamp.is_some();
+        let mut finalizers = found.metadata().finalizers.clone().unwrap_or_default();
         let known = Known::of(found);
-        let mut finalizers = known.finalizers.clone();
+        let before = finalizers.len();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
-        if add && finalizers.len() < known.finalizers.len() {
+        if add && finalizers.len() < before {
             // An earlier attempt took effect, and its answer was lost. If the job has been deleted since, this finalizer
             // keeps the job until its pods have ended.
-            let outcome = Event::Outcome(Outcome::JobFinalizerSet(job.uid));
-            return vec![Reply::Seen(key, known), Reply::Event(outcome)];
+            let outcome = Outcome::JobFinalizerSet(job.uid);
+            return vec![Reply::Seen(key, known), Reply::Outcome(outcome)];
         }
         if add && deleting {
             return Vec::new();
@@ -289,13 +288,13 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
         if add {
             finalizers.push(JOB_FINALIZER.to_owned());
         }
-        let body =
-            Patch::Merge(json!({"metadata": {"resourceVersion": known.version, "finalizers": finalizers}}));
+        let version = known.version.to_string();
+        let body = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}}));
         let params = patch_params(FIELD_MANAGER);
         match attempt(context, || api.patch(&key.name, &params, &body)).await {
             Ok(object) if add => {
                 let outcome = Outcome::JobFinalizerSet(job.uid);
-                return vec![Reply::Seen(key, Known::of(object)), Reply::Event(Event::Outcome(outcome))];
+                return vec![Reply::Seen(key, Known::of(object)), Reply::Outcome(outcome)];
             }
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),
             Err(Failure::Conflict(_)) => {}
@@ -305,5 +304,5 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
             }
         }
     }
-    vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Job(job.uid))))]
+    vec![Reply::Outcome(Outcome::Failed(Retry::Job(job.uid)))]
 }

@@ -8,7 +8,7 @@ use super::{Context, Reply};
 use crate::kinds::lease::{NAMESPACE, renewal};
 use answers::Item;
 use api::labels::AGENT_LEASE_PREFIX;
-use model::pool::{Event, MachineName, Outcome, Retry};
+use model::pool::{MachineName, Outcome, Retry};
 
 /// Reads the Lease of a machine's agent. The API server answers the read of one object without a version from its storage
 /// and not from its cache: the read misses nothing that took effect before.
@@ -23,5 +23,5 @@ pub(super) async fn read(context: &Context, machine: MachineName) -> Vec<Reply> 
             Outcome::Failed(Retry::AgentLease(machine))
         }
     };
-    vec![Reply::Event(Event::Outcome(outcome))]
+    vec![Reply::Outcome(outcome)]
 }

@@ -32,9 +32,7 @@ use super::cache::{Known, ObjectKey};
 use super::kinds::{Unread, job};
 use crate::render::Kept;
 use model::pool::backfill::pod_name;
-use model::pool::{
-    ClaimId, Document, Effect, Event, MachineName, Outcome, PodPlan, PodRef, SlotName, Subject,
-};
+use model::pool::{ClaimId, Document, Effect, MachineName, Outcome, PodPlan, PodRef, SlotName, Subject};
 
 /// A write to make.
 #[derive(Debug)]
@@ -91,8 +89,8 @@ impl Task {
 /// The outcome of a write.
 #[derive(Debug)]
 pub enum Reply {
-    /// Something for the pool.
-    Event(Event),
+    /// What the pool has to know of.
+    Outcome(Outcome),
     /// An object as the API server has it now.
     Seen(ObjectKey, Known),
     /// An object that is gone.
@@ -110,7 +108,7 @@ impl Reply {
     /// Whether the deciders or the publisher will ask for the same write again. Then a pause comes first: a write that is
     /// refused would otherwise be repeated without end.
     fn asks_again(&self) -> bool {
-        matches!(self, Self::Failing(_) | Self::Event(Event::Outcome(Outcome::Failed(_))))
+        matches!(self, Self::Failing(_) | Self::Outcome(Outcome::Failed(_)))
     }
 }
 
@@ -389,7 +387,7 @@ async fn perform(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply>
 /// The outcome that the pod of a claim was created.
 fn created(claim: Option<(SlotName, ClaimId)>, pod: PodRef) -> Vec<Reply> {
     let created = claim.map(|(slot, claim)| Outcome::PodCreated { slot, claim, pod });
-    created.map(|outcome| Reply::Event(Event::Outcome(outcome))).into_iter().collect()
+    created.map(Reply::Outcome).into_iter().collect()
 }
 
 /// The slot and the claim that a pod is for.

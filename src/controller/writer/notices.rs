@@ -88,7 +88,7 @@ pub(super) async fn unread(context: &Context, object: Unread) -> Vec<Reply> {
     }
     let about = ObjectReference {
         api_version: Some(object.api_version),
-        kind: Some(object.kind.name.to_owned()),
+        kind: Some(object.kind.name().to_owned()),
         namespace: object.namespace,
         name: Some(object.name),
         uid: Some(object.uid).filter(|uid| !uid.is_empty()),

@@ -14,7 +14,7 @@ use crate::render::{self, Kept};
 use answers::Item;
 use answers::wire;
 use api::labels;
-use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
+use model::pool::{MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Item<SlimPod>> {
     Api::namespaced(client.clone(), namespace)
@@ -26,7 +26,7 @@ pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Ar
     match make(context, &plan, template).await {
         Ok(pod) => {
             let (slot, claim) = (plan.slot, plan.claim.id);
-            vec![Reply::Event(Event::Outcome(Outcome::PodCreated { slot, claim, pod }))]
+            vec![Reply::Outcome(Outcome::PodCreated { slot, claim, pod })]
         }
         Err(why) => refused(&plan, why),
     }
@@ -35,7 +35,7 @@ pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Ar
 /// The replies for a proc's pod that was not created, with the reason `why`.
 pub(super) fn refused(plan: &PodPlan, why: String) -> Vec<Reply> {
     let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.proc.clone());
-    vec![Reply::Event(Event::Outcome(Outcome::PodRefused { slot, claim, proc, why }))]
+    vec![Reply::Outcome(Outcome::PodRefused { slot, claim, proc, why })]
 }
 
 async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) -> Result<PodRef, String> {
@@ -109,7 +109,7 @@ pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<
         Err(Failure::NotFound) => true,
         Err(_) => false,
     };
-    if missing { vec![Reply::Event(Event::Outcome(Outcome::PodMissing { slot, pod }))] } else { Vec::new() }
+    if missing { vec![Reply::Outcome(Outcome::PodMissing { slot, pod })] } else { Vec::new() }
 }
 
 /// How a pod is deleted.
@@ -141,7 +141,7 @@ pub(super) async fn evict(
     if kept && is_deleted(context, &pod, deletion.grace, deletion.off.as_ref()).await {
         return Vec::new();
     }
-    vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
+    vec![Reply::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot)))]
 }
 
 /// Writes on a pod for how long its kubelet may let it run. Returns false if the API server refuses.
@@ -218,7 +218,7 @@ pub(super) async fn ask_agent(
         Ok(_) | Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "an agent was not asked about a pod");
-            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, Some(slot)))))]
+            vec![Reply::Outcome(Outcome::Failed(Retry::Pod(pod.uid, Some(slot))))]
         }
     }
 }
@@ -239,7 +239,7 @@ pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -
         Err(Failure::NotFound) => return Vec::new(),
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod was not let go");
-            return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, None))))];
+            return vec![Reply::Outcome(Outcome::Failed(Retry::Pod(pod.uid, None)))];
         }
     }
     let deletion = Deletion { grace: Some(0), ..Deletion::default() };

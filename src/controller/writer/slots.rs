@@ -11,7 +11,7 @@ use crate::kinds::{self, Custom};
 use answers::Item;
 use answers::wire;
 use api::labels::{self, FIELD_MANAGER};
-use model::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
+use model::pool::{Claim, ClaimId, Outcome, Resources, Retry, SlotName};
 
 /// The key of a Slot's object.
 pub(super) fn key(slot: &SlotName) -> ObjectKey {
@@ -34,11 +34,11 @@ pub(super) async fn write(
     match outcome {
         Ok(known) => {
             let written = Outcome::SlotWritten { slot, claim: claim.id, proc };
-            vec![Reply::Seen(key, known), Reply::Event(Event::Outcome(written))]
+            vec![Reply::Seen(key, known), Reply::Outcome(written)]
         }
         Err(failure) => {
             let refused = Outcome::SlotRefused { slot, claim: claim.id, proc, why: failure.to_string() };
-            vec![Reply::Event(Event::Outcome(refused))]
+            vec![Reply::Outcome(refused)]
         }
     }
 }
@@ -123,12 +123,12 @@ pub(super) async fn clear(
             let mut replies: Vec<Reply> =
                 known.into_iter().map(|known| Reply::Seen(key.clone(), known)).collect();
             let there = !replies.is_empty();
-            replies.push(Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim, there })));
+            replies.push(Reply::Outcome(Outcome::SlotDeleted { slot, claim, there }));
             replies
         }
         Err(failure) => {
             tracing::warn!(slot = %slot, error = %failure, "a claim was not taken off its Slot");
-            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))]
+            vec![Reply::Outcome(Outcome::Failed(Retry::Slot(slot)))]
         }
     }
 }
@@ -175,11 +175,11 @@ pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<Clai
         Err(Failure::NotFound) => {}
         Err(failure) => {
             tracing::warn!(slot = %slot, error = %failure, "a Slot was not deleted");
-            return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))];
+            return vec![Reply::Outcome(Outcome::Failed(Retry::Slot(slot)))];
         }
     }
     let there = !replies.is_empty();
-    let deleted = |claim| Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim, there }));
+    let deleted = |claim| Reply::Outcome(Outcome::SlotDeleted { slot, claim, there });
     replies.extend(claim.map(deleted));
     replies
 }

@@ -76,7 +76,7 @@ async fn perform_as(effect: Effect, answers: &[u16], found: &Value) -> (Vec<Aske
     let tools = Tools::new(Client::new(script.clone(), "ns"), clock, "me");
     let replies = answers_to(tools, Task::Effect(Box::new(effect), None)).await;
     let heard = |reply| match reply {
-        Reply::Event(event) => Some(format!("{event:?}")),
+        Reply::Outcome(outcome) => Some(format!("{outcome:?}")),
         _ => None,
     };
     let heard = replies.into_iter().filter_map(heard).collect();
@@ -124,7 +124,7 @@ async fn an_agent_is_asked_by_a_patch_of_the_pod_that_is_meant() {
 async fn what_an_agent_could_not_be_asked_is_decided_again_unless_the_pod_is_gone() {
     let suspend = || Effect::Suspend { pod: pod(), slot: slot(), suspended: true };
     assert_eq!(perform(suspend(), &[404]).await.1, [""; 0]);
-    let failed = r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#;
+    let failed = r#"Failed(Pod("u1", Some(slot1_1@n1)))"#;
     for answers in [&[409][..], &[403], &[500; 8]] {
         let (asked, heard) = perform(suspend(), answers).await;
         assert_eq!(asked.len(), answers.len());
@@ -176,8 +176,8 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
         let tools = Tools::new(Client::new(script.clone(), "ns"), clock, "me");
         let task = Task::Effect(Box::new(Effect::CreatePod(plan())), Some(template()));
         let replies = answers_to(tools, task).await;
-        let [Reply::Event(event)] = replies.as_slice() else { panic!("one reply") };
-        assert!(format!("{event:?}").contains(heard), "{event:?}");
+        let [Reply::Outcome(outcome)] = replies.as_slice() else { panic!("one reply") };
+        assert!(format!("{outcome:?}").contains(heard), "{outcome:?}");
     }
 }
 
@@ -198,7 +198,7 @@ async fn a_backfill_pod_that_no_watch_shows_is_missing_only_where_that_is_certai
         let look = Effect::LookForBackfill { slot, namespace: "fill".into() };
         let (asked, heard) = perform_as(look, answers, &found).await;
         assert_eq!(asked[0].0, "GET /api/v1/namespaces/fill/pods/backfill-slot1.n1");
-        let expected = if missing { vec!["Outcome(BackfillMissing(slot1@n1))"] } else { vec![] };
+        let expected = if missing { vec!["BackfillMissing(slot1@n1)"] } else { vec![] };
         assert_eq!(heard, expected, "{found}");
     }
 }
@@ -262,7 +262,7 @@ async fn a_grace_period_is_kept_on_the_pod_before_it_is_shortened() {
     let granted = json!({"slotwright.dev/granted-seconds": "600"});
     assert_eq!(asked[0].1["metadata"], json!({"uid": "u1", "annotations": granted}));
     let (asked, heard) = perform(killed(), &[403]).await;
-    let again = vec![r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#.to_owned()];
+    let again = vec![r#"Failed(Pod("u1", Some(slot1_1@n1)))"#.to_owned()];
     assert_eq!((lines(&asked), heard), (vec![kept.as_str()], again), "what cannot be kept is not shortened");
     let (asked, _) = perform(killed(), &[404, 404]).await;
     assert_eq!(lines(&asked), [&kept, &gone], "the pod is gone");
@@ -274,10 +274,9 @@ async fn what_is_deleted_for_a_node_that_is_off_stays_if_the_node_is_back() {
     let off = Some("n1".into());
     let of_job = deletion(Some(0), None, off, None);
     let of_backfill = Effect::DeleteBackfill { pod: pod(), machine: "n1".into(), grace: Some(0), off: true };
-    for (effect, again) in [
-        (of_job, r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#),
-        (of_backfill, r#"Outcome(Failed(Backfill("n1", "u1")))"#),
-    ] {
+    for (effect, again) in
+        [(of_job, r#"Failed(Pod("u1", Some(slot1_1@n1)))"#), (of_backfill, r#"Failed(Backfill("n1", "u1"))"#)]
+    {
         let (asked, heard) = perform(effect.clone(), &[404, 200]).await;
         assert_eq!((lines(&asked), heard.len()), (vec![node, &gone], 0), "the node is gone");
         let (asked, heard) = perform(effect.clone(), &[200]).await;

@@ -52,7 +52,10 @@ impl Pool {
     }
 
     /// Takes over a slot from an earlier leader, with the claim that the leader wrote.
-    fn adopt(&mut self, facts: SlotFacts, claim: Claim, now: Time) {
+    fn adopt(&mut self, facts: SlotFacts, mut claim: Claim, now: Time) {
+        if let Some(job) = self.jobs.get(&claim.last.job.uid) {
+            share_texts(&mut claim, job);
+        }
         let name = facts.name;
         if !self.machines.contains_key(&name.machine) {
             let gone = Machine::gone(name.machine.clone(), now);
@@ -105,5 +108,19 @@ impl Pool {
             self.changed(Change::Slot(name));
             self.changed(Change::SlotObject(name));
         }
+    }
+}
+
+/// Lets a claim share the texts that are equal with its job, of which there may be as many claims as procs.
+fn share_texts(claim: &mut Claim, job: &Job) {
+    if claim.last.job == job.key {
+        claim.last.job = job.key.clone();
+    }
+    let Some(spec) = &job.spec else { return };
+    if claim.submitter == spec.submitter {
+        claim.submitter = spec.submitter.clone();
+    }
+    if claim.group == spec.group {
+        claim.group.clone_from(&spec.group);
     }
 }

@@ -32,14 +32,14 @@ pub use self::warnings::warnings;
 
 impl Custom for HTCJob {
     type Kept = ();
-    const KIND: Kind = Kind { name: "HTCJob", plural: "htcjobs" };
+    const KIND: Kind = Kind::of(&("HTCJob", "htcjobs"));
     const STAGE: Stage = Stage::Jobs;
     /// A job may have more than a megabyte.
     const PAGE: u32 = 50;
 
     fn keep(_: &Self) {}
 
-    fn there(job: Self) -> Vec<News> {
+    fn there(job: Self, (): &()) -> Vec<News> {
         let Some(facts) = facts(&job) else { return Vec::new() };
         // The template is kept as the operator understands it, and not as its author wrote it: fields that pods do
         // not have are dropped.
@@ -50,7 +50,7 @@ impl Custom for HTCJob {
     }
 
     fn gone(names: &Names, (): ()) -> Vec<News> {
-        let uid = JobUid::from(names.uid.as_str());
+        let uid = JobUid::from(names.uid.to_string());
         vec![News::Template(uid.clone(), None), Event::JobGone(uid).into()]
     }
 }
@@ -77,7 +77,7 @@ impl Shown for HTCJob {
 
 /// The object of a job.
 pub fn key(job: &JobKey) -> ObjectKey {
-    ObjectKey { kind: HTCJob::KIND, namespace: Some(job.namespace.clone()), name: job.name.to_string() }
+    ObjectKey { kind: HTCJob::KIND, namespace: Some(job.namespace.clone()), name: (*job.name).into() }
 }
 
 fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus {

@@ -33,12 +33,12 @@ use model::startd::overlap;
 
 impl Custom for NodePolicy {
     type Kept = ();
-    const KIND: Kind = Kind { name: "NodePolicy", plural: "nodepolicies" };
+    const KIND: Kind = Kind::of(&("NodePolicy", "nodepolicies"));
     const STAGE: Stage = Stage::Policies;
 
     fn keep(_: &Self) {}
 
-    fn there(policy: Self) -> Vec<News> {
+    fn there(policy: Self, (): &()) -> Vec<News> {
         told(Event::Policy(facts(&policy)))
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use self::end::{disrupted, ending, forced, is_terminal, main_container, remains};
 use self::marks::{Made, Marks, is_tracked};
-use super::sighting::told;
+use super::sighting::{share, told};
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
@@ -125,7 +125,7 @@ struct SlimTerminated {
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// A pod of a proc.
-    Ours(Box<PodFacts>),
+    Ours(Arc<PodFacts>),
     /// A backfill pod.
     Backfill(Box<backfill::Facts>),
     /// A pod that is not the pool's. These are many.
@@ -143,7 +143,7 @@ impl Watched for SlimPod {
     type Object = Self;
     /// `None` for a pod without uid.
     type Kept = Option<Kept>;
-    const KIND: Kind = Kind { name: "Pod", plural: "pods" };
+    const KIND: Kind = Kind::of(&("Pod", "pods"));
     const STAGE: Stage = Stage::Pods;
 
     fn api(client: Client) -> Api<Item<Self>> {
@@ -154,10 +154,18 @@ impl Watched for SlimPod {
         let uid: PodUid = pod.metadata.uid.as_deref()?.into();
         let known = before.and_then(Option::as_ref).and_then(Kept::marks);
         Some(match known.or_else(|| Marks::on(pod)).and_then(|marks| of_the_pool(pod, &uid, marks)) {
-            Some(PodView::Ours(facts)) => Kept::Ours(Box::new(facts)),
+            Some(PodView::Ours(facts)) => Kept::Ours(Arc::new(facts)),
             Some(PodView::Backfill(facts)) => Kept::Backfill(Box::new(facts)),
             _ => Kept::Other(uid),
         })
+    }
+
+    fn share(kept: &mut Self::Kept, near: &Self::Kept) {
+        if let (Some(Kept::Ours(facts)), Some(Kept::Ours(near))) = (kept, near) {
+            let facts = Arc::make_mut(facts);
+            share(&mut facts.pod.namespace, &near.pod.namespace);
+            share(&mut facts.job, &near.job);
+        }
     }
 
     /// A pod of the pool that a new leader cannot decode may run: the pod counts as one that lives and of which no more is
@@ -171,9 +179,7 @@ impl Watched for SlimPod {
 
     fn there(pod: Self, kept: &Self::Kept) -> Vec<News> {
         match kept.clone() {
-            Some(Kept::Ours(facts)) => {
-                vec![News::PodSeen(facts.pod.clone(), facts.claim.clone()), Event::Pod(*facts).into()]
-            }
+            Some(Kept::Ours(facts)) => vec![News::Pod(facts)],
             Some(Kept::Backfill(facts)) => told(Event::Backfill(*facts)),
             Some(Kept::Other(uid)) => told(match of_others(&pod, uid) {
                 PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
@@ -187,7 +193,7 @@ impl Watched for SlimPod {
 
     fn gone(_: &Names, kept: Self::Kept) -> Vec<News> {
         told(kept.map(|pod| match pod {
-            Kept::Ours(facts) => Event::PodGone(*facts),
+            Kept::Ours(facts) => Event::PodGone(Arc::unwrap_or_clone(facts)),
             Kept::Backfill(facts) => Event::BackfillGone(facts.machine, facts.pod.uid),
             Kept::Other(uid) => Event::ForeignPodGone(uid),
         }))

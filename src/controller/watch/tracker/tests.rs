@@ -1,5 +1,7 @@
 //! Watch events of pods, some of which cannot be decoded.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -33,6 +35,7 @@ fn told(seen: Vec<Seen>) -> Vec<String> {
     let news = |sighting: Sighting| {
         let event = sighting.news.into_iter().find_map(|news| match news {
             News::Event(event) => Some(*event),
+            News::Pod(facts) => Some(PoolEvent::Pod(Arc::unwrap_or_clone(facts))),
             _ => None,
         });
         match event.unwrap() {

@@ -6,7 +6,7 @@ use super::activation::{Activation, Recorded, Running};
 use super::claim::{Assignment, Claim};
 use super::record::{Record, Shown};
 use super::state::LastTransition;
-use super::{Latched, Removal, Slot, State};
+use super::{Claimed, Latched, Removal, Slot, State};
 use crate::pool::event::{PodFacts, Remains};
 use crate::pool::ids::PodRef;
 use crate::pool::job::End;
@@ -295,14 +295,17 @@ impl Slot {
     /// recorded, has been in its state since the recorded time; and in its activity, if the slot enters the recorded activity within
     /// [`IN_PASSING`].
     pub fn enter(&mut self, to: State, taken: LastTransition) {
-        let (before, now) = (self.phase.entered_activity(), taken.at);
+        let now = taken.at;
+        // Claimed/Idle only lasts until the pod of the slot is told, which takes minutes if there are very many.
+        let passes = self.state() == State::Claimed(Claimed::Idle)
+            || now.since(self.phase.entered_activity()) <= IN_PASSING;
         self.phase.enter(to, taken);
         let pod = self.active().map(|running| &running.pod.uid);
         let recorded = self.recorded.as_ref().filter(|recorded| Some(&recorded.pod) == pod);
         if let (Some(entered), State::Claimed(activity)) =
             (recorded.and_then(|recorded| recorded.entered), to)
         {
-            let same = activity == entered.activity && now.since(before) <= IN_PASSING;
+            let same = passes && activity == entered.activity;
             let since = if same { entered.activity_since.min(now) } else { now };
             self.phase.recall(entered.state_since.min(now), since);
         }
