@@ -193,7 +193,7 @@ pub fn is_written_again(items: Vec<(When, What)>) {
 }
 
 /// The owner's policy, with a division of the nodes.
-fn policy(how: u8, layout: u8) -> (When, What) {
+pub(super) fn policy(how: u8, layout: u8) -> (When, What) {
     (When::At(0), What::Policy(0, how, layout))
 }
 

@@ -1,9 +1,9 @@
 //! Tests of operators that take over what an earlier one left, and what people changed meanwhile.
 
 use super::letting_go::IGNORES;
-use super::plan::{Class, How, Order, Plan, What, When};
+use super::plan::{Class, How, Order, Plan, Presence, What, When};
 use super::processes::Fated;
-use super::regressions::{WRITTEN_FIRST, goes_well, is_written_again, job, story};
+use super::regressions::{WRITTEN_FIRST, goes_well, is_written_again, job, policy, story};
 use super::run::run;
 
 /// A job of one proc that runs without end.
@@ -66,6 +66,27 @@ fn an_end_counts_while_the_jobs_spec_is_not_understood() {
     assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
     let made = outcome.log.iter().filter(|line| line.contains(": CreatePod ")).count();
     assert_eq!(made, 1, "{}", outcome.log.join("\n"));
+}
+
+/// An owner leaves the keyboard at 26 s. From 31 s on SUSPEND is false, and from 36 s on CONTINUE is true. In between the operator
+/// dies, and the next one leaves the job suspended until then.
+#[test]
+fn a_suspended_job_goes_on_under_a_new_operator_when_continue_says_so() {
+    let items = vec![
+        policy(5, 0),
+        (When::At(0), What::Agent(0, Presence::Works)),
+        (When::At(20_000), What::Owner(0, 6)),
+        (When::At(31_500), What::Kill(0)),
+    ];
+    let plan = story(1, forever(), items);
+    let outcome = run(&plan, true);
+    assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
+    let seconds = |line: &String| {
+        let (_, rest) = line.split_once("\"suspendedSeconds\":")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    let longest = outcome.log.iter().filter_map(seconds).max();
+    assert!(longest >= Some(15), "suspended for {longest:?} s:\n{}", outcome.log.join("\n"));
 }
 
 #[test]
