@@ -90,7 +90,8 @@ async fn ends(pods: Api<Pod>, places: Arc<Semaphore>, count: u32) {
             let (WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event else { continue };
             version = pod.resource_version().unwrap_or_default();
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-            if phase == Some("Succeeded") && over.insert(pod.name_any()) {
+            // A kubelet refuses a pod (OutOfcpu) that comes before the end of the pod whose place it has.
+            if matches!(phase, Some("Succeeded" | "Failed")) && over.insert(pod.name_any()) {
                 places.add_permits(1);
             }
             if over.len() == count as usize {
