@@ -268,8 +268,19 @@ async fn install(client: &Client) {
 }
 
 /// Deletes the objects that an earlier test has left on a real server: its Nodes too, whether the test passed or not. No
-/// test may count on an earlier one to have cleaned up, since a test that fails or a slow server prevents that.
+/// test may count on an earlier one to have cleaned up, since a test that fails or a slow server prevents that. Refuses a
+/// cluster that has a node which no test plays.
 async fn sweep(client: &Client) {
+    for node in Api::<Node>::all(client.clone()).list(&ListParams::default()).await.unwrap() {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        let played = info
+            .is_none_or(|info| info.kubelet_version.is_empty() || info.kubelet_version.ends_with("-hollow"));
+        assert!(
+            played,
+            "{} is a real node: these tests delete all nodes and pods of their cluster",
+            node.name_any()
+        );
+    }
     let jobs: Api<HTCJob> = Api::all(client.clone());
     for job in jobs.list(&ListParams::default()).await.unwrap() {
         let api: Api<HTCJob> = Api::namespaced(client.clone(), &job.namespace().unwrap());

@@ -1,6 +1,6 @@
 //! Tests that drive the operator through the Kubernetes API only. They use the embedded API server, or the real one that
-//! `SLOTWRIGHT_TEST_KUBECONFIG` names (`make e2e`). Each test has an embedded server of its own, or namespaces and nodes
-//! of its own on the real server.
+//! `SLOTWRIGHT_TEST_KUBECONFIG` names (`make e2e`). Each test has an embedded server of its own. On the real server each test has
+//! namespaces of its own, and deletes the nodes and pods of the test before.
 
 #![allow(
     clippy::unwrap_used,
