@@ -15,7 +15,7 @@ use answers::{Decode, Item, Parts};
 use model::BoxMap;
 use model::pool::JobUid;
 
-/// A kind, by its name in CamelCase and its plural. A key of an object has a kind, so that a kind takes no more than a pointer.
+/// A kind, by its name in CamelCase and its plural. A kind takes no more than a pointer, because the key of each object has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(&'static (&'static str, &'static str));
 

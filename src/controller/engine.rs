@@ -111,6 +111,10 @@ impl Engine {
                 Some(first) = seen.recv() => self.take_in(first, &mut seen),
                 () = tokio::time::sleep(pause) => {}
             }
+            // An operator that is told to stop while it takes in changes begins no more writes.
+            if stop.is_cancelled() {
+                break;
+            }
             self.decide();
             self.publish();
             self.health.beat(&self.pool, self.clock.now());

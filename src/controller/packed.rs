@@ -14,7 +14,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// The text as it was packed. Empty if that fails, which cannot be: nobody else packs.
+    /// The text as it was packed. Unpacking does not fail, since only `From` packs.
     pub fn text(&self) -> Vec<u8> {
         lz4_flex::block::decompress_with_dict(&self.bytes, self.length, SAMPLE.as_bytes()).unwrap_or_default()
     }

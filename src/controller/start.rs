@@ -61,12 +61,8 @@ impl Start {
     /// pool is to be told.
     pub fn all_told(&mut self, kind: Kind) -> impl Iterator<Item = Told> + use<> {
         self.awaited.remove(&kind);
-        let mut come = Vec::new();
-        while let Some(entry) =
-            self.waiting.first_entry().filter(|entry| self.awaited.values().all(|of| *of >= *entry.key()))
-        {
-            come.push(entry.remove());
-        }
+        let stages: Vec<Stage> = self.waiting.keys().copied().filter(|stage| self.has_come(*stage)).collect();
+        let come: Vec<_> = stages.iter().filter_map(|stage| self.waiting.remove(stage)).collect();
         come.into_iter().flatten()
     }
 

@@ -14,7 +14,7 @@ pub struct Uid(Text<Uuid>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version(Text<u64>);
 
-/// A text, kept as the value that it is the ordinary form of, where there is such a value.
+/// A text. If the text is exactly how a `T` is printed, the `T` is kept instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Text<T> {
     Ordinary(T),

@@ -108,8 +108,9 @@ pub trait Watched: Debug + 'static {
     /// Returns the part of an object that is kept, given the part that was kept before.
     fn keep(object: &Self::Object, before: Option<&Self::Kept>) -> Self::Kept;
 
-    /// Lets what is kept of an object share texts with what was kept of the object before, or of the object whose name comes before.
-    /// Pods of one job have one namespace, and slots of one node one machine: a text is kept once for all of them.
+    /// Lets what is kept of an object share texts with what was kept of the object before or, of a new object, with what is kept of
+    /// its neighbour in the order of namespaces and names. Pods of one job have one namespace, and slots of one node one machine: a
+    /// text is kept once for all of them.
     fn share(_: &mut Self::Kept, _: &Self::Kept) {}
 
     /// Makes a stand-in for an object that cannot be decoded and was not known before, from the object's metadata.

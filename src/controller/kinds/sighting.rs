@@ -117,7 +117,7 @@ pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> Seen {
 }
 
 /// Keeps an equal text once: `text` becomes a clone of `near`, which takes no memory of its own, if both are equal.
-pub(super) fn share<T: Clone + PartialEq>(text: &mut T, near: &T) {
+pub(super) fn keep_once<T: Clone + PartialEq>(text: &mut T, near: &T) {
     if text == near {
         text.clone_from(near);
     }

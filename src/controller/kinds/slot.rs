@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::ObjectMeta;
 
 use super::conditions::{Says, condition};
-use super::sighting::{share, told};
+use super::sighting::{keep_once, told};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, label_value, time, timestamp};
@@ -36,8 +36,8 @@ impl Custom for api::Slot {
 
     fn share(kept: &mut Self::Kept, near: &Self::Kept) {
         if let (Some((slot, claim)), Some((near, near_claim))) = (kept, near) {
-            share(&mut slot.machine, &near.machine);
-            share(claim, near_claim);
+            keep_once(&mut slot.machine, &near.machine);
+            keep_once(claim, near_claim);
         }
     }
 
