@@ -121,6 +121,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 own_grace: Duration::ZERO,
                 forced: Forced::No,
                 disrupted: false,
+                suspended: false,
                 lease: None,
                 run: None,
                 tracked: true,

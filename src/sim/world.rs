@@ -332,6 +332,7 @@ impl<'s> World<'s> {
             own_grace: Duration::ZERO,
             forced: Forced::No,
             disrupted: false,
+            suspended: false,
             lease: Some(plan.lease),
             run: Some(plan.run),
             tracked: true,

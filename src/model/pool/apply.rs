@@ -2,7 +2,9 @@
 
 use super::Pool;
 use super::event::Event;
+use super::ids::SlotName;
 use super::marks::Change;
+use super::slot::{Claimed, Slot, State};
 use super::submitter::Submitter;
 use super::time::Time;
 
@@ -79,10 +81,21 @@ impl Pool {
         }
     }
 
+    /// Lets the slots that are in Claimed/Idle wait from now on. The start may take minutes, and no slot could go on before: the time
+    /// for which a claim waits for an earlier pod of its proc begins now.
+    fn wait_from_now(&mut self, now: Time) {
+        let idle = |slot: &&Slot| slot.state() == State::Claimed(Claimed::Idle);
+        let names: Vec<SlotName> = self.slots.values().filter(idle).map(|slot| slot.name().clone()).collect();
+        for name in names {
+            self.step_slot(&name, |slot| slot.recall(now, now));
+        }
+    }
+
     fn sync(&mut self, now: Time) {
         self.adopt_unmarked(now);
         self.synced = true;
         self.unwritten = true;
+        self.wait_from_now(now);
         self.recall_drains();
         self.number_jobs();
         // The accounts were last written before the crash; the claims say what is held now.

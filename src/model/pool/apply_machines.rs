@@ -31,6 +31,14 @@ impl Pool {
         self.changed(Change::Node(&name));
     }
 
+    /// A machine whose node is not known, with what pods outside its slots take from it.
+    pub(super) fn machine_of_nothing(&self, name: &MachineName, now: Time) -> Machine {
+        let (foreign, beyond) = self.outside_on(name);
+        let mut machine = Machine::gone(name.clone(), foreign, now);
+        machine.change_beyond(|sum| sum.add(&beyond));
+        machine
+    }
+
     pub(super) fn heartbeat(&mut self, name: MachineName, now: Time, until: Time) {
         self.heartbeats.beat(&name, now, until);
         if self.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Silent) {

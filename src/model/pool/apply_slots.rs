@@ -4,7 +4,6 @@ use super::Pool;
 use super::event::SlotFacts;
 use super::ids::{ClaimId, SlotName};
 use super::job::Job;
-use super::machine::Machine;
 use super::marks::Change;
 use super::slot::{Claim, Claimed, Phase, Record, Removal, Shown, Slot, State};
 use super::time::Time;
@@ -58,7 +57,7 @@ impl Pool {
         }
         let name = facts.name;
         if !self.machines.contains_key(&name.machine) {
-            let gone = Machine::gone(name.machine.clone(), now);
+            let gone = self.machine_of_nothing(&name.machine, now);
             self.machines.insert(name.machine.clone(), gone);
             self.changed(Change::Machine(&name.machine));
         }
@@ -79,7 +78,13 @@ impl Pool {
         let removal = self.jobs.get(&claim.last.job.uid).is_none_or(must_go).then_some(Removal::ByUser);
         let slot = Slot::new(name, facts.resources, claim, idle).adopted(assigned, removal, facts.recorded);
         self.changed(Change::SlotObject(slot.name()));
-        self.carve(slot, now);
+        let id = slot.claim().id.clone();
+        if self.carve(slot, now) {
+            // A Slot that an earlier leader wrote with its last breath may be told after its pod.
+            for pod in self.orphans_of(&id) {
+                self.pod(pod, now);
+            }
+        }
     }
 
     pub(super) fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
@@ -111,7 +116,7 @@ impl Pool {
     }
 }
 
-/// Lets a claim share the texts that are equal with its job, of which there may be as many claims as procs.
+/// Lets a claim share the texts that are equal with its job. A job may have as many claims as procs.
 fn share_texts(claim: &mut Claim, job: &Job) {
     if claim.last.job == job.key {
         claim.last.job = job.key.clone();

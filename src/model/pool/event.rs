@@ -282,6 +282,8 @@ pub struct PodFacts {
     pub forced: Forced,
     /// Whether the pod's condition says already why the pod is disrupted.
     pub disrupted: bool,
+    /// Whether the operator last asked the agent to suspend the job: the pod's annotation says so.
+    pub suspended: bool,
     /// The lease of the pod's claim, as written on the pod for the agent of its node.
     pub lease: Option<Duration>,
     /// How many runs of the proc came before this pod, as written on the pod.
@@ -313,6 +315,7 @@ impl PodFacts {
             own_grace: Duration::ZERO,
             forced: Forced::No,
             disrupted: false,
+            suspended: false,
             lease: None,
             run: None,
             tracked: false,

@@ -341,8 +341,8 @@ impl Machine {
     }
 
     /// A machine whose node was deleted while claims on it live.
-    pub fn gone(name: MachineName, now: Time) -> Self {
-        Self { offer: Offer::Gone, ..Self::new(MachineFacts::of_nothing(name), Capacity::default(), now) }
+    pub fn gone(name: MachineName, foreign: Capacity, now: Time) -> Self {
+        Self { offer: Offer::Gone, ..Self::new(MachineFacts::of_nothing(name), foreign, now) }
     }
 
     /// The layout of a machine without slot types: one partitionable slot.

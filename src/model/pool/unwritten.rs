@@ -9,7 +9,7 @@
 
 use super::Pool;
 use super::event::PodFacts;
-use super::ids::SlotName;
+use super::ids::{ClaimId, SlotName};
 use super::negotiators::NegotiatorId;
 use super::resources::{PODS, Resources};
 use super::slot::{Record, Slot, State};
@@ -40,6 +40,11 @@ impl Pool {
         if self.slots.get(name).is_some_and(|slot| slot.record() == Record::Unwritten) {
             self.edit_slot(name, Slot::claim_is_due);
         }
+    }
+
+    /// The pods under this claim, whose Slot was not known when they were seen.
+    pub(super) fn orphans_of(&self, claim: &ClaimId) -> Vec<PodFacts> {
+        self.orphans.values().filter(|facts| facts.claim == *claim).cloned().collect()
     }
 
     /// The pods that live under claims of the operator's that no object has. Returns them once, at the start.

@@ -59,7 +59,7 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
         Activation::Active(pod) if is_over_unsaid(pod, view) => Some(Step::Do(Chore::LosePod)),
         // A suspended job cannot shut down.
         Activation::Active(pod) => {
-            let still = pod.frozen.unwrap_or(view.stands_still);
+            let still = pod.frozen.unwrap_or(view.stands_still || pod.found_suspended);
             still.then_some(Step::Do(Chore::Suspend(false)))
         }
         Activation::Vacant => None,

@@ -184,7 +184,7 @@ fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     let differs = match running.frozen {
         Some(asked) => asked != still,
         // An earlier leader may have asked the agent to suspend the job.
-        None => still || view.stands_still,
+        None => still || view.stands_still || running.found_suspended,
     };
     differs.then_some(Chore::Suspend(still))
 }
@@ -243,15 +243,34 @@ fn may_stand_still(slot: &Slot) -> bool {
     slot.active().is_some_and(|pod| !pod.deleting)
 }
 
-/// Whether the job stands still because an earlier leader suspended the job, and nobody has asked for anything else since. The slot
-/// then is what the earlier leader left, and CONTINUE decides when the job goes on.
+/// Whether an earlier leader suspended the job, and nobody has asked for anything else since. The job remains suspended, and
+/// CONTINUE decides when the job goes on.
 fn was_suspended(slot: &Slot, view: &View) -> bool {
-    slot.is_taken_over() && view.stands_still && view.agent && may_stand_still(slot)
+    slot.active().is_some_and(|running| running.found_suspended) && why_it_must_run(slot, view).is_none()
+}
+
+/// Why a job cannot stand still; `None` if it can.
+fn why_it_must_run(slot: &Slot, view: &View) -> Option<&'static str> {
+    if slot.removal().is_some_and(Removal::is_asked) {
+        Some("the job was removed, held or vacated")
+    } else if gives_up(view) {
+        Some("the pod cannot start")
+    } else if !may_stand_still(slot) {
+        Some("the pod is being deleted: a suspended job cannot shut down")
+    } else if !view.agent {
+        Some("the agent is gone: nobody could let the job go on later")
+    } else {
+        None
+    }
 }
 
 fn busy(slot: &Slot, view: &View) -> Step {
     if was_suspended(slot, view) {
-        return Step::Take(&BUSY_TO_SUSPENDED, "an earlier leader suspended the job", Change::Suspend);
+        return Step::Take(
+            &BUSY_TO_SUSPENDED,
+            "an earlier leader suspended the job",
+            Change::RemainSuspended,
+        );
     }
     if let Some(chore) = upkeep(slot, view, false) {
         return Step::Do(chore);
@@ -305,17 +324,8 @@ fn suspended(slot: &Slot, view: &View) -> Step {
     if let Some(cause) = view.lost(slot) {
         return retire(&SUSPENDED_TO_RETIRING, cause);
     }
-    if slot.removal().is_some_and(Removal::is_asked) {
-        return resume("the job was removed, held or vacated");
-    }
-    if gives_up(view) {
-        return resume("the pod cannot start");
-    }
-    if !may_stand_still(slot) {
-        return resume("the pod is being deleted: a suspended job cannot shut down");
-    }
-    if !view.agent {
-        return resume("the agent is gone: nobody could let the job go on later");
+    if let Some(why) = why_it_must_run(slot, view) {
+        return resume(why);
     }
     if let Some(chore) = upkeep(slot, view, true) {
         return Step::Do(chore);

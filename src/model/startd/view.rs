@@ -116,6 +116,8 @@ pub enum Change {
     Settle,
     /// The job is suspended from now on.
     Suspend,
+    /// The job remains suspended, as an earlier leader left it.
+    RemainSuspended,
     /// The claim is in retirement, for this cause.
     Retire(Cause),
     /// The claim is no longer in retirement.
@@ -287,8 +289,8 @@ pub(super) fn span(seconds: i64) -> Duration {
 impl Change {
     /// Makes the change. Whoever took the transition calls this, with the slot in its new state.
     pub fn make(self, slot: &mut Slot, now: Time) {
-        // Every change except Suspend ends a suspension.
-        if self != Self::Suspend {
+        // Every other change ends a suspension.
+        if !matches!(self, Self::Suspend | Self::RemainSuspended) {
             slot.continue_job(now);
         }
         match self {
@@ -298,6 +300,7 @@ impl Change {
             }
             Self::Settle => slot.settle(),
             Self::Suspend => slot.suspend(now),
+            Self::RemainSuspended => slot.remain_suspended(now),
             Self::Retire(cause) => slot.retire(cause),
             Self::Unretire => slot.unretire(),
             Self::Evict(cause, eviction) => slot.evict(cause, eviction),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use self::end::{disrupted, ending, forced, is_terminal, main_container, remains};
 use self::marks::{Made, Marks, is_tracked};
-use super::sighting::{share, told};
+use super::sighting::{keep_once, told};
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
@@ -163,8 +163,8 @@ impl Watched for SlimPod {
     fn share(kept: &mut Self::Kept, near: &Self::Kept) {
         if let (Some(Kept::Ours(facts)), Some(Kept::Ours(near))) = (kept, near) {
             let facts = Arc::make_mut(facts);
-            share(&mut facts.pod.namespace, &near.pod.namespace);
-            share(&mut facts.job, &near.job);
+            keep_once(&mut facts.pod.namespace, &near.pod.namespace);
+            keep_once(&mut facts.job, &near.job);
         }
     }
 
@@ -270,6 +270,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         own_grace: Duration::from_secs(pod.spec.grace_period()),
         forced: forced(pod),
         disrupted: disrupted(pod).is_some(),
+        suspended: pod.annotations().get(labels::SUSPEND).is_some_and(|says| says == "true"),
         lease: made.lease,
         run: made.run,
         tracked: is_tracked(pod),

@@ -40,6 +40,20 @@ fn a_pod_without_marks_is_known_by_owner_and_name() {
     assert_eq!((facts.job, facts.proc, facts.claim), ("job".into(), 1, "".into()));
 }
 
+/// A new leader reads what an earlier one last asked the agent, as the agent reads it.
+#[test]
+fn the_annotation_says_whether_the_job_is_to_be_suspended() {
+    for (says, suspended) in [(Some("true"), true), (Some("false"), false), (Some(""), false), (None, false)]
+    {
+        let mut annotations = json!({labels::CLAIM: "c"});
+        if let Some(says) = says {
+            annotations[labels::SUSPEND] = says.into();
+        }
+        let facts = ours(json!({"phase": "Running"}), json!({"annotations": annotations}));
+        assert_eq!(facts.suspended, suspended, "{says:?}");
+    }
+}
+
 #[test]
 fn what_keeps_a_container_from_starting() {
     let waits = |name: &str, reason: &str| json!({"name": name, "state": {"waiting": {"reason": reason, "message": "no"}}});

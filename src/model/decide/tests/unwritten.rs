@@ -240,3 +240,19 @@ fn a_pod_that_requests_nothing_but_itself_is_one_that_cannot_be_decoded() {
 fn first(world: &mut World) -> &mut super::world::Pod {
     world.pods.get_mut("sweep-0").unwrap()
 }
+
+/// An earlier leader wrote Slots with its last breath, so that the new leader sees them after their pods.
+#[test]
+fn a_slot_that_is_told_after_its_pod_keeps_its_proc() {
+    let mut world = world(2, |_| (60, 0));
+    world.pass(7);
+    assert_eq!(records(&world), [Record::Written; 2]);
+    let before = claims(&world);
+    world.slots_are_told_late = true;
+    world.restart();
+    world.settle();
+    assert_eq!((claims(&world), orphans(&world)), (before, 0));
+    assert!(world.pool.slots().values().all(|slot| slot.state() == State::Claimed(Claimed::Busy)));
+    world.pass(120);
+    assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1; 2], "nobody ended a pod");
+}

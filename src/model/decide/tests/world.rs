@@ -62,6 +62,8 @@ pub(super) struct World {
     pub(super) still: BTreeSet<PodUid>,
     /// How many procs of each job are suspended, as its status says.
     shown_suspended: BTreeMap<String, usize>,
+    /// Whether a new leader is told of Slots after their pods.
+    pub(super) slots_are_told_late: bool,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
     /// The name of a job: the server answers no call that creates a pod of this job.
@@ -138,6 +140,7 @@ impl World {
             obstacle: |_| None,
             still: BTreeSet::new(),
             shown_suspended: BTreeMap::new(),
+            slots_are_told_late: false,
             obeys: true,
             hangs: None,
             hung: Vec::new(),
@@ -512,11 +515,15 @@ impl World {
                     self.mark_deleted(&pod);
                 }
             }
-            Effect::Suspend { pod, suspended: true, .. } => {
-                self.still.insert(pod.uid);
-            }
-            Effect::Suspend { pod, suspended: false, .. } => {
-                self.still.remove(&pod.uid);
+            Effect::Suspend { pod, suspended, .. } => {
+                if let Some(marked) = self.pods.get_mut(&*pod.name).filter(|marked| marked.facts.pod == pod) {
+                    marked.facts.suspended = suspended;
+                }
+                if suspended {
+                    self.still.insert(pod.uid);
+                } else {
+                    self.still.remove(&pod.uid);
+                }
             }
             Effect::KillByAgent { pod, .. } => {
                 if self.agent_kills {
@@ -604,15 +611,20 @@ impl World {
         events.extend(self.machines.values().cloned().map(Event::Machine));
         events.extend(self.reports.values().cloned().map(Event::Report));
         events.extend(self.jobs.values().cloned().map(Event::Job));
-        events.extend(self.slots.iter().map(|(name, (resources, claim))| {
+        let slots = self.slots.iter().map(|(name, (resources, claim))| {
             Event::Slot(SlotFacts {
                 name: name.clone(),
                 resources: resources.clone(),
                 claim: Some(claim.clone()),
                 recorded: self.recorded.get(name).cloned(),
             })
-        }));
-        events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts.clone())));
+        });
+        let pods = self.pods.values().map(|pod| Event::Pod(pod.facts.clone()));
+        if self.slots_are_told_late {
+            events.extend(pods.chain(slots));
+        } else {
+            events.extend(slots.chain(pods));
+        }
         events.extend(self.backfill.values().cloned().map(Event::Backfill));
         events.push(Event::Synced);
         for event in events {

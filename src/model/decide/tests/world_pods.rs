@@ -98,6 +98,7 @@ impl World {
             own_grace: Duration::ZERO,
             forced: Forced::No,
             disrupted: false,
+            suspended: false,
             lease: Some(plan.lease),
             run: Some(plan.run),
             tracked: true,

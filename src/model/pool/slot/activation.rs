@@ -83,8 +83,10 @@ pub struct Running {
     /// When the present suspension began; `None` if the job is not suspended.
     pub suspended_since: Option<Time>,
     /// Whether the operator last asked the agent to suspend the job (true) or to continue it (false). `None` if this
-    /// leader has asked for neither; an earlier leader may have.
+    /// leader has asked for neither, or does not know whether its call took effect; an earlier leader may have asked.
     pub frozen: Option<bool>,
+    /// Whether an earlier leader asked the agent to suspend the job, and this leader has not dealt with that yet.
+    pub found_suspended: bool,
     /// `MachineMaxVacateTime` at activation, in seconds. Later changes do not affect the job.
     pub pledged_vacate: i64,
     /// The job's own `MaxJobRetirementTime` at activation, in seconds: for `RetirementTimeRemaining`.
@@ -124,6 +126,7 @@ impl Running {
             suspended: Duration::ZERO,
             suspended_since: None,
             frozen: None,
+            found_suspended: false,
             pledged_vacate: 0,
             own_retirement: None,
             pledged: (0, 0),
@@ -177,8 +180,7 @@ impl Running {
         };
     }
 
-    /// Continues from what an earlier leader recorded. A job that was suspended then has been suspended until now,
-    /// since nobody but the leader continues jobs.
+    /// Continues from what an earlier leader recorded. A job that was suspended then counts as suspended until now.
     pub(super) fn resume(&mut self, recorded: &Recorded, now: Time) {
         self.pledged_vacate = recorded.pledged_vacate;
         let since = recorded.suspended_since.map_or(Duration::ZERO, |since| now.since(since));

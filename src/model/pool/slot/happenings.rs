@@ -6,7 +6,7 @@ use super::activation::{Activation, Recorded, Running};
 use super::claim::{Assignment, Claim};
 use super::record::{Record, Shown};
 use super::state::LastTransition;
-use super::{Claimed, Latched, Removal, Slot, State};
+use super::{Latched, Removal, Slot, State};
 use crate::pool::event::{PodFacts, Remains};
 use crate::pool::ids::PodRef;
 use crate::pool::job::End;
@@ -196,6 +196,8 @@ impl Slot {
         running.deleting |= facts.deleting;
         running.lease = facts.lease.max(running.lease);
         running.ended = running.ended.or(facts.end.filter(|_| !facts.told));
+        // The earlier leader's last words may reach the pod after this leader has seen the pod first.
+        running.found_suspended = facts.suspended && (before.is_none() || running.found_suspended);
         if facts.running {
             running.started.get_or_insert(facts.started.unwrap_or(now));
         }
@@ -273,7 +275,7 @@ impl Slot {
     /// has not ended.
     pub fn ask_to_freeze(&mut self, suspended: bool) -> Option<PodRef> {
         let Activation::Active(running) = &mut self.activation else { return None };
-        running.frozen = Some(suspended);
+        (running.frozen, running.found_suspended) = (Some(suspended), false);
         Some(running.pod.clone())
     }
 
@@ -295,26 +297,17 @@ impl Slot {
     /// recorded, has been in its state since the recorded time; and in its activity, if the slot enters the recorded activity within
     /// [`IN_PASSING`].
     pub fn enter(&mut self, to: State, taken: LastTransition) {
-        let now = taken.at;
-        // Claimed/Idle only lasts until the pod of the slot is told, which takes minutes if there are very many.
-        let passes = self.state() == State::Claimed(Claimed::Idle)
-            || now.since(self.phase.entered_activity()) <= IN_PASSING;
+        let (before, now) = (self.phase.entered_activity(), taken.at);
         self.phase.enter(to, taken);
         let pod = self.active().map(|running| &running.pod.uid);
         let recorded = self.recorded.as_ref().filter(|recorded| Some(&recorded.pod) == pod);
         if let (Some(entered), State::Claimed(activity)) =
             (recorded.and_then(|recorded| recorded.entered), to)
         {
-            let same = passes && activity == entered.activity;
+            let same = activity == entered.activity && now.since(before) <= IN_PASSING;
             let since = if same { entered.activity_since.min(now) } else { now };
             self.phase.recall(entered.state_since.min(now), since);
         }
-    }
-
-    /// Whether an earlier leader recorded something of the job's pod that still counts, and this leader has not asked the agent to
-    /// suspend or continue the job.
-    pub fn is_taken_over(&self) -> bool {
-        self.active().is_some_and(|running| running.frozen.is_none() && self.records(&running.pod.uid))
     }
 
     /// The slot rests after transitions. What an earlier leader recorded is of no more use once the job's pod is known and the slot
@@ -353,14 +346,24 @@ impl Slot {
         }
     }
 
-    /// The job is suspended from now on. A job that an earlier leader suspended, and that stands still since, is suspended since the
-    /// recorded time; what is recorded is of no more use then.
+    /// The job is suspended from now on.
     pub fn suspend(&mut self, now: Time) {
-        let found = self.is_taken_over();
-        let recorded = self.recorded.take().filter(|_| found);
+        if let Some(running) = self.activation.running_mut() {
+            running.suspended_since.get_or_insert(now);
+        }
+    }
+
+    /// The job remains suspended, as an earlier leader left it: since the time that the leader recorded, or since now if the leader
+    /// had no time to record that.
+    pub fn remain_suspended(&mut self, now: Time) {
+        let recorded = self.recorded.take();
         let Some(running) = self.activation.running_mut() else { return };
+        running.found_suspended = false;
+        let recorded = recorded.filter(|recorded| recorded.pod == running.pod.uid);
         match recorded.and_then(|recorded| Some((recorded.suspended, recorded.suspended_since?))) {
-            Some((before, since)) => (running.suspended, running.suspended_since) = (before, Some(since)),
+            Some((before, since)) => {
+                (running.suspended, running.suspended_since) = (before, Some(since.min(now)));
+            }
             None => _ = running.suspended_since.get_or_insert(now),
         }
     }

@@ -508,6 +508,36 @@ fn a_job_that_stands_still_though_nothing_is_recorded_goes_on() {
 }
 
 #[test]
+fn a_job_that_an_earlier_leader_suspended_remains_suspended_or_is_continued_on_purpose() {
+    let found = |edit: fn(&mut Scene)| {
+        let mut scene = Scene::of(BUSY).with(Scene::found_suspended).with(edit);
+        scene.drive();
+        (scene.slot.state(), scene.taken, scene.done)
+    };
+    // The agent may have reported that the job stands still, or not yet.
+    for still in [|_: &mut Scene| {}, |s: &mut Scene| s.stands_still = true] {
+        assert_eq!(found(still), (SUSPENDED, vec![14], vec![Chore::Suspend(true)]));
+    }
+    let (state, taken, done) = found(|s| s.agent = false);
+    assert_eq!(
+        (state, taken, done),
+        (BUSY, vec![], vec![Chore::Suspend(false)]),
+        "nobody could continue it later"
+    );
+    let (state, taken, done) = found(|s| {
+        s.says.answers.insert(Question::Continue, Answer::True);
+    });
+    assert_eq!(
+        (state, taken),
+        (SUSPENDED, vec![14]),
+        "a policy does not leave an activity when it is entered"
+    );
+    assert_eq!(done, [Chore::Suspend(true)]);
+    let (_, taken, done) = found(|s| s.slot.must_go(Removal::ByUser));
+    assert_eq!((taken, &*done), (vec![], &[Chore::Suspend(false), Chore::DeletePod(Grace::Own)][..]));
+}
+
+#[test]
 fn a_pod_that_cannot_start_is_given_up_in_time_wherever_it_is() {
     for scene in [Scene::of(BUSY), suspended(), retiring(Cause::BetterClaim, 86_400)] {
         let state = scene.slot.state();

@@ -28,6 +28,7 @@ enum Happening {
     Terms(Option<i64>, Option<i64>, Option<i64>),
     Agent(bool),
     StandsStill(bool),
+    FoundSuspended,
     Offered(bool),
     Wanted(bool),
     Drains(Option<Pace>),
@@ -54,6 +55,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (time(), time(), time()).prop_map(|(a, b, c)| Happening::Terms(a, b, c)),
         1 => any::<bool>().prop_map(Happening::Agent),
         1 => any::<bool>().prop_map(Happening::StandsStill),
+        1 => Just(Happening::FoundSuspended),
         1 => any::<bool>().prop_map(Happening::Offered),
         1 => any::<bool>().prop_map(Happening::Wanted),
         1 => prop::option::of(pace).prop_map(Happening::Drains),
@@ -86,6 +88,7 @@ fn happen(scene: &mut Scene, happening: &Happening) {
         }
         Happening::Agent(there) => scene.agent = *there,
         Happening::StandsStill(still) => scene.stands_still = *still,
+        Happening::FoundSuspended => scene.found_suspended(),
         Happening::Offered(offered) => scene.offered = *offered,
         Happening::Wanted(wanted) => scene.wanted = *wanted,
         Happening::Drains(pace) => scene.draining = *pace,

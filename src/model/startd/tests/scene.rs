@@ -187,6 +187,14 @@ impl Scene {
         })
     }
 
+    /// An earlier leader suspended the job, and this leader takes the slot over.
+    pub fn found_suspended(&mut self) {
+        if let Activation::Active(mut running) = self.slot.activation().clone() {
+            (running.frozen, running.found_suspended) = (None, true);
+            self.slot.set_activation(Activation::Active(running));
+        }
+    }
+
     pub fn view(&self) -> View<'_> {
         View {
             offered: self.offered,
