@@ -223,6 +223,30 @@ async fn a_suspended_program_counts_on_exactly() {
     }
 }
 
+/// When the operator is killed, the owner has left for longer than SUSPEND asks, and for less than CONTINUE asks.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn a_suspended_program_stands_still_while_the_operator_is_replaced() {
+    let policy = DESKTOP.replace("CONTINUE = KeyboardIdle > 10", "CONTINUE = KeyboardIdle > 45");
+    let cluster = Cluster::start("suspend-leader", &policy).await;
+    let desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    cluster.apply(Program::new(12, 12).job("suspend-leader", "count", 2, only_on("node1"))).await;
+    cluster.running("count", 2).await;
+    desk.last_used(Duration::ZERO);
+    suspended(&cluster, 2).await;
+    stands_still(&cluster, "count", 8).await;
+    cluster.kill_operator("operator");
+    cluster.start_operator("operator", false);
+    stands_still(&cluster, "count", 15).await;
+    assert_eq!(slots_in(&cluster, SlotActivity::Suspended).await, 2, "under the new operator, too");
+    cluster.completed("count", 150).await;
+    assert_eq!(cluster.violations("count", |_| false).await, [] as [String; 0]);
+    for proc in 0..2 {
+        counted_on(cluster.proof("count").only(proc), 24);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn a_program_that_is_sent_away_while_it_is_suspended_hears_sigterm() {
