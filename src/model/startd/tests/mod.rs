@@ -3,5 +3,6 @@
 mod claimed;
 mod laws;
 mod pods;
+mod rules;
 pub mod scene;
 mod without_claim;
