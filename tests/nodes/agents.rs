@@ -188,16 +188,22 @@ fn restarts(pod: &Pod) -> i32 {
     containers.map(|container| container.restart_count).sum()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs real nodes: make e2e-nodes"]
-async fn a_suspended_program_counts_on_exactly() {
-    let cluster = Cluster::start("suspend", DESKTOP).await;
+/// A cluster in which both procs of the job `count` stand still on one node, since the node's owner has just typed.
+async fn standing_still(namespace: &str, policy: &str, program: Program) -> (Cluster, Desk) {
+    let cluster = Cluster::start(namespace, policy).await;
     let desk = Desk::new(&cluster, 1);
     desk.reports(&cluster).await;
-    cluster.apply(Program::new(12, 12).job("suspend", "count", 2, only_on("node1"))).await;
+    cluster.apply(program.job(namespace, "count", 2, only_on("node1"))).await;
     cluster.running("count", 2).await;
     desk.last_used(Duration::ZERO);
     suspended(&cluster, 2).await;
+    (cluster, desk)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn a_suspended_program_counts_on_exactly() {
+    let (cluster, desk) = standing_still("suspend", DESKTOP, Program::new(12, 12)).await;
     cluster
         .until("the job says that its procs are suspended", 10, || async {
             let status = cluster.jobs().get("count").await.unwrap().status.unwrap_or_default();
@@ -228,13 +234,7 @@ async fn a_suspended_program_counts_on_exactly() {
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn a_suspended_program_stands_still_while_the_operator_is_replaced() {
     let policy = DESKTOP.replace("CONTINUE = KeyboardIdle > 10", "CONTINUE = KeyboardIdle > 45");
-    let cluster = Cluster::start("suspend-leader", &policy).await;
-    let desk = Desk::new(&cluster, 1);
-    desk.reports(&cluster).await;
-    cluster.apply(Program::new(12, 12).job("suspend-leader", "count", 2, only_on("node1"))).await;
-    cluster.running("count", 2).await;
-    desk.last_used(Duration::ZERO);
-    suspended(&cluster, 2).await;
+    let (cluster, _desk) = standing_still("suspend-leader", &policy, Program::new(12, 12)).await;
     stands_still(&cluster, "count", 8).await;
     cluster.kill_operator("operator");
     cluster.start_operator("operator", false);
@@ -275,13 +275,7 @@ async fn a_program_that_is_sent_away_while_it_is_suspended_hears_sigterm() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn agent_kubelet_and_containerd_die_while_a_program_is_suspended_and_it_runs_once() {
-    let cluster = Cluster::start("suspend-deaths", DESKTOP).await;
-    let mut desk = Desk::new(&cluster, 1);
-    desk.reports(&cluster).await;
-    cluster.apply(Program::new(12, 12).job("suspend-deaths", "count", 2, only_on("node1"))).await;
-    cluster.running("count", 2).await;
-    desk.last_used(Duration::ZERO);
-    suspended(&cluster, 2).await;
+    let (cluster, mut desk) = standing_still("suspend-deaths", DESKTOP, Program::new(12, 12)).await;
     let number = desk.number.to_string();
     for victim in ["agent", "kubelet", "containerd"] {
         if victim == "agent" {
@@ -310,13 +304,7 @@ async fn agent_kubelet_and_containerd_die_while_a_program_is_suspended_and_it_ru
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn an_agent_that_is_stopped_lets_the_programs_run_again() {
-    let cluster = Cluster::start("suspend-stop", DESKTOP).await;
-    let mut desk = Desk::new(&cluster, 1);
-    desk.reports(&cluster).await;
-    cluster.apply(Program::new(30, 30).job("suspend-stop", "count", 2, only_on("node1"))).await;
-    cluster.running("count", 2).await;
-    desk.last_used(Duration::ZERO);
-    suspended(&cluster, 2).await;
+    let (cluster, mut desk) = standing_still("suspend-stop", DESKTOP, Program::new(30, 30)).await;
     stands_still(&cluster, "count", 5).await;
     desk.stop();
     let report = desk.report(&cluster).await.unwrap().status.unwrap();
