@@ -68,8 +68,10 @@ impl Version {
 
 impl From<&str> for Version {
     fn from(text: &str) -> Self {
-        let ordinary = |number: &u64| number.to_string() == text;
-        Self(match text.parse().ok().filter(ordinary) {
+        // Of all texts that are read as a number, one is how the number is printed: digits, without a zero before others.
+        let ordinary =
+            text == "0" || (text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0'));
+        Self(match text.parse().ok().filter(|_| ordinary) {
             Some(number) => Text::Ordinary(number),
             None => Text::Other(text.into()),
         })
@@ -99,7 +101,9 @@ mod tests {
             assert_eq!(matches!(uid.0, Text::Ordinary(_)), text == usual, "{text}");
             assert_eq!(uid.is_empty(), text.is_empty());
         }
-        for text in ["7", "18446744073709551615", "18446744073709551616", "07", "+7", "-7", "a", ""] {
+        for text in
+            ["7", "0", "00", "18446744073709551615", "18446744073709551616", "07", "+7", "-7", "a", ""]
+        {
             assert_eq!(Version::from(text).to_string(), text);
         }
     }

@@ -82,11 +82,6 @@ impl<K: Ord, V> BoxMap<K, V> {
     pub fn range_mut(&mut self, range: impl RangeBounds<K>) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
         self.0.range_mut(range).map(|(key, value)| (key, value.as_mut()))
     }
-
-    /// The least key, and its value.
-    pub fn first_key_value(&self) -> Option<(&K, &V)> {
-        self.0.first_key_value().map(|(key, value)| (key, value.as_ref()))
-    }
 }
 
 impl<K, V> BoxMap<K, V> {
@@ -155,7 +150,7 @@ mod tests {
         assert_eq!(map.keys().copied().collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(map.values().rev().copied().collect::<Vec<_>>(), [31, 21, 12]);
         assert_eq!(map.range(2..).map(|(key, _)| *key).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!((map.first_key_value(), map.get(&4), map.contains_key(&1)), (Some((&1, &12)), None, true));
+        assert_eq!((map.get(&1), map.get(&4), map.contains_key(&1)), (Some(&12), None, true));
         map.retain(|key, _| *key != 3);
         assert_eq!((map.remove(&1), map.remove(&1), map.len(), map.is_empty()), (Some(12), None, 1, false));
     }

@@ -31,7 +31,7 @@ impl Custom for api::Slot {
     const STAGE: Stage = Stage::Slots;
 
     fn keep(slot: &Self) -> Self::Kept {
-        Some((name(slot)?, slot.spec.claim.as_ref().and_then(claim).map(|claim| claim.id)))
+        Some((name(slot)?, slot.spec.claim.as_ref().map(|claim| claim.id.as_str().into())))
     }
 
     fn share(kept: &mut Self::Kept, near: &Self::Kept) {

@@ -98,6 +98,23 @@ fn what_cannot_be_decoded_is_told_once_and_stays_what_it_was() {
     assert_eq!(tracker.undecodable(), 0);
 }
 
+/// A job may have a hundred thousand pods, and each would keep the job's namespace for itself.
+#[test]
+fn pods_of_one_job_keep_their_namespace_once() {
+    let mut tracker = Tracker::<SlimPod>::default();
+    let namespace = |seen: Vec<Seen>| match seen.into_iter().next() {
+        Some(Seen::Object(sighting)) => match sighting.news.into_iter().next() {
+            Some(News::Pod(facts)) => facts.pod.namespace.clone(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    let mut seen = |name| namespace(tracker.observe(Event::Apply(item(&ours(name)))));
+    let (first, second, again) = (seen("p"), seen("q"), seen("p"));
+    assert!(Arc::ptr_eq(&first, &second), "the neighbour's");
+    assert!(Arc::ptr_eq(&first, &again), "the one from before");
+}
+
 /// A new leader takes a pod of the pool that cannot be decoded for one that lives: the slot of its claim is not free.
 #[test]
 fn a_pod_of_the_pool_is_known_by_its_metadata() {

@@ -241,7 +241,7 @@ fn a_status_tells_of_a_proc_once_the_proc_lasts() {
     let mut told = Vec::new();
     for _ in 0..60 {
         world.pass(1);
-        let Some((name, slot)) = world.pool.slots().first_key_value() else { continue };
+        let Some((name, slot)) = world.pool.slots().iter().next() else { continue };
         let recorded = world.recorded.get(name).map(|recorded| recorded.pod.clone());
         let shown = world.pods.iter().find(|(_, pod)| Some(&pod.facts.pod.uid) == recorded.as_ref());
         if let Some((pod, _)) = shown.filter(|(pod, _)| !told.iter().any(|(name, _)| name == *pod)) {

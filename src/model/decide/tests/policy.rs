@@ -29,10 +29,17 @@ pub(super) fn configure(world: &mut World, text: &str) {
 
 /// The agent of a node reports that the owner uses the keyboard now, or never has.
 fn report(world: &mut World, at_it: bool) {
-    let keyboard = if at_it { LastInput::Ongoing } else { LastInput::At(crate::pool::Time::from_secs(0)) };
-    let sensed = Sensed { keyboard, console: keyboard, owner_load: if at_it { 0.9 } else { 0.0 } };
+    report_input(
+        world,
+        if at_it { LastInput::Ongoing } else { LastInput::At(crate::pool::Time::from_secs(0)) },
+    );
+}
+
+/// The agent of a node reports when the owner last used the keyboard.
+fn report_input(world: &mut World, keyboard: LastInput) {
+    let owner_load = if keyboard == LastInput::Ongoing { 0.9 } else { 0.0 };
     let report = ReportFacts {
-        sensed: Some(sensed),
+        sensed: Some(Sensed { keyboard, console: keyboard, owner_load }),
         suspended: world.still.clone(),
         // Benchmarks have run, so that none are run now.
         benchmarks: Some(Benchmarks { mips: 1, kflops: 1, at: crate::pool::Time::from_secs(0) }),
@@ -134,21 +141,11 @@ fn a_suspended_job_stays_suspended_under_a_new_leader() {
     // The owner has left for longer than SUSPEND asks, and for less than CONTINUE asks.
     let left = world.now;
     world.pass(200);
-    let sensed = |world: &mut World| {
-        let away = LastInput::At(left);
-        let report = ReportFacts {
-            sensed: Some(Sensed { keyboard: away, console: away, owner_load: 0.0 }),
-            suspended: world.still.clone(),
-            benchmarks: Some(Benchmarks { mips: 1, kflops: 1, at: crate::pool::Time::from_secs(0) }),
-            ..ReportFacts::of("n1".into())
-        };
-        world.pool.apply(Event::Report(report), world.now);
-    };
-    sensed(&mut world);
+    report_input(&mut world, LastInput::At(left));
     let before = suspended(&world);
     world.numbers.clear();
     world.restart();
-    sensed(&mut world);
+    report_input(&mut world, LastInput::At(left));
     world.settle();
     assert_eq!(
         (stands(&world).as_str(), world.still.len()),

@@ -256,3 +256,17 @@ fn a_slot_that_is_told_after_its_pod_keeps_its_proc() {
     world.pass(120);
     assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1; 2], "nobody ended a pod");
 }
+
+/// A claim waits for an earlier pod of its proc for 30 s. No claim can go on before the end of the start.
+#[test]
+fn the_time_for_which_a_claim_waits_begins_at_the_end_of_the_start() {
+    let mut world = world(2, |_| (60, 0));
+    world.pass(7);
+    world.pods.clear();
+    world.start_takes = Duration::from_mins(5);
+    world.restart();
+    let waits = |slot: &Slot| {
+        (slot.state(), slot.phase().entered_activity()) == (State::Claimed(Claimed::Idle), world.now)
+    };
+    assert_eq!(world.pool.slots().values().filter(|slot| waits(slot)).count(), 2);
+}

@@ -64,6 +64,8 @@ pub(super) struct World {
     shown_suspended: BTreeMap<String, usize>,
     /// Whether a new leader is told of Slots after their pods.
     pub(super) slots_are_told_late: bool,
+    /// How long a new leader lists objects before all are known.
+    pub(super) start_takes: Duration,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
     /// The name of a job: the server answers no call that creates a pod of this job.
@@ -141,6 +143,7 @@ impl World {
             still: BTreeSet::new(),
             shown_suspended: BTreeMap::new(),
             slots_are_told_late: false,
+            start_takes: Duration::ZERO,
             obeys: true,
             hangs: None,
             hung: Vec::new(),
@@ -626,10 +629,11 @@ impl World {
             events.extend(slots.chain(pods));
         }
         events.extend(self.backfill.values().cloned().map(Event::Backfill));
-        events.push(Event::Synced);
         for event in events {
             self.pool.apply(event, self.now);
         }
+        self.now = self.now + self.start_takes;
+        self.pool.apply(Event::Synced, self.now);
     }
 }
 

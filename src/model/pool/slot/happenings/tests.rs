@@ -275,6 +275,13 @@ fn a_new_leader_goes_on_from_what_is_recorded_of_the_same_pod() {
         assert_eq!(enter(&mut late, 300), later, "{uid}: a suspension of its own");
         let running = slot.running().unwrap();
         assert_eq!((running.pledged_vacate, running.suspended.as_secs()), (vacate, suspended), "{uid}");
+        let since = |slot: &Slot| slot.running().unwrap().suspended_since.map(Time::secs);
+        late.suspend(at(300));
+        assert_eq!(since(&late), Some(300), "{uid}: the recorded suspension is over");
+        slot.remain_suspended(at(160));
+        assert_eq!(since(&slot), Some(entered.1), "{uid}");
+        let all = slot.running().unwrap().suspend_time(at(160)).as_secs();
+        assert_eq!(all, if uid == "pod-1" { 67 } else { 0 }, "{uid}");
         slot.rests();
         assert!(!slot.records(&"pod-1".into()) && !slot.records(&"pod-0".into()));
     }
