@@ -243,3 +243,19 @@ fn a_claim_of_a_job_that_goes_does_not_go_back_to_an_earlier_run() {
         goes_well(story(1, Order { count: 2, ..forever() }, items));
     }
 }
+
+/// The node of a pod goes, and the leader dies before it has written the pod's claim. The pod has no claim any more, and
+/// counts against the ceiling of its submitter as long as it exists. Found by seeds 612012134 and 612011612.
+#[test]
+fn a_pod_whose_node_is_gone_counts_against_the_ceiling() {
+    for seed in 0..6 {
+        let items = vec![
+            (When::At(0), What::NodeBack(1, 6)),
+            (When::At(0), What::Ceiling(0, Some(4))),
+            (When::After(Class::CreatePod, 0), What::NodeGone(0)),
+            (When::After(Class::CreatePod, 0), What::Kill(0)),
+            (When::At(9000), What::Submit(Order { job: 4, cpus: 2, ..job(4) })),
+        ];
+        goes_well(Plan { seed, ..story(3, Order { cpus: 3, ..job(1) }, items) });
+    }
+}

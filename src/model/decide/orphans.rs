@@ -16,7 +16,7 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
         let recorded = book(pool, &facts, now);
         if facts.is_over() || is_lost(pool, &facts, now) {
             if recorded {
-                let_go(pool, &facts, effects);
+                let_go(pool, &facts, now, effects);
             }
         } else if recorded && facts.tracked && !facts.deleting && facts.remains != Remains::Ending {
             pool.orphan_deleted(&uid);
@@ -80,12 +80,12 @@ fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
 }
 
 /// Takes the finalizer off a pod that is over.
-fn let_go(pool: &mut Pool, facts: &PodFacts, effects: &mut Vec<Effect>) {
+fn let_go(pool: &mut Pool, facts: &PodFacts, now: Time, effects: &mut Vec<Effect>) {
     let job = pool.jobs().get(&facts.job);
     let genuine = job.is_some_and(|job| job.owns(facts));
     let done = job.is_some_and(|job| job.is_done(facts.proc));
     let delete = !facts.deleting && job.is_none_or(|job| goes(job, facts.proc));
-    pool.orphan_settled(&facts.pod.uid, &facts.job);
+    pool.orphan_settled(&facts.pod.uid, &facts.job, now);
     // A pod without the finalizer stays, unless it blocks the name of the proc's next pod.
     if facts.tracked || (genuine && delete && !done) {
         untrack(pool, facts.pod.clone(), delete, effects);

@@ -98,7 +98,8 @@ impl Pool {
         self.wait_from_now(now);
         self.recall_drains();
         self.number_jobs();
-        // The accounts were last written before the crash; the claims say what is held now.
+        self.charge_orphans();
+        // The accounts were last written before the crash; the claims and the orphans say what is held now.
         self.settle_accounts(now);
         self.carry_out_found(now);
         self.changed(Change::Synced);

@@ -86,9 +86,7 @@ impl Pool {
                 if let Some(untracking) = self.untracking.get_mut(&uid) {
                     untracking.again = true;
                 }
-                if let Some(orphan) = self.orphans.get_mut(&uid) {
-                    orphan.deleting = false;
-                }
+                self.orphan_stays(&uid);
                 if let Some(slot) = slot {
                     if let Some(known) = self.slots.get_mut(&slot) {
                         known.forget_asked();

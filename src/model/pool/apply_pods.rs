@@ -4,7 +4,6 @@ use super::Pool;
 use super::event::{PodFacts, Remains};
 use super::ids::{ClaimId, JobUid, PodRef, ProcId, SlotName};
 use super::job::{End, Job};
-use super::leaving::Granted;
 use super::marks::Change;
 use super::resources::Capacity;
 use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Removal, Seen, Slot, pod_name};
@@ -36,7 +35,7 @@ impl Pool {
             self.orphan(facts, now);
             return;
         };
-        self.orphans.remove(&uid);
+        self.orphan_claimed(&uid, now);
         self.count_beyond_slot(&name, &facts);
         if self.slots.get(&name).is_some_and(Slot::is_requested) {
             // The pod is seen before its creation is answered.
@@ -140,7 +139,7 @@ impl Pool {
         // A pod that was evicted counts for nothing more, and may be of a run before the claim's.
         let counts = |facts: &PodFacts| !facts.is_over() || facts.end.as_ref().is_some_and(End::is_final);
         let unmarked = |facts: &&PodFacts| facts.claim.as_str().is_empty() && facts.tracked && counts(facts);
-        for facts in self.orphans.values().filter(unmarked).cloned().collect::<Vec<_>>() {
+        for facts in self.orphans().values().filter(unmarked).cloned().collect::<Vec<_>>() {
             if let Some(claim) = self.claim_without_pod(&facts) {
                 self.pod(PodFacts { claim, ..facts }, now);
             }
@@ -259,30 +258,6 @@ impl Pool {
         facts.is_over() && (!facts.tracked || booked())
     }
 
-    /// Whether a pod lives under a claim that serves another proc now, because somebody edited the claim while no
-    /// operator led. The claim's resources are that pod's, and the claim is not used for another.
-    pub fn has_stray_pod(&self, claim: &ClaimId) -> bool {
-        self.orphans.values().any(|pod| pod.claim == *claim && !pod.is_over())
-    }
-
-    /// Keeps a pod that has the operator's marks but no live claim. While it lives, it holds resources of its machine.
-    fn orphan(&mut self, facts: PodFacts, now: Time) {
-        self.keep_earlier_pod(&facts);
-        let uid = facts.pod.uid.clone();
-        if let Some(granted) = Granted::seen(self.orphan_granted(&uid), &facts, now) {
-            self.orphans_granted.insert(uid.clone(), granted);
-        }
-        match (&facts.machine, facts.is_over()) {
-            (Some(machine), false) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
-            _ => self.drop_outside(&uid),
-        }
-        if self.untracking.contains_key(&uid) {
-            self.orphans.remove(&uid);
-        } else {
-            self.orphans.insert(uid, facts);
-        }
-    }
-
     fn pod_lives(&mut self, name: &SlotName, facts: PodFacts, now: Time) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         let uid = facts.job.clone();
@@ -315,8 +290,7 @@ impl Pool {
         let uid = &facts.pod.uid;
         let slot = self.slot_for(&facts);
         self.unseen.seen(uid);
-        self.orphans.remove(uid);
-        self.orphans_granted.remove(uid);
+        self.orphan_gone(uid, now);
         self.untracking.remove(uid);
         self.drop_outside(uid);
         // The pod went and no end was seen: somebody took the finalizer off. The run is over, and its work is lost.

@@ -34,7 +34,7 @@ impl Pool {
         // Until the start is complete the accounts are not known; the event Synced then reconciles them with the
         // claims.
         if self.synced {
-            self.charge(slot.claim(), now);
+            self.charge(slot.claim().charge(), now);
         }
         self.claims.insert(slot.claim().id.clone(), name.clone());
         self.changed(Change::Carved(&slot));
@@ -78,7 +78,7 @@ impl Pool {
             self.part_gone(name, &next.claim.id);
         }
         if self.synced {
-            self.discharge(slot.claim(), now);
+            self.discharge(slot.claim().charge(), now);
         }
         self.changed(Change::Returned(&slot));
         Some(slot)
@@ -154,8 +154,8 @@ impl Pool {
         self.claims.remove(&before.id);
         self.claims.insert(after.id.clone(), name.clone());
         if self.synced {
-            self.discharge(before, now);
-            self.charge(&after, now);
+            self.discharge(before.charge(), now);
+            self.charge(after.charge(), now);
         }
         self.changed(Change::Replaced(before, &slot));
         if let Some(job) = self.jobs.get_mut(&after.last.job.uid) {

@@ -4,11 +4,22 @@
 //! against a ceiling or a quota. A ceiling or quota may therefore be exceeded when the suspended job continues.
 
 use super::Pool;
-use super::ids::SlotName;
+use super::ids::{SlotName, SubmitterName};
 use super::marks::Change;
 use super::negotiators::NegotiatorId;
 use super::slot::{Claimed, Slot, State};
 use super::time::Time;
+
+/// What a claim or an orphan adds to an account.
+#[derive(Clone, Copy, Debug)]
+pub struct Charge<'a> {
+    /// The submitter who is charged.
+    pub submitter: &'a SubmitterName,
+    /// The negotiator that made the claim. The submitter's account with the negotiator that answers for it is charged.
+    pub negotiator: &'a NegotiatorId,
+    /// The slot weight.
+    pub weight: f64,
+}
 
 impl Pool {
     /// Whether slots that this negotiator matches cost their weight. If not, each slot costs 1.
@@ -52,9 +63,9 @@ impl Pool {
         slot.set_discounted(discounted);
         let claim = slot.claim().clone();
         if discounted {
-            self.discharge(&claim, now);
+            self.discharge(claim.charge(), now);
         } else {
-            self.charge(&claim, now);
+            self.charge(claim.charge(), now);
         }
         self.changed(Change::Charge(&claim.submitter));
     }

@@ -56,6 +56,7 @@ mod marks;
 pub mod negotiation;
 mod negotiators;
 mod on_evict;
+mod orphans;
 mod owner;
 mod pacing;
 mod periodic;
@@ -90,6 +91,7 @@ use absent::Absentees;
 use archive::Archive;
 use jobs::Jobs;
 use marks::{Change, Marks};
+use orphans::Orphans;
 use submitters::Submitters;
 
 use crate::BoxMap;
@@ -215,10 +217,8 @@ pub struct Pool {
     claims_late: bool,
     /// Whether the pods that existed at the start are still to be searched for claims that an earlier leader had not written.
     unwritten: bool,
-    /// Pods of the pool whose claim is not known (orphans).
-    orphans: BTreeMap<PodUid, PodFacts>,
-    /// For how long deletions let each orphan run.
-    orphans_granted: BTreeMap<PodUid, Granted>,
+    /// Pods of the pool whose claim is not known.
+    orphans: Orphans,
     /// Pods whose tracking finalizer is being taken off, until they are seen without it.
     untracking: BTreeMap<PodUid, Untracking>,
     /// Pods that went before their finalizer was taken off, until their slots have noted that.
@@ -496,20 +496,6 @@ impl Pool {
                 self.changed(Change::JobStatus(&job));
             }
         }
-    }
-
-    /// Notes that an orphan is being deleted.
-    pub fn orphan_deleted(&mut self, pod: &PodUid) {
-        if let Some(orphan) = self.orphans.get_mut(pod) {
-            orphan.deleting = true;
-        }
-    }
-
-    /// Notes that an orphan is settled: its end is booked, or it does not belong to the pool.
-    pub fn orphan_settled(&mut self, pod: &PodUid, job: &JobUid) {
-        self.orphans.remove(pod);
-        self.orphans_granted.remove(pod);
-        self.changed(Change::Job(job));
     }
 
     /// Stores how many procs wait for each concurrency limit.

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use super::charges::Charge;
 use super::ids::{SlotName, SubmitterName};
 use super::marks::Change;
 use super::policy::NegotiatorConfig;
-use super::slot::{Claim, Slot};
 use super::time::Time;
 use super::{Given, Pool};
 
@@ -152,21 +152,21 @@ impl Pool {
         self.config_of(id).halflife.as_secs_f64()
     }
 
-    /// Starts charging a claim to its submitter's account with the negotiator that made the claim.
-    pub(super) fn charge(&mut self, claim: &Claim, now: Time) {
-        let id = self.answering(&claim.negotiator);
+    /// Starts charging a cost to its submitter's account with the negotiator that answers for the charge.
+    pub(super) fn charge(&mut self, charge: Charge, now: Time) {
+        let id = self.answering(charge.negotiator);
         let halflife = self.halflife_of(&id);
-        self.edit_submitter(&claim.submitter, now, |submitter| {
-            submitter.accounts.of_mut(&id, now).charge(claim.weight, now.millis(), halflife);
+        self.edit_submitter(charge.submitter, now, |submitter| {
+            submitter.accounts.of_mut(&id, now).charge(charge.weight, now.millis(), halflife);
         });
     }
 
-    /// Stops charging a claim.
-    pub(super) fn discharge(&mut self, claim: &Claim, now: Time) {
-        let id = self.answering(&claim.negotiator);
+    /// Stops charging a charge.
+    pub(super) fn discharge(&mut self, charge: Charge, now: Time) {
+        let id = self.answering(charge.negotiator);
         let halflife = self.halflife_of(&id);
-        self.edit_submitter(&claim.submitter, now, |submitter| {
-            submitter.accounts.of_mut(&id, now).stop_charging(claim.weight, now.millis(), halflife);
+        self.edit_submitter(charge.submitter, now, |submitter| {
+            submitter.accounts.of_mut(&id, now).stop_charging(charge.weight, now.millis(), halflife);
         });
     }
 
@@ -252,13 +252,16 @@ impl Pool {
         }
     }
 
-    /// The slots and slot weight that claims hold, by submitter and by the negotiator with which they are charged.
+    /// The slots and slot weight that claims and orphans hold, by submitter and by the negotiator with which they are
+    /// charged.
     fn held(&self) -> BTreeMap<SubmitterName, BTreeMap<NegotiatorId, (u64, f64)>> {
         let mut held: BTreeMap<_, BTreeMap<_, (u64, f64)>> = BTreeMap::new();
-        for claim in self.slots.values().filter(|slot| !slot.is_discounted()).map(Slot::claim) {
-            let of_submitter = held.entry(claim.submitter.clone()).or_default();
-            let sum = of_submitter.entry(self.answering(&claim.negotiator)).or_default();
-            *sum = (sum.0 + 1, sum.1 + claim.weight);
+        let claims =
+            self.slots.values().filter(|slot| !slot.is_discounted()).map(|slot| slot.claim().charge());
+        for charge in claims.chain(self.orphans.charges()) {
+            let of_submitter = held.entry(charge.submitter.clone()).or_default();
+            let sum = of_submitter.entry(self.answering(charge.negotiator)).or_default();
+            *sum = (sum.0 + 1, sum.1 + charge.weight);
         }
         held
     }

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::leaving::Granted;
 use super::{
     BackfillWork, ClaimId, Claimed, Drain, Fences, Gathering, Governing, Group, Heartbeats, Holdings, Job,
-    JobUid, LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodFacts, PodUid, PolicyName,
-    Pool, ReportFacts, Schedule, Sharing, Slot, SlotName, State, SubmitConfig, Submitter, SubmitterName,
+    JobUid, LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodUid, PolicyName, Pool,
+    ReportFacts, Schedule, Sharing, Slot, SlotName, State, SubmitConfig, Submitter, SubmitterName,
     Untracking,
 };
 use crate::BoxMap;
@@ -95,16 +94,6 @@ impl Pool {
     /// Which negotiator has which slots.
     pub fn sharing(&self) -> &Sharing {
         &self.sharing
-    }
-
-    /// Pods of the pool whose claim is not known (orphans).
-    pub fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
-        &self.orphans
-    }
-
-    /// For how long the deletions of an orphan let it run; `None` if no deletion is known.
-    pub fn orphan_granted(&self, pod: &PodUid) -> Option<Granted> {
-        self.orphans_granted.get(pod).copied()
     }
 
     /// Pods whose tracking finalizer is being taken off, until they are seen without it.

@@ -9,7 +9,7 @@
 
 use super::Pool;
 use super::event::PodFacts;
-use super::ids::{ClaimId, SlotName};
+use super::ids::SlotName;
 use super::negotiators::NegotiatorId;
 use super::resources::{PODS, Resources};
 use super::slot::{Record, Slot, State};
@@ -42,11 +42,6 @@ impl Pool {
         }
     }
 
-    /// The pods under this claim, whose Slot was not known when they were seen.
-    pub(super) fn orphans_of(&self, claim: &ClaimId) -> Vec<PodFacts> {
-        self.orphans.values().filter(|facts| facts.claim == *claim).cloned().collect()
-    }
-
     /// The pods that live under claims of the operator's that no object has. Returns them once, at the start.
     pub fn take_unwritten(&mut self) -> Vec<PodFacts> {
         if !std::mem::take(&mut self.unwritten) {
@@ -54,7 +49,7 @@ impl Pool {
         }
         // A program that has ended keeps its claim until its pod is over.
         let lives = |facts: &&PodFacts| facts.tracked && !facts.is_over() && !facts.deleting;
-        self.orphans.values().filter(lives).cloned().collect()
+        self.orphans().values().filter(lives).cloned().collect()
     }
 
     /// Adds the slot of a pod that an earlier leader created under the slot's claim, and gives the proc to the claim. Returns

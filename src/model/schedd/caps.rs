@@ -96,7 +96,7 @@ impl Quotas {
 
 /// The part of a claim that counts against caps: who is charged, and how much.
 #[derive(Clone, Copy)]
-pub(super) struct Charge<'a> {
+pub(super) struct Claimant<'a> {
     /// The submitter who is charged.
     pub(super) submitter: &'a SubmitterName,
     /// The accounting group to which the claim is charged.
@@ -134,10 +134,10 @@ impl Place<'_> {
 /// Whether a claim is within the ceilings of its submitter and owner, and within the quotas of its group and the groups
 /// around it, surplus included. Replaced claims that the objects of their slots may still name have not returned their
 /// weight yet.
-pub(super) fn within(pool: &Pool, charge: Charge, place: Place, quotas: &Quotas) -> Result<(), Refusal> {
-    if !within_ceilings(pool, charge, place) {
+pub(super) fn within(pool: &Pool, claimant: Claimant, place: Place, quotas: &Quotas) -> Result<(), Refusal> {
+    if !within_ceilings(pool, claimant, place) {
         Err(Refusal::Ceiling)
-    } else if !within_quotas(pool, charge, place, quotas) {
+    } else if !within_quotas(pool, claimant, place, quotas) {
         Err(Refusal::Quota)
     } else {
         Ok(())
@@ -152,7 +152,7 @@ fn pending(pool: &Pool, place: Place, counts: impl Fn(&Claim) -> bool) -> f64 {
     carried - place.weight(counts)
 }
 
-fn within_ceilings(pool: &Pool, Charge { submitter, weight, .. }: Charge, place: Place) -> bool {
+fn within_ceilings(pool: &Pool, Claimant { submitter, weight, .. }: Claimant, place: Place) -> bool {
     let fits = |used: f64, ceiling: f64| used + weight <= ceiling + SLACK;
     let own = pool.submitters().get(submitter);
     if let Some((ceiling, used)) = own.and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())))
@@ -168,7 +168,12 @@ fn within_ceilings(pool: &Pool, Charge { submitter, weight, .. }: Charge, place:
     )
 }
 
-fn within_quotas(pool: &Pool, Charge { group, weight, .. }: Charge, place: Place, quotas: &Quotas) -> bool {
+fn within_quotas(
+    pool: &Pool,
+    Claimant { group, weight, .. }: Claimant,
+    place: Place,
+    quotas: &Quotas,
+) -> bool {
     let with = &quotas.negotiator;
     let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
     let is_own = |claim: &Claim| match (&claim.group, group) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::caps::{Charge, Place, Quotas, within};
+use super::caps::{Claimant, Place, Quotas, within};
 use super::claims::may_start;
 use crate::pool::limits::Wants;
 use crate::pool::{Assignment, Claim, ClaimId, JobSpec, JobUid, OwnSpec, Pool, SlotName, Time};
@@ -88,8 +88,8 @@ pub fn check(
     let (Some(spec), Some(proc)) = (matched.spec(pool), job.next_idle_with(matched.own, now)) else {
         return Err(Refusal::NothingWaits);
     };
-    let charge = Charge { submitter: &spec.submitter, group: spec.group.as_ref(), weight };
-    within(pool, charge, place, matched.quotas)?;
+    let claimant = Claimant { submitter: &spec.submitter, group: spec.group.as_ref(), weight };
+    within(pool, claimant, place, matched.quotas)?;
     let limits = Wants::on_slot(&spec.ad, ad, &Env::at(now.secs()));
     if let Some(limit) = pool.holdings().book().blocked(&limits) {
         return Err(Refusal::Limit(limit.to_owned()));
@@ -109,8 +109,9 @@ pub fn check_again(
     if let Some(limit) = pool.holdings().blocked_in(slot, &claim.limits) {
         return Err(Refusal::Limit(limit.to_owned()));
     }
-    let charge = Charge { submitter: &claim.submitter, group: claim.group.as_ref(), weight: claim.weight };
-    within(pool, charge, place, quotas)
+    let claimant =
+        Claimant { submitter: &claim.submitter, group: claim.group.as_ref(), weight: claim.weight };
+    within(pool, claimant, place, quotas)
 }
 
 impl Terms {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::pool::{Group, MachineName, Pool, Quota, Record, Resources, SlotName, State};
+use crate::pool::{
+    Group, MachineName, NegotiatorId, Pool, Quota, Record, Resources, SlotName, State, SubmitterName,
+};
 
 /// Checks what must hold after each decision.
 pub fn always(pool: &Pool) {
@@ -77,6 +79,10 @@ fn accounts(pool: &Pool) {
         let sum = used.entry((slot.claim().submitter.clone(), with)).or_default();
         *sum = (sum.0 + 1, sum.1 + slot.claim().weight);
     }
+    for (submitter, weight) in orphans(pool) {
+        let sum = used.entry((submitter, pool.answering(&NegotiatorId::Unnamed))).or_default();
+        *sum = (sum.0 + 1, sum.1 + weight);
+    }
     for submitter in pool.submitters().values() {
         for (with, account) in submitter.accounts.iter() {
             let name = &submitter.name;
@@ -86,6 +92,17 @@ fn accounts(pool: &Pool) {
         }
     }
     assert!(used.is_empty(), "{used:?} are charged to nobody");
+}
+
+/// The submitters of the pods that live without a claim, each with the CPUs that the pod requests.
+fn orphans(pool: &Pool) -> Vec<(SubmitterName, f64)> {
+    let lives = pool.orphans().values().filter(|pod| !pod.is_over());
+    let of_job = lives.filter_map(|pod| {
+        let job = pool.jobs().get(&pod.job).filter(|job| job.owns(pod))?;
+        let cpus = f64::from(i32::try_from(pod.requests.milli_cpu).unwrap()) / 1000.0;
+        Some((job.spec.as_ref()?.submitter.clone(), if pod.requests.is_unknown() { 1.0 } else { cpus }))
+    });
+    of_job.collect()
 }
 
 fn procs(pool: &Pool) {
@@ -139,17 +156,18 @@ pub fn claims_made(pool: &Pool, before: &BTreeSet<SlotName>) {
 }
 
 fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>) {
-    let held = |counts: &dyn Fn(&crate::pool::Claim) -> bool| -> f64 {
-        let claims = pool.slots().values().filter(|slot| !slot.is_discounted()).map(crate::pool::Slot::claim);
-        claims.filter(|claim| counts(claim)).map(|claim| claim.weight).sum()
+    let held = |counts: &dyn Fn(&SubmitterName) -> bool| -> f64 {
+        let slots = pool.slots().values().filter(|slot| !slot.is_discounted());
+        let claims = slots.map(|slot| (slot.claim().submitter.clone(), slot.claim().weight));
+        claims.chain(orphans(pool)).filter(|(who, _)| counts(who)).map(|(_, weight)| weight).sum()
     };
     if let Some(ceiling) = pool.submitters().get(submitter).and_then(|submitter| submitter.ceiling) {
-        let sum = held(&|claim| claim.submitter == *submitter);
+        let sum = held(&|who| who == submitter);
         assert!(sum <= ceiling + 1e-6, "{submitter} holds {sum} of {ceiling}");
     }
     let owner = submitter.owner();
     if let Some(ceiling) = pool.submitters().get(&owner).and_then(|owner| owner.ceiling) {
-        let sum = held(&|claim| claim.submitter.owner() == owner);
+        let sum = held(&|who| who.owner() == owner);
         assert!(sum <= ceiling + 1e-6, "the submitters of {owner} hold {sum} of {ceiling}");
     }
     let Some(group) = group.map(str::to_ascii_lowercase) else { return };
@@ -158,8 +176,9 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
     for declared in pool.groups().values().filter(strict) {
         let outer = declared.name.as_str().to_ascii_lowercase();
         if let (true, Quota::Static(quota)) = (within(&group, &outer), declared.quota) {
-            let sum = held(&|claim| {
-                claim.group.as_ref().is_some_and(|g| within(&g.as_str().to_ascii_lowercase(), &outer))
+            let sum = held(&|who| {
+                let own = who.as_str().rsplit_once('.').map(|(group, _)| group.to_ascii_lowercase());
+                own.is_some_and(|own| within(&own, &outer))
             });
             assert!(sum <= quota + 1e-6, "group {outer} holds {sum} of {quota}");
         }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::world::World;
 use crate::decide::decide;
+use crate::kit;
 use crate::pool::{
     Capacity, ClaimId, Claimed, Effect, End, Event, MachineName, Outcome, PODS, Policy, Preempting, Record,
-    Remains, Slot, SlotConfig, State,
+    Remains, Slot, SlotConfig, State, SubmitterFacts,
 };
 use condor_config::{Host, Reader, Source};
 
@@ -235,6 +236,31 @@ fn a_pod_that_requests_nothing_but_itself_is_one_that_cannot_be_decoded() {
     let gpu = Capacity { extended: [(PODS.into(), 1), ("nvidia.com/gpu".into(), 1)].into(), ..pod.clone() };
     let known = [pod, gpu, Capacity { milli_cpu: 1, ..Capacity::default() }].map(|each| each.is_unknown());
     assert_eq!(known, [true, false, false]);
+}
+
+/// The node of two pods went while no operator led, so that the claims of the pods cannot be made again. As long as the pods
+/// live, they count against the ceiling. Found by seed 612012134.
+#[test]
+fn a_pod_whose_claim_is_lost_counts_against_the_ceiling_while_it_lives() {
+    let mut world = world(4, |_| (600, 0));
+    world.sees(Event::Submitter(SubmitterFacts { ceiling: Some(3.0), ..kit::submitter("alice") }));
+    world.pass(3);
+    assert_eq!(claims(&world).1.len(), 2);
+    world.obeys = false;
+    world.machines.remove("n1");
+    world.node("n2", 8, 0);
+    world.restart();
+    let used = |world: &World| world.pool.submitters()[&"alice".into()].accounts.weighted_resources_used();
+    for _ in 0..10 {
+        world.pass(1);
+        assert_eq!((orphans(&world), claims(&world).1.len(), used(&world)), (2, 1, 3.0));
+    }
+    let pods: Vec<_> = world.pods.values().filter(|pod| pod.facts.machine == Some("n1".into())).collect();
+    for pod in pods.into_iter().map(|pod| pod.facts.pod.clone()).collect::<Vec<_>>() {
+        world.end_pod(&pod, None);
+    }
+    world.pass(60);
+    assert_eq!((orphans(&world), claims(&world).1.len(), used(&world)), (0, 3, 3.0));
 }
 
 fn first(world: &mut World) -> &mut super::world::Pod {

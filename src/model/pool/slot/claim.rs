@@ -1,5 +1,6 @@
 //! The claim of a submitter on a slot, and the proc that is assigned to the claim.
 
+use crate::pool::charges::Charge;
 use crate::pool::ids::{ClaimId, GroupName, JobKey, ProcId, SubmitterName};
 use crate::pool::limits::Wants;
 use crate::pool::negotiators::NegotiatorId;
@@ -45,6 +46,11 @@ impl Claim {
     /// server itself refuses a second pod for the proc.
     pub fn pod_name(&self) -> String {
         pod_name(&self.last.job.name, self.last.proc)
+    }
+
+    /// The claim's charge while the claim is not discounted.
+    pub const fn charge(&self) -> Charge<'_> {
+        Charge { submitter: &self.submitter, negotiator: &self.negotiator, weight: self.weight }
     }
 }
 

@@ -1,0 +1,150 @@
+//! Orphans: pods that have the operator's marks but no live claim.
+//!
+//! While an orphan lives, it holds resources of its machine, and its weight counts against the quotas and ceilings of its
+//! job's submitter: what runs counts, whether or not a claim is known. An orphan's slot is not known, so that the CPUs
+//! that the pod requests are its weight (HTCondor's default of `SLOT_WEIGHT`), or 1 if slot weights are not used or the
+//! requests cannot be decoded.
+
+use std::collections::BTreeMap;
+
+use super::Pool;
+use super::charges::Charge;
+use super::event::PodFacts;
+use super::ids::{ClaimId, JobUid, PodUid, SubmitterName};
+use super::leaving::Granted;
+use super::marks::Change;
+use super::negotiators::NegotiatorId;
+use super::time::Time;
+
+/// The orphans.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Orphans {
+    pods: BTreeMap<PodUid, PodFacts>,
+    /// For how long deletions let each orphan run.
+    granted: BTreeMap<PodUid, Granted>,
+    /// The submitter who is charged for each orphan that lives, and the orphan's weight.
+    charged: BTreeMap<PodUid, (SubmitterName, f64)>,
+}
+
+impl Orphans {
+    /// The charges for the orphans that live.
+    pub(super) fn charges(&self) -> impl Iterator<Item = Charge<'_>> {
+        self.charged.values().map(charge)
+    }
+}
+
+/// The first negotiator by name answers for an orphan: nobody knows which negotiator made its claim.
+const fn charge((submitter, weight): &(SubmitterName, f64)) -> Charge<'_> {
+    Charge { submitter, negotiator: &NegotiatorId::Unnamed, weight: *weight }
+}
+
+impl Pool {
+    /// The orphans, by uid.
+    pub const fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
+        &self.orphans.pods
+    }
+
+    /// For how long the deletions of an orphan let it run; `None` if no deletion is known.
+    pub fn orphan_granted(&self, pod: &PodUid) -> Option<Granted> {
+        self.orphans.granted.get(pod).copied()
+    }
+
+    /// Whether a pod lives under a claim that serves another proc now, because somebody edited the claim while no
+    /// operator led. The claim's resources are that pod's, and the claim is not used for another.
+    pub fn has_stray_pod(&self, claim: &ClaimId) -> bool {
+        self.orphans().values().any(|pod| pod.claim == *claim && !pod.is_over())
+    }
+
+    /// The pods under this claim, whose Slot was not known when they were seen.
+    pub(super) fn orphans_of(&self, claim: &ClaimId) -> Vec<PodFacts> {
+        self.orphans().values().filter(|facts| facts.claim == *claim).cloned().collect()
+    }
+
+    /// Keeps an orphan.
+    pub(super) fn orphan(&mut self, facts: PodFacts, now: Time) {
+        self.keep_earlier_pod(&facts);
+        let uid = facts.pod.uid.clone();
+        if let Some(granted) = Granted::seen(self.orphan_granted(&uid), &facts, now) {
+            self.orphans.granted.insert(uid.clone(), granted);
+        }
+        match (&facts.machine, facts.is_over()) {
+            (Some(machine), false) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
+            _ => self.drop_outside(&uid),
+        }
+        if self.untracking.contains_key(&uid) {
+            self.orphan_claimed(&uid, now);
+        } else {
+            let after = self.charge_for(&facts).filter(|_| self.synced);
+            self.charge_orphan(&uid, after, now);
+            self.orphans.pods.insert(uid, facts);
+        }
+    }
+
+    /// Notes that a pod is no orphan: its claim is known, or its tracking finalizer is being taken off.
+    pub(super) fn orphan_claimed(&mut self, pod: &PodUid, now: Time) {
+        if self.orphans.pods.remove(pod).is_some() {
+            self.charge_orphan(pod, None, now);
+        }
+    }
+
+    /// Notes that a pod does not exist any more.
+    pub(super) fn orphan_gone(&mut self, pod: &PodUid, now: Time) {
+        self.orphan_claimed(pod, now);
+        self.orphans.granted.remove(pod);
+    }
+
+    /// Notes that an orphan is settled: its end is booked, or it does not belong to the pool.
+    pub fn orphan_settled(&mut self, pod: &PodUid, job: &JobUid, now: Time) {
+        self.orphan_gone(pod, now);
+        self.changed(Change::Job(job));
+    }
+
+    /// Notes that an orphan is being deleted.
+    pub fn orphan_deleted(&mut self, pod: &PodUid) {
+        if let Some(orphan) = self.orphans.pods.get_mut(pod) {
+            orphan.deleting = true;
+        }
+    }
+
+    /// Notes that the deletion of a pod failed, which may be an orphan: it is deleted again.
+    pub(super) fn orphan_stays(&mut self, pod: &PodUid) {
+        if let Some(orphan) = self.orphans.pods.get_mut(pod) {
+            orphan.deleting = false;
+        }
+    }
+
+    /// Works out who is to be charged for each orphan, at the end of the start. The accounts do not have the charges yet.
+    pub(super) fn charge_orphans(&mut self) {
+        let charges =
+            self.orphans().iter().filter_map(|(uid, facts)| Some((uid.clone(), self.charge_for(facts)?)));
+        self.orphans.charged = charges.collect();
+    }
+
+    /// The submitter to charge for an orphan, and the orphan's weight; `None` if the pod is over or is no pod of a job.
+    fn charge_for(&self, facts: &PodFacts) -> Option<(SubmitterName, f64)> {
+        let job = self.jobs.get(&facts.job).filter(|job| job.owns(facts) && !facts.is_over())?;
+        let submitter = job.spec_of(facts.proc)?.submitter.clone();
+        let by_size = self.uses_slot_weights(&NegotiatorId::Unnamed) && !facts.requests.is_unknown();
+        #[expect(clippy::cast_precision_loss, reason = "no node has 2^53 thousandths of a CPU")]
+        let weight = if by_size { facts.requests.milli_cpu.max(0) as f64 / 1000.0 } else { 1.0 };
+        Some((submitter, weight))
+    }
+
+    /// From now on, charges the submitter of an orphan as `after` says, instead of as before.
+    fn charge_orphan(&mut self, pod: &PodUid, after: Option<(SubmitterName, f64)>, now: Time) {
+        let before = self.orphans.charged.remove(pod);
+        if before != after {
+            if let Some(before) = &before {
+                self.discharge(charge(before), now);
+                self.changed(Change::Charge(&before.0));
+            }
+            if let Some(after) = &after {
+                self.charge(charge(after), now);
+                self.changed(Change::Charge(&after.0));
+            }
+        }
+        if let Some(after) = after {
+            self.orphans.charged.insert(pod.clone(), after);
+        }
+    }
+}
