@@ -252,6 +252,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     let quotas = quotas::quotas_with(pool, &id, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
     let mut refused = BTreeMap::new();
+    let mut claimed_on: BTreeSet<MachineName> = BTreeSet::new();
     for found in &outcome.matches {
         let Some(slot) = negotiation.slots.get(found.slot) else { continue };
         let Some(Asking { job, own }) =
@@ -280,11 +281,14 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         // A replaced claim counts against caps until its Slot object is written. The cycle does not know such claims,
         // so that a refusal may be due to them.
         let told = pool.holdings().carried().next().is_none();
-        if let Err(refusal) = made
-            && told
-            && schedd::waits(pool, matched, now)
-        {
-            refused.insert((job.clone(), slot.clone()), refusal);
+        // A machine that shrank may have less left than its slots offer one by one.
+        let taken = |refusal: &Refusal| *refusal == Refusal::TooLittle && claimed_on.contains(&slot.machine);
+        match made {
+            Ok(()) => drop(claimed_on.insert(slot.machine.clone())),
+            Err(refusal) if told && !taken(&refusal) && schedd::waits(pool, matched, now) => {
+                refused.insert((job.clone(), slot.clone()), refusal);
+            }
+            Err(_) => {}
         }
     }
     rest_refused(pool, &id, refused, now);

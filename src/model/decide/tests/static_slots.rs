@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{Event, Offer, ReportFacts, SlotFacts, SlotName, StartdConfig};
+use crate::pool::{Event, Offer, Policy, ReportFacts, SlotConfig, SlotFacts, SlotName, StartdConfig};
 use condor_config::{Host, Reader, Source};
 
 /// Applies a policy that divides all nodes by these slot types.
@@ -184,4 +184,25 @@ fn a_divided_machine_without_disk_runs_jobs() {
         let unfit = &world.pool.machines()[&"n1".into()].unfit;
         assert_eq!((world.runs.len(), unfit), (1, &None), "{text}");
     }
+}
+
+/// The machine has become too small for its slots, which are offered one by one. One of two matches is refused, and nobody sets the
+/// job aside for that. Found by seed 613015716.
+#[test]
+fn a_job_is_not_set_aside_because_a_machine_is_too_small_for_all_its_slots() {
+    let mut world = World::new();
+    world.fate = |_| (1, 0);
+    let text = "NUM_SLOTS_TYPE_1 = 4\nSLOT_TYPE_1 = cpus=1\nCLAIM_WORKLIFE = 0\n";
+    let read = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("spec.config", text)]);
+    let division = SlotTypes::read(&read.config).types.unwrap();
+    let (policy, _) = Policy::read(&read.config, None);
+    let each = SlotConfig { policy, ..SlotConfig::default() };
+    world.govern(StartdConfig { division, ..StartdConfig::from(each) }, text);
+    world.node("n1", 4, 0);
+    world.settle();
+    world.node("n1", 1, 0);
+    world.submit("sweep", "alice", 12, |_| {});
+    world.pass(300);
+    assert_eq!(world.runs.len(), 12);
+    assert!(!world.log.iter().any(|told| told.contains("refused its claim")), "{:#?}", world.log);
 }
