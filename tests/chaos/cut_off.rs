@@ -126,3 +126,17 @@ fn items_of(items: Vec<(When, What)>) -> Vec<Item> {
     ];
     start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect()
 }
+
+/// A node is cut off while its kubelet says that the program has ended, and has not said in which phase the pod is. Somebody
+/// deletes the pod by force: whether the kubelet ended the program is never known. Found by seed 613012370.
+#[test]
+fn an_end_without_a_final_phase_need_not_count_after_a_deletion_by_force() {
+    for cut in (9000..14_000).step_by(250) {
+        let items = vec![
+            (When::At(0), What::Agent(0, Presence::Works)),
+            (When::At(cut), What::NodeCut(0, 190)),
+            (When::At(70_000), What::DeleteSooner(0, 0)),
+        ];
+        goes_well(Plan { ends: 120, ..story(2, Order { job: 0, ..job(1) }, items) });
+    }
+}

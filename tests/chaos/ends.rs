@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::checks::{is_recorded, proc_of};
-use super::kubelets::is_ours;
+use super::kubelets::{is_ours, is_over};
 use super::people;
 use super::processes::{Over, Process};
 use super::store::{is_deleting, meta};
@@ -63,11 +63,14 @@ pub fn reported(world: &mut World, process: &Process, over: &Over, pod: &Value) 
         return;
     }
     let key = (process.job.clone(), process.proc);
+    let before = world.checks.ends.get(&key).map_or(0, Vec::len);
     if over.own {
         world.checks.ends.entry(key.clone()).or_default().push(over.code);
     }
     if over.own && !is_asked(pod) && !process.disowned {
-        world.checks.lost.remove(&key);
+        if world.checks.lost.remove(&key) {
+            world.checks.uncertain.insert(key, before);
+        }
     } else {
         world.checks.lost.insert(key);
     }
@@ -108,6 +111,19 @@ pub fn read(world: &mut World) {
         if world.checks.told.asked.insert(uid.clone()) {
             asked(world, &uid, &pod);
         }
+        if pod["metadata"]["deletionGracePeriodSeconds"] == 0 && !is_over(&pod) {
+            forced(world, &uid, &pod);
+        }
+    }
+}
+
+/// Notes that a pod was deleted by force before its final phase was reported. The phase may never come, and only the phase
+/// tells an eviction by the kubelet from an end by itself. So an operator need not count the pod's end.
+fn forced(world: &mut World, uid: &str, pod: &Value) {
+    let key = proc_of(pod);
+    if !is_recorded(world, &key.0, key.1) {
+        world.checks.told.owed.remove(uid);
+        world.checks.lost.insert(key);
     }
 }
 
