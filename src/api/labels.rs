@@ -32,6 +32,12 @@ pub const ACTS: &str = "slotwright.dev/acts";
 /// On an HTCJob, as annotation: the procs, as ranges, that are done, and that somebody took out of the queue although
 /// `LeaveJobInQueue` would keep them there. Only kubectl-slotwright reads and writes the annotation.
 pub const OUT_OF_QUEUE: &str = "slotwright.dev/out-of-queue";
+/// On a pod, as annotation: the name of its main container, which the job's template names first. Admission may put other
+/// containers before that one.
+pub const MAIN_CONTAINER: &str = "slotwright.dev/main-container";
+/// On a pod that requests nothing but CPUs, memory and disk, as annotation: what it requests of its slot, such as
+/// `cpus=1, memory=128, disk=1024`, in `HTCondor`'s units (MiB and KiB). Admission may add to what the pod requests.
+pub const RESOURCES: &str = "slotwright.dev/resources";
 /// On a pod, as annotation: how many runs of its proc came before this one.
 pub const RUN: &str = "slotwright.dev/run";
 /// On a pod, as annotation: the submitter who is charged for the claim, with its accounting group.

@@ -335,6 +335,7 @@ impl<'s> World<'s> {
             suspended: false,
             lease: Some(plan.lease),
             run: Some(plan.run),
+            size: plan.resources.plain(),
             tracked: true,
             requests: Capacity::default(),
         };

@@ -174,6 +174,10 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
         (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),
         (labels::RUN.to_owned(), plan.run.to_string()),
     ]);
+    let main = template.spec.as_ref().and_then(|spec| spec.containers.first());
+    annotations.extend(main.map(|main| (labels::MAIN_CONTAINER.to_owned(), main.name.clone())));
+    let size = plan.resources.plain();
+    annotations.extend(size.map(|size| (labels::RESOURCES.to_owned(), size.to_string())));
     ObjectMeta {
         name: Some(plan.claim.pod_name()),
         namespace: Some(plan.job.namespace.to_string()),

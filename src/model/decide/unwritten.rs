@@ -50,7 +50,7 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
         // The pod cannot be decoded. The leader carved what the job requests.
         size_for(machine, parent, own, &ad, &spec.ad, &env).filter(Resources::is_plain)?
     } else {
-        facts.requests.in_slot(machine.total.extended.contains_key(PODS))?
+        facts.slot_resources(machine.total.extended.contains_key(PODS))?
     };
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
     // A claim that takes concurrency limits is written before its pod is created: the job was edited since.

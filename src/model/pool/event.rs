@@ -22,6 +22,7 @@ use super::job_defaults::JobDefaults;
 use super::leaving::HoldReason;
 use super::machine::MachineFacts;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
+use super::plain::PlainSize;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
@@ -288,6 +289,8 @@ pub struct PodFacts {
     pub lease: Option<Duration>,
     /// How many runs of the proc came before this pod, as written on the pod.
     pub run: Option<u32>,
+    /// What the pod requests of its slot, as written on the pod if that is nothing but CPUs, memory and disk.
+    pub size: Option<PlainSize>,
     /// Whether the operator's finalizer is on the pod.
     pub tracked: bool,
     /// The requests of the pod.
@@ -318,6 +321,7 @@ impl PodFacts {
             suspended: false,
             lease: None,
             run: None,
+            size: None,
             tracked: false,
             requests: Capacity::default(),
         }

@@ -60,6 +60,7 @@ mod orphans;
 mod owner;
 mod pacing;
 mod periodic;
+mod plain;
 mod policy;
 mod ranges;
 mod read;
@@ -148,6 +149,7 @@ pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
 pub use on_evict::OwnSpec;
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
 pub use pacing::{Paced, Pacing};
+pub use plain::{NoSize, PlainSize};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,

@@ -11,7 +11,7 @@ use super::Pool;
 use super::event::PodFacts;
 use super::ids::SlotName;
 use super::negotiators::NegotiatorId;
-use super::resources::{PODS, Resources};
+use super::resources::Resources;
 use super::slot::{Record, Slot, State};
 use super::time::Time;
 
@@ -71,9 +71,14 @@ impl Pool {
     }
 }
 
-impl Resources {
-    /// Whether these are nothing but CPUs, memory, disk and a pod.
-    pub fn is_plain(&self) -> bool {
-        self.devices.is_empty() && self.extended.iter().all(|(name, amount)| **name == *PODS || *amount == 0)
+impl PodFacts {
+    /// The resources of the slot in which the pod was created, as far as the pod says, with a pod if `counts_pods`; `None` if the pod
+    /// requests something besides CPUs, memory and disk, and nothing says that admission added that.
+    ///
+    /// What the operator wrote on the pod counts, unless the pod requests less: then somebody edited what was written.
+    pub fn slot_resources(&self, counts_pods: bool) -> Option<Resources> {
+        let said = self.size.filter(|size| size.is_within(&self.requests));
+        let said = said.map(|size| size.resources(counts_pods));
+        said.or_else(|| self.requests.in_slot(counts_pods))
     }
 }

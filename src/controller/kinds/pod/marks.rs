@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use super::SlimPod;
 use super::end::is_terminal;
 use api::labels;
-use model::pool::{ClaimId, JobUid, SlotName, backfill};
+use model::pool::{ClaimId, JobUid, PlainSize, SlotName, backfill};
 
 use super::Kept;
 
@@ -29,13 +29,16 @@ pub(super) struct Made {
     pub(super) lease: Option<Duration>,
     /// How many runs of the proc came before.
     pub(super) run: Option<u32>,
+    /// What the pod requests of its slot.
+    pub(super) size: Option<PlainSize>,
 }
 
 impl Made {
     fn on(pod: &SlimPod) -> Self {
         let number = |name| pod.annotations().get(name)?.parse().ok();
         let run = pod.annotations().get(labels::RUN).and_then(|run| run.parse().ok());
-        Self { lease: number(labels::LEASE_SECONDS).map(Duration::from_secs), run }
+        let size = pod.annotations().get(labels::RESOURCES).and_then(|text| text.parse().ok());
+        Self { lease: number(labels::LEASE_SECONDS).map(Duration::from_secs), run, size }
     }
 }
 
@@ -88,7 +91,7 @@ impl Kept {
                 job: facts.job.clone(),
                 proc: facts.proc,
                 claim: facts.claim.clone(),
-                made: Made { lease: facts.lease, run: facts.run },
+                made: Made { lease: facts.lease, run: facts.run, size: facts.size },
             }),
             Self::Backfill(facts) => Some(Marks::Backfill { slot: slot_of(facts), mark: facts.mark.clone() }),
             Self::Other(_) => None,

@@ -273,6 +273,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         suspended: pod.annotations().get(labels::SUSPEND).is_some_and(|says| says == "true"),
         lease: made.lease,
         run: made.run,
+        size: made.size,
         tracked: is_tracked(pod),
         requests: pod.spec.requests(),
     }

@@ -229,6 +229,43 @@ fn a_pod_that_an_earlier_leader_let_go_keeps_no_claim_from_the_next_proc() {
     assert_eq!(slot.claim().last.proc, 1);
 }
 
+/// A webhook added a sidecar with CPUs and an extended resource to the pods. Their slots are as large as before, and what was
+/// added counts beside them.
+#[test]
+fn what_admission_added_to_a_pod_does_not_make_its_slot_larger() {
+    let mut world = world(2, |_| (60, 0));
+    world.node("n1", 3, 0);
+    world.pass(3);
+    let before = claims(&world).1;
+    for pod in world.pods.values_mut() {
+        pod.facts.requests.milli_cpu += 100;
+        pod.facts.requests.extended.insert("vpc.amazonaws.com/pod-eni".into(), 1);
+    }
+    world.restart();
+    world.pass(1);
+    assert_eq!((claims(&world).1, orphans(&world)), (before, 0));
+    assert!(world.pool.slots().values().all(|slot| slot.resources().cpus == 1));
+    assert_eq!(world.pool.machines()[&"n1".into()].available().cpus, 0, "of one CPU 0.8 are left");
+    world.pass(120);
+    assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1, 1]);
+}
+
+/// Somebody edited what the operator wrote on a pod: the pod requests less than that.
+#[test]
+fn a_size_that_a_pod_cannot_have_had_does_not_count() {
+    let mut world = world(1, |_| (60, 0));
+    world.pass(3);
+    for pod in world.pods.values_mut() {
+        pod.facts.size = Some("cpus=2, memory=1, disk=1".parse().unwrap());
+    }
+    world.restart();
+    world.pass(1);
+    assert_eq!(
+        (world.pool.slots().values().map(|slot| slot.resources().cpus).collect::<Vec<_>>(), orphans(&world)),
+        (vec![1], 0)
+    );
+}
+
 /// A pod that cannot be decoded counts as requesting one `pods`, where nodes count that resource, and nothing else.
 #[test]
 fn a_pod_that_requests_nothing_but_itself_is_one_that_cannot_be_decoded() {

@@ -101,6 +101,7 @@ impl World {
             suspended: false,
             lease: Some(plan.lease),
             run: Some(plan.run),
+            size: plan.resources.plain(),
             tracked: true,
             requests: Capacity::of(&plan.resources),
         };
