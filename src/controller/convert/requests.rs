@@ -48,6 +48,11 @@ pub fn requests_of(spec: &PodSpec) -> Capacity {
 const DEFAULT_GRACE_PERIOD: u64 = 30;
 
 impl SlimContainer {
+    /// Whether this init container is a sidecar, which runs beside the main container.
+    fn is_sidecar(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+
     /// The container's memory limit in bytes, if it has one.
     pub(crate) fn memory_limit(&self) -> Option<i64> {
         self.resources.limits.get("memory").and_then(|limit| millis(limit).ok()).map(|milli| milli / 1000)
@@ -59,6 +64,11 @@ impl SlimPodSpec {
     /// nothing else.
     pub(crate) fn on(node_name: Option<String>) -> Self {
         Self { node_name, ..Self::default() }
+    }
+
+    /// Whether an init container of this name is a sidecar.
+    pub(crate) fn is_sidecar(&self, name: &str) -> bool {
+        self.init_containers.iter().any(|container| container.name == name && container.is_sidecar())
     }
 
     /// The pod's own grace period in seconds.
@@ -79,7 +89,7 @@ impl SlimPodSpec {
         for container in &self.init_containers {
             let mut own = capacity(&container.resources);
             own.add(&sidecars);
-            if container.restart_policy.as_deref() == Some("Always") {
+            if container.is_sidecar() {
                 sidecars = own.clone();
             }
             peak = larger(&peak, &own);

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt;
+
 use super::{SlimCondition, SlimContainerStatus, SlimPod, SlimTerminated};
 use crate::convert::SlimContainer;
 use crate::render::DISRUPTION_TARGET;
@@ -101,7 +103,7 @@ pub(super) fn remains(pod: &SlimPod) -> Remains {
 
 /// Whether containers besides the main one have not ended yet, as far as the kubelet says; none while the main one has not.
 fn others(pod: &SlimPod) -> Option<bool> {
-    let main = pod.spec.containers.first()?;
+    let main = main_of_spec(pod)?;
     main_exit(pod)?;
     let mut others = pod.status.container_statuses.iter().filter(|status| status.name != main.name);
     Some(others.any(|status| status.state.terminated.is_none()))
@@ -200,7 +202,7 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
     // The runtime reports OOMKilled also if another process of the container was killed. The program may have gone
     // on, and may have ended well.
     if is(&["OOMKilled"]) && exit.exit_code != 0 {
-        let limit = pod.spec.containers.first().and_then(SlimContainer::memory_limit);
+        let limit = main_of_spec(pod).and_then(SlimContainer::memory_limit);
         let limit = limit.map_or_else(String::new, |bytes| format!(" of {} MiB", bytes >> 20));
         let why =
             format!("it went over its memory limit{limit} and was killed: raise memory in spec.requests");
@@ -288,8 +290,18 @@ fn deleted(pod: &SlimPod) -> End {
     evicted(&disruption(pod).unwrap_or_else(|| "its pod was deleted".to_owned()))
 }
 
+/// The main container as the spec has it: the container that the operator's annotation names, since admission may have put
+/// others before it; or the first, if the annotation is missing or names none.
+fn main_of_spec(pod: &SlimPod) -> Option<&SlimContainer> {
+    let all = &pod.spec.containers;
+    let name = pod.annotations().get(labels::MAIN_CONTAINER);
+    let named = name.and_then(|name| all.iter().find(|container| container.name == *name));
+    named.or_else(|| all.first())
+}
+
+/// The main container as the status has it.
 pub(super) fn main_container(pod: &SlimPod) -> Option<&SlimContainerStatus> {
-    let main = pod.spec.containers.first()?;
+    let main = main_of_spec(pod)?;
     pod.status.container_statuses.iter().find(|status| status.name == main.name)
 }
 
@@ -297,14 +309,14 @@ fn main_exit(pod: &SlimPod) -> Option<&SlimTerminated> {
     main_container(pod)?.state.terminated.as_ref()
 }
 
-/// The init container that failed, so that the main container never ran.
+/// The init container that failed, so that the main container never ran. A sidecar that ended with a code of its own was told to
+/// end when another init container had failed: it counts only if no other failed.
 fn failed_init(pod: &SlimPod) -> Option<(&str, &SlimTerminated)> {
     let ended = |status: &'_ SlimContainerStatus| status.state.terminated.as_ref().map(|exit| exit.exit_code);
-    let failed = pod
-        .status
-        .init_container_statuses
-        .iter()
-        .find(|status| ended(status).is_some_and(|code| code != 0))?;
+    let all = || pod.status.init_container_statuses.iter();
+    let mut failed = all().filter(|status| ended(status).is_some_and(|code| code != 0)).collect::<Vec<_>>();
+    failed.sort_by_key(|status| pod.spec.is_sidecar(&status.name));
+    let failed = failed.first()?;
     Some((&failed.name, failed.state.terminated.as_ref()?))
 }
 

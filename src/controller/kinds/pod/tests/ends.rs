@@ -120,6 +120,65 @@ fn a_program_that_ends_by_itself_is_done() {
     }
 }
 
+/// A service mesh puts its proxy before the other containers. The container that the template named first is the main one.
+#[test]
+fn the_main_container_is_the_templates_first_wherever_admission_put_it() {
+    let facts = |annotations: Value, statuses: Value| {
+        let object = json!({
+            "metadata": {"name": "j-1", "namespace": "ns", "uid": "u", "annotations": annotations,
+                         "labels": {labels::JOB_UID: "job", labels::PROC: "1"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "proxy"}, {"name": "main"}]},
+            "status": {"phase": "Running", "containerStatuses": statuses},
+        });
+        match view(&object) {
+            PodView::Ours(facts) => facts,
+            other => panic!("{other:?}"),
+        }
+    };
+    let marked = json!({labels::CLAIM: "c", labels::MAIN_CONTAINER: "main"});
+    let failed = json!([ended("main", 1, "Error", "00:05:00"), runs("proxy")]);
+    let crashed = json!([runs("main"), ended("proxy", 7, "Error", "00:05:00")]);
+    let seen = facts(marked.clone(), failed);
+    assert_eq!((seen.end, seen.remains), (code(1), Remains::Others));
+    let seen = facts(marked, crashed.clone());
+    assert_eq!((seen.end, seen.started.is_some()), (None, true));
+    // A pod of an earlier version, and a mark that somebody edited: the first container counts.
+    for annotations in
+        [json!({labels::CLAIM: "c"}), json!({labels::CLAIM: "c", labels::MAIN_CONTAINER: "none"})]
+    {
+        assert_eq!(facts(annotations, crashed.clone()).end, code(7));
+    }
+}
+
+/// The kubelet ends the sidecars once an init container has failed.
+#[test]
+fn a_sidecar_is_not_blamed_for_the_init_container_that_failed_after_it() {
+    let end = |restart_policy: &str, statuses: Value| {
+        let object = json!({
+            "metadata": {"name": "j-1", "namespace": "ns", "uid": "u", "annotations": {labels::CLAIM: "c"},
+                         "labels": {labels::JOB_UID: "job", labels::PROC: "1"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "main"}],
+                     "initContainers": [{"name": "proxy", "restartPolicy": restart_policy}, {"name": "fetch"}]},
+            "status": {"phase": "Failed", "initContainerStatuses": statuses,
+                       "containerStatuses": [waits("main", "PodInitializing")]},
+        });
+        match view(&object) {
+            PodView::Ours(facts) => (facts.end, facts.hold),
+            other => panic!("{other:?}"),
+        }
+    };
+    let failed = |container: &str, code| (Some(End::InitFailed { container: container.into(), code }), None);
+    let (killed, fetch) =
+        (ended("proxy", 137, "OOMKilled", "00:05:01"), ended("fetch", 22, "Error", "00:05:00"));
+    assert_eq!(end("Always", json!([killed, fetch])), failed("fetch", 22));
+    let (proxy, well) = (ended("proxy", 1, "Error", "00:05:01"), ended("fetch", 0, "Completed", "00:05:00"));
+    assert_eq!(end("Always", json!([proxy, well])), failed("proxy", 1));
+    assert_eq!(
+        end("Never", json!([ended("proxy", 1, "Error", "00:05:01"), waits("fetch", "PodInitializing")])),
+        failed("proxy", 1)
+    );
+}
+
 #[test]
 fn a_program_that_was_told_to_end_is_evicted() {
     let main = |exit, at| json!([ended("main", exit, "Error", at)]);
