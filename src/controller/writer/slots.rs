@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
 use crate::cache::{Known, ObjectKey};
-use crate::kinds::{self, Custom};
+use crate::kinds::{self, Custom, merge_patch};
 use answers::Item;
 use answers::wire;
 use api::labels::{self, FIELD_MANAGER};
@@ -60,14 +60,20 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
             if found.spec.claim.is_some() || object.spec.slot_type != api::SlotType::Static {
                 return Err(Failure::Refused("a Slot of that name carries another claim".to_owned()));
             }
-            let version = found.resource_version();
-            let metadata = json!({"labels": object.metadata.labels, "resourceVersion": version});
-            let patch = Patch::Merge(json!({"metadata": metadata, "spec": object.spec}));
+            let patch = Patch::Merge(onto(&found, object));
             let params = patch_params(FIELD_MANAGER);
             attempt(context, || typed.patch(&key.name, &params, &patch)).await.map(known)
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// The merge patch that makes the spec of a Slot that was found the spec of `object`. The Slot may be of an earlier layout: nothing of
+/// its resources is left.
+fn onto(found: &api::Slot, object: &api::Slot) -> Value {
+    let spec = merge_patch(&json!(found.spec), &json!(object.spec));
+    let metadata = json!({"labels": object.metadata.labels, "resourceVersion": found.resource_version()});
+    json!({"metadata": metadata, "spec": spec.unwrap_or_else(|| json!({}))})
 }
 
 /// Updates the claim, and makes the Slot anew if somebody deleted it.
@@ -189,11 +195,8 @@ mod tests {
     use super::*;
     use model::pool::{JobKey, NegotiatorId, Time, limits::Wants};
 
-    /// A claim without a group or a negotiator may replace a claim that has them: the patch then sets these fields to
-    /// null.
-    #[test]
-    fn nothing_of_the_claim_before_is_left() {
-        let claim = |group: Option<&str>, negotiator: Option<&str>| Claim {
+    fn claim(group: Option<&str>, negotiator: Option<&str>) -> Claim {
+        Claim {
             id: "c".into(),
             submitter: "alice".into(),
             group: group.map(Into::into),
@@ -207,7 +210,33 @@ mod tests {
                 cluster_id: 1,
                 proc: 0,
             },
+        }
+    }
+
+    /// The layout was changed after the Slot was written: the slot has fewer CPUs now, and no device.
+    #[test]
+    fn nothing_of_an_earlier_layout_is_left() {
+        let name = SlotName::parse("slot3@n0").unwrap();
+        let gpu = model::pool::ResourceName::from("nvidia.com/gpu");
+        let earlier = Resources {
+            cpus: 3,
+            extended: [(gpu.clone(), 1), ("pods".into(), 1)].into(),
+            devices: [(gpu, vec!["GPU-0".into()])].into(),
+            ..Resources::default()
         };
+        let now = Resources { cpus: 2, extended: [("pods".into(), 1)].into(), ..Resources::default() };
+        let mut found = kinds::slot::claimed(&name, &earlier, &claim(None, None));
+        found.spec.claim = None;
+        let object = kinds::slot::claimed(&name, &now, &claim(None, None));
+        let written = &onto(&found, &object)["spec"];
+        let resources = json!({"cpus": 2, "devices": null, "extended": {"nvidia.com/gpu": null}});
+        assert_eq!((&written["resources"], &written["claim"]), (&resources, &json!(object.spec.claim)));
+    }
+
+    /// A claim without a group or a negotiator may replace a claim that has them: the patch then sets these fields to
+    /// null.
+    #[test]
+    fn nothing_of_the_claim_before_is_left() {
         let name = SlotName::parse("slot1_1@n1").unwrap();
         for (group, negotiator) in [(None, None), (Some("physics"), Some("gpu"))] {
             let object = kinds::slot::claimed(&name, &Resources::default(), &claim(group, negotiator));
