@@ -4,7 +4,7 @@
 //! out, in the same write as what the act changed. So an act takes effect once, whatever happens to the operator: an act whose
 //! number is not recorded is carried out by the next leader, and until the number is recorded, no pod of the job is created.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -273,8 +273,9 @@ impl Pool {
 /// The procs of a job that an act is about.
 fn meant(job: &Job, act: &Act) -> Vec<u32> {
     let end = job.spec.as_ref().map_or(0, |spec| spec.count);
-    // A proc that runs on after the count was lowered is still there.
-    let beyond = job.active.range(end..).map(|(proc, _)| *proc);
+    // A proc that runs on after the count was lowered, or is held, is still there.
+    let active = job.active.range(end..).map(|(proc, _)| *proc);
+    let beyond: BTreeSet<u32> = active.chain(job.on_hold.range(end..).map(|(proc, _)| *proc)).collect();
     let is_meant = |proc: &u32| match &act.whom {
         Whom::All => true,
         Whom::Some(procs) => procs.contains(*proc),

@@ -461,3 +461,23 @@ fn an_act_waits_while_the_leader_has_never_understood_the_jobs_spec() {
     world.pass(60);
     assert_eq!(counts(&world), [0, 0, 0, 1, 0, 0]);
 }
+
+/// The count was lowered while a proc ran that it does not count any more. Whoever holds that proc can release it, and it is gone.
+#[test]
+fn a_held_proc_that_the_count_has_lost_can_be_released() {
+    for verb in [Verb::Release, Verb::Remove] {
+        let mut world = World::new();
+        world.node("n1", 2, 0);
+        world.fate = |_| (600, 0);
+        world.submit("sweep", "alice", 2, |_| {});
+        world.pass(5);
+        world.edit("sweep", "alice", |submission| submission.count = 1);
+        world.act("sweep", Verb::Hold, "1", "wait");
+        world.pass(30);
+        let held = |world: &World| world.pool.jobs().values().map(|job| job.on_hold.len()).sum::<usize>();
+        assert_eq!((held(&world), world.pods.len()), (1, 1));
+        world.act("sweep", verb, "", "go on");
+        world.pass(5);
+        assert_eq!((held(&world), world.pods.len()), (0, 1), "{verb:?}");
+    }
+}
