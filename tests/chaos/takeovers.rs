@@ -250,12 +250,28 @@ fn a_claim_of_a_job_that_goes_does_not_go_back_to_an_earlier_run() {
 fn a_pod_whose_node_is_gone_counts_against_the_ceiling() {
     for seed in 0..6 {
         let items = vec![
-            (When::At(0), What::NodeBack(1, 6)),
             (When::At(0), What::Ceiling(0, Some(4))),
             (When::After(Class::CreatePod, 0), What::NodeGone(0)),
-            (When::After(Class::CreatePod, 0), What::Kill(0)),
+            (When::At(3000), What::Kill(0)),
+            (When::At(5000), What::NodeBack(1, 6)),
             (When::At(9000), What::Submit(Order { job: 4, cpus: 2, ..job(4) })),
         ];
-        goes_well(Plan { seed, ..story(3, Order { cpus: 3, ..job(1) }, items) });
+        goes_well(Plan { seed, ..story(3, Order { job: 0, cpus: 3, ..job(1) }, items) });
+    }
+}
+
+/// A proc is evicted, its claim serves the next proc, and the finalizer of the first pod is taken off late. The leader dies before
+/// that, and has not recorded the eviction. The claim is that of the pod that lives. Found by seed 615031209.
+#[test]
+fn a_claim_belongs_to_the_pod_that_lives_and_not_to_the_pod_that_is_over() {
+    for kill in (5500..12_000).step_by(500) {
+        let items = vec![
+            WRITTEN_FIRST,
+            (When::Before(Class::JobStatus, 1), What::Call(How::ErrorAfter, 60)),
+            (When::At(4000), What::TaintEvict(0)),
+            (When::Before(Class::UntrackPod, 0), What::Call(How::Late(60_000), 0)),
+            (When::At(kill), What::Kill(0)),
+        ];
+        goes_well(story(1, Order { job: 2, ..job(3) }, items));
     }
 }

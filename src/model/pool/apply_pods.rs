@@ -29,7 +29,9 @@ impl Pool {
             self.untracking.remove(&uid);
         }
         self.give_to_whose_pod_it_is(&facts);
-        self.follow_pod(&facts);
+        if !facts.is_over() {
+            self.follow_pod(&facts);
+        }
         self.adopt_remains(&facts, now);
         let Some(name) = self.slot_for(&facts) else {
             self.orphan(facts, now);
@@ -132,6 +134,21 @@ impl Pool {
         });
     }
 
+    /// Follows an earlier leader to the pods that are over, once all pods are seen: a claim that was used again may have a pod that
+    /// lives, and that pod comes first.
+    pub(super) fn follow_ended_pods(&mut self, now: Time) {
+        let over = |facts: &&PodFacts| facts.is_over() && self.slot_of_later_proc(facts).is_some();
+        for facts in self.orphans().values().filter(over).cloned().collect::<Vec<_>>() {
+            self.take_over(facts, now);
+        }
+    }
+
+    /// Gives a pod to the claim that it names, whether or not the pod is over.
+    fn take_over(&mut self, facts: PodFacts, now: Time) {
+        self.follow_pod(&facts);
+        self.pod(facts, now);
+    }
+
     /// Gives each pod from which somebody took the claim's id to a claim of the pod's job, on the pod's machine, whose own pod
     /// nobody has seen. The claim was used again, so that its object names another proc than the pod's. All pods that name their
     /// claims must be seen before.
@@ -141,7 +158,7 @@ impl Pool {
         let unmarked = |facts: &&PodFacts| facts.claim.as_str().is_empty() && facts.tracked && counts(facts);
         for facts in self.orphans().values().filter(unmarked).cloned().collect::<Vec<_>>() {
             if let Some(claim) = self.claim_without_pod(&facts) {
-                self.pod(PodFacts { claim, ..facts }, now);
+                self.take_over(PodFacts { claim, ..facts }, now);
             }
         }
     }
