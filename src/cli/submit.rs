@@ -42,6 +42,20 @@ mod tests {
         manifests.map(|manifest| ad(&manifest.unwrap())).collect()
     }
 
+    /// The ads are HTCondor's. Beside them stands what a submission would say.
+    #[test]
+    fn printed_ads_come_with_what_a_submission_would_refuse() {
+        let text = "executable = /bin/true\ntransfer_executable = false\nnoop_job = true\nqueue\n";
+        let words = SubmitArgs::augment_args(Command::new("submit"));
+        let words = words.get_matches_from(["submit", "--dry-run=ads", "-"]);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let args = SubmitArgs::from_arg_matches(&words).unwrap();
+        assert_eq!(run(args, &mut text.as_bytes(), &mut out, &mut err).unwrap(), DONE);
+        let (out, err) = (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap());
+        assert!(out.contains("Cmd=\"/bin/true\""), "{out}");
+        assert!(err.contains("noop_job: ") && err.contains("(a submission would be refused)"), "{err}");
+    }
+
     fn ad(manifest: &serde_json::Value) -> Ad {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();

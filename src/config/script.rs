@@ -260,7 +260,9 @@ impl<C> Reading<'_, C> {
         line: &Text,
         command: &mut impl FnMut(&Text) -> Result<C, (usize, String)>,
     ) -> Result<Option<Step<C>>, (usize, String)> {
-        let refused = |what: &str| Err((0, format!("{what} is not allowed in a script")));
+        let refused = |what: &str| {
+            Err((0, format!("{what}: nothing else is read here: put what it stands for into this file")))
+        };
         let (name, how, value) = match statement::parse(line) {
             Ok(Statement::Use { .. }) => return refused("use"),
             Ok(Statement::Include { .. }) => return refused("include"),

@@ -256,6 +256,48 @@ fn a_warning_has_the_place_and_the_name_that_the_file_uses() {
     );
 }
 
+/// The findings of a submit file of one program with these lines.
+fn findings_of(lines: &str) -> Vec<String> {
+    let text = format!("executable = /bin/true\ntransfer_executable = false\n{lines}queue\n");
+    submitted("lines", &text).1.findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_attribute_that_the_operator_sets_or_that_says_what_the_program_is_is_warned_of() {
+    let found = findings_of("+Owner = \"bob\"\n+Cmd = \"/bin/sh\"\n+JobStatus = 5\n+Project = \"x\"\n");
+    let [owner, cmd, status] = &found[..] else { panic!("{found:#?}") };
+    assert!(
+        owner.starts_with("warning: lines.sub, line 3,") && owner.contains("+Owner has no effect"),
+        "{owner}"
+    );
+    assert!(
+        cmd.starts_with("warning: lines.sub, line 4,") && cmd.contains("only shown in the job's ad"),
+        "{cmd}"
+    );
+    assert!(status.contains("hold = True"), "{status}");
+}
+
+/// The error names the line of the submit file, and not a field of the HTCJob.
+#[test]
+fn a_request_of_nothing_is_refused_with_its_line() {
+    for (line, says) in
+        [("request_cpus = 0", "request_cpus: 0 CPUs"), ("request_memory = -5", "request_memory: -5 MiB")]
+    {
+        let found = findings_of(&format!("{line}\n"));
+        let [error] = &found[..] else { panic!("{found:#?}") };
+        assert!(error.starts_with("error: lines.sub, line 3,") && error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn conditions_on_gpus_are_left_out_if_a_job_asks_for_none() {
+    let text = "executable = /bin/true\ntransfer_executable = false\nrequest_gpus = $(n)\nn = 0\n\
+                require_gpus = Capability > 7\nqueue\n";
+    let (_, Manifests { jobs, findings, .. }) = submitted("gpus", text);
+    assert!(findings.is_empty(), "{findings:?}");
+    assert!(jobs[0]["spec"]["requests"].get("requireGpus").is_none(), "{}", jobs[0]["spec"]["requests"]);
+}
+
 /// condor_submit takes any text, and the schedd holds the job.
 #[test]
 fn a_wrong_crontab_is_refused_with_its_place() {

@@ -185,7 +185,10 @@ fn errors_tell_place_and_remedy() {
         ("endif", "line 1, column 1: endif without if"),
         ("SET a 1\nif true", "line 2, column 1: an if is not closed"),
         ("X @=end\n1", "line 1, column 1: the block is not closed: expected a line @end"),
-        ("use feature:GPUs", "line 1, column 1: use is not allowed in a script"),
+        (
+            "use feature:GPUs",
+            "line 1, column 1: use: nothing else is read here: put what it stands for into this file",
+        ),
         ("include : x", "include is not allowed"),
         ("X-Y = 3", "line 1, column 1: 'X-Y' is no name of a variable"),
         ("SET a 1 +", "warning: rules, line 1, column 9: no expression: expected an operand after '+'"),

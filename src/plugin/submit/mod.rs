@@ -277,6 +277,9 @@ pub fn prepare(
         writeln!(err, "\nERROR: {} procs are more than -maxjobs allows", jobs.procs.len())?;
         return Err(Error::Refused);
     }
+    if matches!(request.dry, Some(Dry::Ads(_) | Dry::Whole(_))) {
+        tell(without_manifests(request, &jobs)?.iter(), err)?;
+    }
     match &request.dry {
         Some(Dry::Ads(path)) => return dry_run(request, &jobs, path, out).map(|()| Prepared::default()),
         Some(Dry::Whole(path)) => return written(path, &whole(&jobs), out).map(|()| Prepared::default()),
@@ -301,6 +304,20 @@ pub fn prepare(
     }
     let ads = if request.printed == Printed::Ads { ads(&jobs) } else { Vec::new() };
     Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs, files: manifests.files, ads })
+}
+
+/// What a submission would say of ads that are only printed. The ads are HTCondor's all the same, so that a refusal is a warning here.
+fn without_manifests(request: &Request, jobs: &Jobs) -> Result<Vec<Diagnostic>, Error> {
+    let findings = manifest::jobs(jobs, &request.settings()?, &place::found).findings;
+    let warning = |finding: Diagnostic| match finding.severity {
+        Severity::Error => Diagnostic {
+            severity: Severity::Warning,
+            message: format!("{} (a submission would be refused)", finding.message),
+            ..finding
+        },
+        _ => finding,
+    };
+    Ok(findings.into_iter().map(warning).collect())
 }
 
 fn is_unused(finding: &Diagnostic) -> bool {

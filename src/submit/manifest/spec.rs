@@ -218,12 +218,12 @@ impl Shared<'_> {
         if self.gives("request_cpus", "RequestCpus")
             && let Some(cpus) = self.integer("request_cpus", "RequestCpus")?
         {
-            insert("cpus", cpus.into());
+            insert("cpus", at_least_one("request_cpus", cpus, "CPUs")?.into());
         }
         if self.gives("request_memory", "RequestMemory")
             && let Some(memory) = self.integer("request_memory", "RequestMemory")?
         {
-            insert("memory", quantity(memory, "Mi"));
+            insert("memory", quantity(at_least_one("request_memory", memory, "MiB")?, "Mi"));
         }
         if self.gives("request_disk", "RequestDisk")
             && let Some(disk) = self.integer("request_disk", "RequestDisk")?
@@ -232,6 +232,9 @@ impl Shared<'_> {
         }
         if let Some(gpus) = self.integer("request_gpus", "RequestGPUs")? {
             insert("gpus", gpus.into());
+        }
+        // Conditions on GPUs are void if the job asks for none.
+        if self.integer("request_gpus", "RequestGPUs")?.is_some_and(|gpus| gpus != 0) {
             if let Some(require) = &self.program.require_gpus {
                 insert("requireGpus", expression::for_job(require).into());
             }
@@ -429,6 +432,17 @@ fn texts(program: &Program) -> impl Iterator<Item = (&'static str, &str)> {
         .iter()
         .map(|(name, value)| ("environment", value.as_deref().unwrap_or(name.as_str())));
     executable.chain(arguments).chain(environment)
+}
+
+/// An amount that a job must request at least 1 of.
+fn at_least_one(command: &str, amount: i64, of: &str) -> Result<i64, Wrong> {
+    if amount >= 1 {
+        return Ok(amount);
+    }
+    Err((
+        command.to_owned(),
+        format!("{amount} {of} are not enough for a program: write 1 or more, or leave the line out"),
+    ))
 }
 
 fn quantity(amount: i64, unit: &str) -> Value {
