@@ -21,6 +21,10 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
     };
     let screen = place::screen(width);
     if let Some(file) = &request.ads_file {
+        if request.analysis {
+            let why = "Error: -better-analyze asks a cluster which nodes it has: leave out -jobads, or give the ads to slotwright negotiate";
+            return Err(why.to_owned().into());
+        }
         let text = fs::read_to_string(file).map_err(|error| format!("Error: {file}: {error}"))?;
         let ads = tools::reads_ads(&text).map_err(|error| format!("Error: {file}: {error}"))?;
         let source = Source { label: format!("Jobads: {file}"), ..Source::default() };
