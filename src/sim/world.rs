@@ -326,6 +326,7 @@ impl<'s> World<'s> {
             hold: None,
             end: None,
             told: false,
+            asked: None,
             remains: Remains::Nothing,
             deleting: false,
             grace: None,

@@ -269,6 +269,9 @@ pub struct PodFacts {
     pub told: bool,
     /// The remains of the pod. Only meaningful if `end` is known.
     pub remains: Remains,
+    /// The earliest second, by the API server's clock, since which the pod was seen to be asked to go. A later deletion with a
+    /// shorter grace period hides the earlier one.
+    pub asked: Option<i64>,
     /// The reason for which the proc is held, as whoever deleted the pod wrote on it.
     pub hold: Option<HoldReason>,
     /// Why the pod cannot start, if the kubelet says so.
@@ -310,6 +313,7 @@ impl PodFacts {
             started: None,
             end: None,
             told: false,
+            asked: None,
             remains: Remains::Nothing,
             hold: None,
             obstacle: None,

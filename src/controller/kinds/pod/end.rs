@@ -82,15 +82,15 @@ pub(super) fn forced(pod: &SlimPod) -> Forced {
 
 /// How the proc of a pod ended, if it has: the main container's end is the proc's, whatever else runs in the pod. The end of a
 /// pod of which only the last phase is to come ([`Remains::Ending`]) is not certain: a kubelet that evicts a pod says so with
-/// that phase.
-pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
+/// that phase. `since` is the earliest second since which the pod was seen to be asked to go.
+pub(super) fn ending(pod: &SlimPod, since: Option<i64>) -> Option<Ending> {
     if is_confirmed(pod) {
-        return Some(of_confirmed(pod));
+        return Some(of_confirmed(pod, since));
     }
     // A pod that is being deleted will have a last phase, which tells more. A pod that was only marked with the
     // condition `DisruptionTarget` may never be deleted: the end of its main container counts now.
     let exit = main_exit(pod).filter(|exit| asked_by_deletion(pod).is_none() && !never_started(exit))?;
-    Some(of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into()))
+    Some(of_exit(pod, exit, since).unwrap_or_else(|| exited(pod, exit).into()))
 }
 
 /// Which containers of a pod are left after its proc has ended.
@@ -109,7 +109,7 @@ fn others(pod: &SlimPod) -> Option<bool> {
     Some(others.any(|status| status.state.terminated.is_none()))
 }
 
-fn of_confirmed(pod: &SlimPod) -> Ending {
+fn of_confirmed(pod: &SlimPod, since: Option<i64>) -> Ending {
     // A pod has a reason if something else than its own program ended it. `DeadlineExceeded` is an exception: the job set
     // that deadline itself.
     if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != DEADLINE_EXCEEDED) {
@@ -123,11 +123,11 @@ fn of_confirmed(pod: &SlimPod) -> Ending {
         };
     }
     if let Some(exit) = main_exit(pod) {
-        return of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into());
+        return of_exit(pod, exit, since).unwrap_or_else(|| exited(pod, exit).into());
     }
     if let Some((container, exit)) = failed_init(pod) {
         let end = || End::InitFailed { container: container.into(), code: exit.exit_code };
-        return of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| end().into());
+        return of_exit(pod, exit, since).unwrap_or_else(|| end().into());
     }
     if asked(pod).is_some() {
         return deleted(pod).into();
@@ -172,7 +172,8 @@ fn never_started(exit: &SlimTerminated) -> bool {
 }
 
 /// How the end of a container ends its proc, if the container's end is not an exit by the program itself.
-fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option<Ending> {
+fn of_exit(pod: &SlimPod, exit: &SlimTerminated, since: Option<i64>) -> Option<Ending> {
+    let reason = exit.reason.as_deref();
     let is = |known: &[&str]| reason.is_some_and(|reason| known.contains(&reason));
     let said = exit.message.as_deref().unwrap_or_default();
     if said.starts_with(labels::FENCED) {
@@ -187,7 +188,7 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
     if never_started(exit) {
         return Some(evicted("its node lost it between the creation of its container and the start").into());
     }
-    if was_told(pod, exit) {
+    if was_told(pod, exit, since) {
         return Some(Ending { told: true, ..deleted(pod).into() });
     }
     if is(&NOT_STARTED) {
@@ -250,6 +251,15 @@ fn asked(pod: &SlimPod) -> Option<Asked> {
     [disruption, asked_by_deletion(pod)].into_iter().flatten().min()
 }
 
+/// The earliest second since which a pod was seen to be asked to go: `before`, if earlier versions of the pod showed it.
+pub(super) fn first_asked(pod: &SlimPod, before: Option<i64>) -> Option<i64> {
+    let now = asked(pod).and_then(|asked| match asked {
+        Asked::Earlier => None,
+        Asked::At(second) => Some(second),
+    });
+    now.into_iter().chain(before).min()
+}
+
 /// Since when a pod is deleted, if it is. A grace period of 0 tells nothing of that: the kubelet's own last deletion, after
 /// the containers have ended, sets both the period and the time anew.
 fn asked_by_deletion(pod: &SlimPod) -> Option<Asked> {
@@ -265,8 +275,9 @@ fn asked_by_deletion(pod: &SlimPod) -> Option<Asked> {
 /// An exit code tells nothing, since a program that is told to end may end as it likes. Times are in whole seconds, by the
 /// clocks of three machines. So an end is the program's own only if nobody had asked the pod to go when the end was seen, or
 /// if the end lies more than [`SKEW`] before the asking, as that of a program that ended while its kubelet was down.
-fn was_told(pod: &SlimPod, exit: &SlimTerminated) -> bool {
-    match (asked(pod), &exit.finished_at) {
+fn was_told(pod: &SlimPod, exit: &SlimTerminated, since: Option<i64>) -> bool {
+    let asked = asked(pod).into_iter().chain(since.map(Asked::At)).min();
+    match (asked, &exit.finished_at) {
         (None, _) => false,
         (Some(Asked::At(asked)), Some(at)) => at.0.as_second().saturating_add(SKEW) >= asked,
         (Some(_), _) => true,

@@ -31,6 +31,8 @@ pub(super) struct Made {
     pub(super) run: Option<u32>,
     /// What the pod requests of its slot.
     pub(super) size: Option<PlainSize>,
+    /// The earliest second since which the pod was seen to be asked to go: no mark, but known only from earlier versions of the pod.
+    pub(super) asked: Option<i64>,
 }
 
 impl Made {
@@ -38,7 +40,7 @@ impl Made {
         let number = |name| pod.annotations().get(name)?.parse().ok();
         let run = pod.annotations().get(labels::RUN).and_then(|run| run.parse().ok());
         let size = pod.annotations().get(labels::RESOURCES).and_then(|text| text.parse().ok());
-        Self { lease: number(labels::LEASE_SECONDS).map(Duration::from_secs), run, size }
+        Self { lease: number(labels::LEASE_SECONDS).map(Duration::from_secs), run, size, asked: None }
     }
 }
 
@@ -91,7 +93,7 @@ impl Kept {
                 job: facts.job.clone(),
                 proc: facts.proc,
                 claim: facts.claim.clone(),
-                made: Made { lease: facts.lease, run: facts.run, size: facts.size },
+                made: Made { lease: facts.lease, run: facts.run, size: facts.size, asked: facts.asked },
             }),
             Self::Backfill(facts) => Some(Marks::Backfill { slot: slot_of(facts), mark: facts.mark.clone() }),
             Self::Other(_) => None,

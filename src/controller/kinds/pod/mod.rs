@@ -11,7 +11,7 @@ use kube::api::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
-use self::end::{disrupted, ending, forced, is_terminal, main_container, remains};
+use self::end::{disrupted, ending, first_asked, forced, is_terminal, main_container, remains};
 use self::marks::{Made, Marks, is_tracked};
 use super::sighting::{keep_once, told};
 use super::{Names, News, Stage, Watched};
@@ -245,7 +245,8 @@ fn of_others(pod: &SlimPod, uid: PodUid) -> PodView {
 }
 
 fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): (ClaimId, Made)) -> PodFacts {
-    let ending = ending(pod);
+    let asked = first_asked(pod, made.asked);
+    let ending = ending(pod, asked);
     let told = ending.as_ref().is_some_and(|ending| ending.told);
     let (end, held) = ending.map_or((None, None), |ending| (Some(ending.end), ending.hold));
     PodFacts {
@@ -263,6 +264,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         remains: remains(pod),
         end,
         told,
+        asked,
         hold: hold(pod).or(held),
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),

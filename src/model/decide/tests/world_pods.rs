@@ -92,6 +92,7 @@ impl World {
             hold: None,
             end: None,
             told: false,
+            asked: None,
             remains: Remains::Nothing,
             deleting: false,
             grace: None,

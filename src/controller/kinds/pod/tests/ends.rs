@@ -150,6 +150,33 @@ fn the_main_container_is_the_templates_first_wherever_admission_put_it() {
     }
 }
 
+/// A program was told to end at 00:01:00, its node was cut off, and the pod was deleted again with a shorter grace period. The API server
+/// forgets the first deletion; whoever saw it does not. Found by seed 616000615.
+#[test]
+fn a_later_deletion_does_not_hide_when_a_program_was_told_to_end() {
+    let version = |deadline: &str, grace: u64, status: Value| {
+        let object = json!({
+            "metadata": {"name": "j-1", "namespace": "ns", "uid": "u", "annotations": {labels::CLAIM: "c"},
+                         "labels": {labels::JOB_UID: "job", labels::PROC: "1"},
+                         "deletionTimestamp": format!("2026-01-01T{deadline}Z"), "deletionGracePeriodSeconds": grace},
+            "spec": {"nodeName": "n1", "containers": [{"name": "main"}]},
+            "status": status,
+        });
+        pod(&object)
+    };
+    let failed = || json!({"phase": "Failed", "containerStatuses": [ended("main", 7, "Error", "00:01:01")]});
+    let first = version("00:01:30", 30, json!({"phase": "Running", "containerStatuses": [runs("main")]}));
+    let last = version("00:03:01", 1, failed());
+    let facts = |before: Option<&Option<Kept>>, pod: &SlimPod| match SlimPod::keep(pod, before) {
+        Some(Kept::Ours(facts)) => facts,
+        other => panic!("{other:?}"),
+    };
+    let before = SlimPod::keep(&first, None);
+    let seen = facts(Some(&before), &last);
+    assert_eq!((seen.end.clone(), seen.told), (gone(DELETED), true));
+    assert_eq!(facts(None, &last).end, code(7), "nobody can know of the first deletion any more");
+}
+
 /// The kubelet ends the sidecars once an init container has failed.
 #[test]
 fn a_sidecar_is_not_blamed_for_the_init_container_that_failed_after_it() {
