@@ -396,6 +396,17 @@ fn a_claim_that_waits_keeps_to_what_is_lowered_meanwhile() {
             ];
             goes_well(Plan { seed, ..story(5, order, items) });
         }
+        // The work has begun before the job comes.
+        for milliseconds in (15_500..24_000).step_by(500) {
+            let items = vec![
+                (When::At(0), What::Fated(Some(Fated::Handler(IGNORES)))),
+                (When::At(milliseconds), what.clone()),
+                (When::At(15_000), What::Submit(Order { job: 2, ..job(4) })),
+            ];
+            let plan = filled(11, 0, items);
+            let of_bob = |item: &Item| !matches!(&item.what, What::Submit(order) if order.job == 1);
+            goes_well(Plan { items: plan.items.into_iter().filter(of_bob).collect(), ..plan });
+        }
     }
 }
 
