@@ -261,7 +261,7 @@ impl<C> Reading<'_, C> {
         command: &mut impl FnMut(&Text) -> Result<C, (usize, String)>,
     ) -> Result<Option<Step<C>>, (usize, String)> {
         let refused = |what: &str| {
-            Err((0, format!("{what}: nothing else is read here: put what it stands for into this file")))
+            Err((0, format!("{what} is not possible here: put the lines that it stands for into this file")))
         };
         let (name, how, value) = match statement::parse(line) {
             Ok(Statement::Use { .. }) => return refused("use"),

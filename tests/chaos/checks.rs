@@ -55,8 +55,8 @@ pub struct Checks {
     pub caps: Caps,
     /// The exit codes of procs whose programs ended by themselves.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
-    /// For each proc: how many of these ends an operator may have counted or not, since somebody had asked the pods to go.
-    pub uncertain: BTreeMap<(String, u32), usize>,
+    /// Those of these ends that an operator must have counted before the proc runs again: nobody had asked the pods to go.
+    pub certain: BTreeMap<(String, u32), Vec<i64>>,
     /// Who asked pods to go, and which operators were told how pods ended.
     pub told: Ends,
     calls: VecDeque<u64>,
@@ -483,9 +483,7 @@ pub fn started(world: &mut World, process: &Process) {
         world.violated(format!("{name} runs twice at a time"));
     }
     let lost = world.checks.lost.contains(&(job.clone(), proc));
-    let ends = world.checks.ends.get(&(job.clone(), proc));
-    let uncertain = world.checks.uncertain.get(&(job.clone(), proc)).copied().unwrap_or_default();
-    let ends = ends.and_then(|ends| ends.get(uncertain..));
+    let ends = world.checks.certain.get(&(job.clone(), proc));
     // A program runs once more for each reason that its job gives.
     let reasons = world.checks.again.get(job).cloned().unwrap_or_default();
     let may_again = |ends: &[i64]| {

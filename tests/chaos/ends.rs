@@ -63,14 +63,12 @@ pub fn reported(world: &mut World, process: &Process, over: &Over, pod: &Value) 
         return;
     }
     let key = (process.job.clone(), process.proc);
-    let before = world.checks.ends.get(&key).map_or(0, Vec::len);
     if over.own {
         world.checks.ends.entry(key.clone()).or_default().push(over.code);
     }
     if over.own && !is_asked(pod) && !process.disowned {
-        if world.checks.lost.remove(&key) {
-            world.checks.uncertain.insert(key, before);
-        }
+        world.checks.certain.entry(key.clone()).or_default().push(over.code);
+        world.checks.lost.remove(&key);
     } else {
         world.checks.lost.insert(key);
     }
@@ -123,6 +121,16 @@ fn forced(world: &mut World, uid: &str, pod: &Value) {
     let key = proc_of(pod);
     if !is_recorded(world, &key.0, key.1) {
         world.checks.told.owed.remove(uid);
+        unsure(world, uid, key);
+    }
+}
+
+/// Notes that an operator may count the end of this pod or not. If the end was reported, it is the last of its proc.
+fn unsure(world: &mut World, uid: &str, key: (String, u32)) {
+    let reported = world.kubelets.processes.get(uid).is_some_and(|process| process.reported.is_some());
+    if reported && world.checks.lost.insert(key.clone()) {
+        world.checks.certain.entry(key).or_default().pop();
+    } else {
         world.checks.lost.insert(key);
     }
 }
@@ -140,7 +148,7 @@ fn asked(world: &mut World, uid: &str, pod: &Value) {
     });
     match certain {
         Some((who, _)) => drop(world.checks.told.owed.insert(uid.to_owned(), (who, key))),
-        None => drop(world.checks.lost.insert(key)),
+        None => unsure(world, uid, key),
     }
 }
 

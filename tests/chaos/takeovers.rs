@@ -251,7 +251,7 @@ fn a_pod_whose_node_is_gone_counts_against_the_ceiling() {
     for seed in 0..6 {
         let items = vec![
             (When::At(0), What::Ceiling(0, Some(4))),
-            (When::After(Class::CreatePod, 0), What::NodeGone(0)),
+            (When::At(2500), What::NodeGone(0)),
             (When::At(3000), What::Kill(0)),
             (When::At(5000), What::NodeBack(1, 6)),
             (When::At(9000), What::Submit(Order { job: 4, cpus: 2, ..job(4) })),

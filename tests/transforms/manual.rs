@@ -187,7 +187,7 @@ fn errors_tell_place_and_remedy() {
         ("X @=end\n1", "line 1, column 1: the block is not closed: expected a line @end"),
         (
             "use feature:GPUs",
-            "line 1, column 1: use: nothing else is read here: put what it stands for into this file",
+            "line 1, column 1: use is not possible here: put the lines that it stands for into this file",
         ),
         ("include : x", "include is not allowed"),
         ("X-Y = 3", "line 1, column 1: 'X-Y' is no name of a variable"),

@@ -38,6 +38,7 @@ impl Pool {
         self.queue_changes(&uid);
         self.look_at_waiting(&uid);
         self.plan_evaluation(&uid, now);
+        self.charge_orphans_of(&uid, now);
         self.changed(Change::Job(&uid));
     }
 
@@ -368,6 +369,7 @@ impl Pool {
             // Slots waited for the ends of these procs to be recorded, which will not happen any more.
             self.slots_changed(job.unrecorded.values());
         }
+        self.charge_orphans_of(uid, now);
         self.changed(Change::JobGone(uid));
     }
 

@@ -15,7 +15,8 @@ use super::time::Time;
 pub struct Charge<'a> {
     /// The submitter who is charged.
     pub submitter: &'a SubmitterName,
-    /// The negotiator that made the claim. The submitter's account with the negotiator that answers for it is charged.
+    /// The negotiator that made the claim; for an orphan, the unnamed one. The submitter's account with the negotiator that
+    /// [answers](Pool::answering) for this one is charged.
     pub negotiator: &'a NegotiatorId,
     /// The slot weight.
     pub weight: f64,

@@ -120,8 +120,22 @@ impl Pool {
         self.orphans.charged = charges.collect();
     }
 
-    /// The submitter to charge for an orphan, and the orphan's weight; `None` if the pod is over or is no pod of a job.
+    /// Charges for a job's orphans by the job's present spec, after the job changed.
+    pub(super) fn charge_orphans_of(&mut self, job: &JobUid, now: Time) {
+        if !self.synced {
+            return;
+        }
+        let of_job = self.orphans().iter().filter(|(_, facts)| facts.job == *job);
+        let charges: Vec<_> = of_job.map(|(uid, facts)| (uid.clone(), self.charge_for(facts))).collect();
+        for (uid, after) in charges {
+            self.charge_orphan(&uid, after, now);
+        }
+    }
+
+    /// The submitter to charge for an orphan, and the orphan's weight; `None` if the pod is over, is on no node, or is no pod of a job.
+    /// Whoever may create pods can give a pod the operator's labels, but a pod on no node uses nothing.
     fn charge_for(&self, facts: &PodFacts) -> Option<(SubmitterName, f64)> {
+        facts.machine.as_ref()?;
         let job = self.jobs.get(&facts.job).filter(|job| job.owns(facts) && !facts.is_over())?;
         let submitter = job.spec_of(facts.proc)?.submitter.clone();
         let by_size = self.uses_slot_weights(&NegotiatorId::Unnamed) && !facts.requests.is_unknown();

@@ -53,10 +53,13 @@ impl PlainSize {
     }
 
     /// Whether a pod with these requests may have been created with this size: it requests no less, though admission may have added
-    /// to its requests.
+    /// to its requests. Requests count in whole CPUs, MiB and KiB, rounded up, as slots have them. No pod is created without CPUs.
     pub fn is_within(self, requests: &Capacity) -> bool {
-        let size = Capacity::of(&self.resources(false));
-        size.milli_cpu <= requests.milli_cpu && size.memory <= requests.memory && size.disk <= requests.disk
+        let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
+        self.cpus >= 1
+            && self.cpus <= whole(requests.milli_cpu, 1000)
+            && self.memory_mib <= whole(requests.memory, 1 << 20)
+            && self.disk_kib <= whole(requests.disk, 1 << 10)
     }
 }
 
@@ -90,6 +93,13 @@ mod tests {
         {
             assert_eq!(other.parse::<PlainSize>(), Err(NoSize), "{other}");
         }
+        let requests =
+            |cpu, memory| Capacity { milli_cpu: cpu, memory, disk: 1 << 20, ..Capacity::default() };
+        // The sidecars of a template may leave less than a MiB of the slot unused.
+        assert!(size.is_within(&requests(2100, (127 << 20) + 1)));
+        assert!(!size.is_within(&requests(1000, 128 << 20)) && !size.is_within(&requests(2000, 127 << 20)));
+        let nothing = PlainSize { cpus: 0, memory_mib: 0, disk_kib: 0 };
+        assert!(!nothing.is_within(&requests(64_000, 128 << 20)), "somebody wrote that");
         let gpu = Resources { extended: [("nvidia.com/gpu".into(), 1)].into(), ..resources };
         assert_eq!(gpu.plain(), None);
     }

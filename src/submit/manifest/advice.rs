@@ -14,21 +14,18 @@ pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
 /// Attributes that the operator sets for each job, whatever the job's submit file says.
 const SET: [&str; 7] = ["ClusterId", "ProcId", "Owner", "User", "QDate", "MyType", "Submitter"];
 
-/// Attributes that say what a job's program is. The pod is made of the commands, and not of these attributes.
-const PROGRAM: [&str; 8] =
-    ["Cmd", "Args", "Arguments", "Env", "Environment", "JobUniverse", "Iwd", "ContainerImage"];
+/// Attributes that say how a job's program is started. The pod is made of the commands, and not of these attributes.
+const PROGRAM: [&str; 6] = ["Args", "Arguments", "Env", "Environment", "JobUniverse", "ContainerImage"];
 
 /// The warning of a line such as `+Owner = "bob"` that does not do what it seems to do.
 fn of_attribute(written: &Written) -> Option<Diagnostic> {
     let (start, name) = written.name.split_at_checked(3)?;
     start.eq_ignore_ascii_case("MY.").then_some(())?;
-    let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    let why = if SET.iter().any(|known| is(known)) {
+    let is_in = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let why = if is_in(&SET) {
         "has no effect: the operator sets this attribute of each job itself"
-    } else if PROGRAM.iter().any(|known| is(known)) {
-        "is only shown in the job's ad: its pod is made of the commands, such as executable and arguments"
-    } else if is(&"JobStatus") {
-        "says nothing of its own: a job that is to wait on hold has hold = True"
+    } else if is_in(&PROGRAM) {
+        "is only shown in the job's ad: its pod is made of the commands, such as arguments and container_image"
     } else {
         return None;
     };

@@ -251,12 +251,13 @@ fn asked(pod: &SlimPod) -> Option<Asked> {
     [disruption, asked_by_deletion(pod)].into_iter().flatten().min()
 }
 
-/// The earliest second since which a pod was seen to be asked to go: `before`, if earlier versions of the pod showed it.
+/// The earliest second since which a pod was seen to be asked to go: `before`, if earlier versions of the pod showed it. `None` if
+/// nobody asks any more: an eviction that came to nothing takes its condition back.
 pub(super) fn first_asked(pod: &SlimPod, before: Option<i64>) -> Option<i64> {
-    let now = asked(pod).and_then(|asked| match asked {
+    let now = match asked(pod)? {
         Asked::Earlier => None,
         Asked::At(second) => Some(second),
-    });
+    };
     now.into_iter().chain(before).min()
 }
 
@@ -276,7 +277,7 @@ fn asked_by_deletion(pod: &SlimPod) -> Option<Asked> {
 /// clocks of three machines. So an end is the program's own only if nobody had asked the pod to go when the end was seen, or
 /// if the end lies more than [`SKEW`] before the asking, as that of a program that ended while its kubelet was down.
 fn was_told(pod: &SlimPod, exit: &SlimTerminated, since: Option<i64>) -> bool {
-    let asked = asked(pod).into_iter().chain(since.map(Asked::At)).min();
+    let asked = asked(pod).map(|now| since.map_or(now, |since| now.min(Asked::At(since))));
     match (asked, &exit.finished_at) {
         (None, _) => false,
         (Some(Asked::At(asked)), Some(at)) => at.0.as_second().saturating_add(SKEW) >= asked,

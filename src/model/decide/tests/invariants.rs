@@ -96,7 +96,7 @@ fn accounts(pool: &Pool) {
 
 /// The submitters of the pods that live without a claim, each with the CPUs that the pod requests.
 fn orphans(pool: &Pool) -> Vec<(SubmitterName, f64)> {
-    let lives = pool.orphans().values().filter(|pod| !pod.is_over());
+    let lives = pool.orphans().values().filter(|pod| pod.machine.is_some() && !pod.is_over());
     let of_job = lives.filter_map(|pod| {
         let job = pool.jobs().get(&pod.job).filter(|job| job.owns(pod))?;
         let cpus = f64::from(i32::try_from(pod.requests.milli_cpu).unwrap()) / 1000.0;

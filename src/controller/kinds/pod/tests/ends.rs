@@ -177,6 +177,32 @@ fn a_later_deletion_does_not_hide_when_a_program_was_told_to_end() {
     assert_eq!(facts(None, &last).end, code(7), "nobody can know of the first deletion any more");
 }
 
+/// An eviction came to nothing, and Kubernetes took its condition back. The program's end long after is its own.
+#[test]
+fn an_eviction_that_came_to_nothing_is_forgotten() {
+    let version = |target_is: &str, status: Value| {
+        let condition = json!([{"type": "DisruptionTarget", "status": target_is, "reason": "EvictionByEvictionAPI",
+                                "lastTransitionTime": "2026-01-01T00:01:00Z"}]);
+        let mut object = json!({
+            "metadata": {"name": "j-1", "namespace": "ns", "uid": "u", "annotations": {labels::CLAIM: "c"},
+                         "labels": {labels::JOB_UID: "job", labels::PROC: "1"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "main"}]},
+            "status": status,
+        });
+        object["status"]["conditions"] = condition;
+        pod(&object)
+    };
+    let running = || json!({"phase": "Running", "containerStatuses": [runs("main")]});
+    let asked = SlimPod::keep(&version("True", running()), None);
+    let taken_back = SlimPod::keep(&version("False", running()), Some(&asked));
+    let well =
+        json!({"phase": "Succeeded", "containerStatuses": [ended("main", 0, "Completed", "00:05:00")]});
+    match SlimPod::keep(&version("False", well), Some(&taken_back)) {
+        Some(Kept::Ours(facts)) => assert_eq!((&facts.end, facts.told), (&code(0), false)),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The kubelet ends the sidecars once an init container has failed.
 #[test]
 fn a_sidecar_is_not_blamed_for_the_init_container_that_failed_after_it() {
