@@ -279,9 +279,10 @@ fn an_attribute_without_effect_on_the_job_is_warned_of() {
 /// The error names the line of the submit file, and not a field of the HTCJob.
 #[test]
 fn a_request_of_nothing_is_refused_with_its_line() {
-    for (line, says) in
-        [("request_cpus = 0", "request_cpus: 0 CPUs"), ("request_memory = -5", "request_memory: -5 MiB")]
-    {
+    for (line, says) in [
+        ("request_cpus = 0", "request_cpus: asks for less than 1 CPU"),
+        ("request_memory = -5", "request_memory: asks for less than 1 MiB"),
+    ] {
         let found = findings_of(&format!("{line}\n"));
         let [error] = &found[..] else { panic!("{found:#?}") };
         assert!(error.starts_with("error: lines.sub, line 3,") && error.contains(says), "{error}");

@@ -189,7 +189,7 @@ fn errors_tell_place_and_remedy() {
             "use feature:GPUs",
             "line 1, column 1: use is not possible here: put the lines that it stands for into this file",
         ),
-        ("include : x", "include is not allowed"),
+        ("include : x", "include is not possible here"),
         ("X-Y = 3", "line 1, column 1: 'X-Y' is no name of a variable"),
         ("SET a 1 +", "warning: rules, line 1, column 9: no expression: expected an operand after '+'"),
         ("DELETE /(a/", "warning: rules, line 1, column 8: /(a/ is no pattern"),

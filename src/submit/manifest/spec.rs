@@ -218,7 +218,7 @@ impl Shared<'_> {
         if self.gives("request_cpus", "RequestCpus")
             && let Some(cpus) = self.integer("request_cpus", "RequestCpus")?
         {
-            insert("cpus", at_least_one("request_cpus", cpus, "CPUs")?.into());
+            insert("cpus", at_least_one("request_cpus", cpus, "CPU")?.into());
         }
         if self.gives("request_memory", "RequestMemory")
             && let Some(memory) = self.integer("request_memory", "RequestMemory")?
@@ -439,10 +439,7 @@ fn at_least_one(command: &str, amount: i64, of: &str) -> Result<i64, Wrong> {
     if amount >= 1 {
         return Ok(amount);
     }
-    Err((
-        command.to_owned(),
-        format!("{amount} {of} are not enough for a program: write 1 or more, or leave the line out"),
-    ))
+    Err((command.to_owned(), format!("asks for less than 1 {of}: write 1 or more, or leave the line out")))
 }
 
 fn quantity(amount: i64, unit: &str) -> Value {

@@ -84,7 +84,11 @@ impl World {
                 + job.failed.len()
                 + job.removed.len()
                 + job.on_hold.len() as u64;
-            assert!(job.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
+            // Procs that ran when the count was lowered are still there.
+            let active = job.active.range(spec.count..).map(|(proc, _)| *proc);
+            let held = job.on_hold.range(spec.count..).map(|(proc, _)| *proc);
+            let beyond = active.chain(held).collect::<BTreeSet<u32>>().len() as u64;
+            assert!(job.removing || sum == u64::from(spec.count) + beyond, "{uid:?}: {sum} procs");
         }
         for slot in self.pool.slots().values() {
             assert!(
