@@ -91,7 +91,13 @@ fn path_to(root: &Node, offset: usize) -> String {
 /// The parser's message without its place, which the caller puts in front.
 fn plain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
-    first.split(" at line ").next().unwrap_or(first).trim_end_matches([',', ' ']).to_owned()
+    let message = first.split(" at line ").next().unwrap_or(first).trim_end_matches([',', ' ']);
+    match message.strip_prefix("invalid ") {
+        Some("u8" | "u16" | "u32" | "u64" | "usize") => "expected a whole number, 0 or more".to_owned(),
+        Some("i32" | "i64") => "expected a whole number".to_owned(),
+        Some("f64") => "expected a number".to_owned(),
+        _ => message.to_owned(),
+    }
 }
 
 pub(super) struct Reader<'a> {
@@ -223,4 +229,18 @@ fn machine_names(groups: &[MachineGroup]) -> impl Iterator<Item = (usize, Cow<'s
 /// The distribution that is given, or always `otherwise`.
 pub(super) fn drawn<U>(given: Option<&Drawn<U>>, otherwise: f64) -> Spread {
     given.map_or_else(|| Spread::always(otherwise), |given| given.spread.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_message_of_the_parser_names_no_type_of_rust() {
+        assert_eq!(plain("invalid u32 at line 3, column 29"), "expected a whole number, 0 or more");
+        assert_eq!(
+            plain("unknown field `cpu`, expected one of `cpus`"),
+            "unknown field `cpu`, expected one of `cpus`"
+        );
+    }
 }
