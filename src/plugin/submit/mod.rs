@@ -315,7 +315,7 @@ fn without_manifests(request: &Request, jobs: &Jobs) -> Result<Vec<Diagnostic>, 
             message: format!("{} (a submission would be refused)", finding.message),
             ..finding
         },
-        _ => finding,
+        Severity::Warning => finding,
     };
     Ok(findings.into_iter().map(warning).collect())
 }
