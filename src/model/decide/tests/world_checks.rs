@@ -84,10 +84,13 @@ impl World {
                 + job.failed.len()
                 + job.removed.len()
                 + job.on_hold.len() as u64;
-            // Procs that ran when the count was lowered are still there.
+            // Procs that ran when the count was lowered are still there, or have ended since.
             let active = job.active.range(spec.count..).map(|(proc, _)| *proc);
             let held = job.on_hold.range(spec.count..).map(|(proc, _)| *proc);
-            let beyond = active.chain(held).collect::<BTreeSet<u32>>().len() as u64;
+            let ended =
+                [&job.succeeded, &job.failed, &job.removed].into_iter().flat_map(|ended| ended.iter());
+            let ended = ended.filter(|proc| *proc >= spec.count);
+            let beyond = active.chain(held).chain(ended).collect::<BTreeSet<u32>>().len() as u64;
             assert!(job.removing || sum == u64::from(spec.count) + beyond, "{uid:?}: {sum} procs");
         }
         for slot in self.pool.slots().values() {
