@@ -55,7 +55,7 @@ pub struct Checks {
     pub caps: Caps,
     /// The exit codes of procs whose programs ended by themselves.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
-    /// Those of these ends that an operator must have counted before the proc runs again: nobody had asked the pods to go.
+    /// The exit codes of the ends that an operator must count: nobody had asked the pods to go when their kubelets reported the ends.
     pub certain: BTreeMap<(String, u32), Vec<i64>>,
     /// Who asked pods to go, and which operators were told how pods ended.
     pub told: Ends,

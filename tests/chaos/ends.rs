@@ -125,13 +125,13 @@ fn forced(world: &mut World, uid: &str, pod: &Value) {
     }
 }
 
-/// Notes that an operator may count the end of this pod or not. If the end was reported, it is the last of its proc.
+/// Notes that an operator may count the end of this pod, and need not. If the kubelet has reported the end, and nothing had made it
+/// uncertain before, the end is the last of the proc's certain ones.
 fn unsure(world: &mut World, uid: &str, key: (String, u32)) {
     let reported = world.kubelets.processes.get(uid).is_some_and(|process| process.reported.is_some());
-    if reported && world.checks.lost.insert(key.clone()) {
+    let was_certain = world.checks.lost.insert(key.clone());
+    if reported && was_certain {
         world.checks.certain.entry(key).or_default().pop();
-    } else {
-        world.checks.lost.insert(key);
     }
 }
 

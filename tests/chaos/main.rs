@@ -18,6 +18,7 @@ extern crate slotwright_controller as controller;
 
 mod agents;
 mod archive;
+mod backfill;
 mod caps;
 mod checks;
 mod containers;

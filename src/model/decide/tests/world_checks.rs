@@ -87,8 +87,7 @@ impl World {
             // Procs that ran when the count was lowered are still there, or have ended since.
             let active = job.active.range(spec.count..).map(|(proc, _)| *proc);
             let held = job.on_hold.range(spec.count..).map(|(proc, _)| *proc);
-            let ended =
-                [&job.succeeded, &job.failed, &job.removed].into_iter().flat_map(|ended| ended.iter());
+            let ended = [&job.succeeded, &job.failed, &job.removed].into_iter().flat_map(Ranges::iter);
             let ended = ended.filter(|proc| *proc >= spec.count);
             let beyond = active.chain(held).chain(ended).collect::<BTreeSet<u32>>().len() as u64;
             assert!(job.removing || sum == u64::from(spec.count) + beyond, "{uid:?}: {sum} procs");
