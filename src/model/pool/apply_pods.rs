@@ -37,7 +37,7 @@ impl Pool {
             self.orphan(facts, now);
             return;
         };
-        self.orphan_claimed(&uid, now);
+        self.drop_orphan(&uid, now);
         self.count_beyond_slot(&name, &facts);
         if self.slots.get(&name).is_some_and(Slot::is_requested) {
             // The pod is seen before its creation is answered.

@@ -152,7 +152,7 @@ impl Pool {
         self.config_of(id).halflife.as_secs_f64()
     }
 
-    /// Starts charging a cost to its submitter's account with the negotiator that answers for the charge.
+    /// Adds a charge to its submitter's account with the negotiator that answers for the charge's negotiator.
     pub(super) fn charge(&mut self, charge: Charge, now: Time) {
         let id = self.answering(charge.negotiator);
         let halflife = self.halflife_of(&id);
@@ -161,7 +161,7 @@ impl Pool {
         });
     }
 
-    /// Stops charging a charge.
+    /// Takes a charge off its submitter's account.
     pub(super) fn discharge(&mut self, charge: Charge, now: Time) {
         let id = self.answering(charge.negotiator);
         let halflife = self.halflife_of(&id);

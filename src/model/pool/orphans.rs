@@ -60,7 +60,7 @@ impl Pool {
         self.orphans().values().filter(|facts| facts.claim == *claim).cloned().collect()
     }
 
-    /// Keeps an orphan.
+    /// Keeps an orphan, and charges its job's submitter for it. Before the sync, nobody is charged: the accounts are not known.
     pub(super) fn orphan(&mut self, facts: PodFacts, now: Time) {
         self.keep_earlier_pod(&facts);
         let uid = facts.pod.uid.clone();
@@ -72,7 +72,7 @@ impl Pool {
             _ => self.drop_outside(&uid),
         }
         if self.untracking.contains_key(&uid) {
-            self.orphan_claimed(&uid, now);
+            self.drop_orphan(&uid, now);
         } else {
             let after = self.charge_for(&facts).filter(|_| self.synced);
             self.charge_orphan(&uid, after, now);
@@ -80,8 +80,8 @@ impl Pool {
         }
     }
 
-    /// Notes that a pod is no orphan: its claim is known, or its tracking finalizer is being taken off.
-    pub(super) fn orphan_claimed(&mut self, pod: &PodUid, now: Time) {
+    /// Forgets an orphan: its claim is known by now, or its tracking finalizer is being taken off.
+    pub(super) fn drop_orphan(&mut self, pod: &PodUid, now: Time) {
         if self.orphans.pods.remove(pod).is_some() {
             self.charge_orphan(pod, None, now);
         }
@@ -89,7 +89,7 @@ impl Pool {
 
     /// Notes that a pod does not exist any more.
     pub(super) fn orphan_gone(&mut self, pod: &PodUid, now: Time) {
-        self.orphan_claimed(pod, now);
+        self.drop_orphan(pod, now);
         self.orphans.granted.remove(pod);
     }
 

@@ -9,9 +9,9 @@ use super::resources::{Capacity, PODS, Resources};
 /// A size of nothing but CPUs, memory and disk. Its text is that of a slot type: `cpus=1, memory=128, disk=1024`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainSize {
-    cpus: i64,
-    memory_mib: i64,
-    disk_kib: i64,
+    pub(super) cpus: i64,
+    pub(super) memory_mib: i64,
+    pub(super) disk_kib: i64,
 }
 
 /// The text is not that of a [`PlainSize`].
@@ -55,11 +55,11 @@ impl PlainSize {
     /// Whether a pod with these requests may have been created with this size: it requests no less, though admission may have added
     /// to its requests. Requests count in whole CPUs, MiB and KiB, rounded up, as slots have them. No pod is created without CPUs.
     pub fn is_within(self, requests: &Capacity) -> bool {
-        let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
+        let whole = requests.rounded_up();
         self.cpus >= 1
-            && self.cpus <= whole(requests.milli_cpu, 1000)
-            && self.memory_mib <= whole(requests.memory, 1 << 20)
-            && self.disk_kib <= whole(requests.disk, 1 << 10)
+            && self.cpus <= whole.cpus
+            && self.memory_mib <= whole.memory_mib
+            && self.disk_kib <= whole.disk_kib
     }
 }
 

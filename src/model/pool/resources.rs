@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::extended::ExtendedResources;
+use super::plain::PlainSize;
 
 /// The name of an extended resource in Kubernetes, such as `nvidia.com/gpu`.
 pub type ResourceName = Arc<str>;
@@ -258,16 +259,18 @@ impl Capacity {
     /// The resources of the slot of a pod with these requests, each amount rounded up; with a pod, if the machine counts pods.
     /// `None` if the pod requests something besides CPUs, memory and disk.
     pub fn in_slot(&self, counts_pods: bool) -> Option<Resources> {
-        let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
         let others = self.extended.iter().any(|(name, amount)| **name != *PODS && *amount > 0);
-        let pods = counts_pods.then(|| (PODS.into(), 1));
-        (!others).then(|| Resources {
+        (!others).then(|| self.rounded_up().resources(counts_pods))
+    }
+
+    /// These CPUs, memory and disk, each amount rounded up to what slots have: whole CPUs, MiB and KiB.
+    pub(super) fn rounded_up(&self) -> PlainSize {
+        let whole = |amount: i64, unit: i64| amount.max(0).saturating_add(unit - 1) / unit;
+        PlainSize {
             cpus: whole(self.milli_cpu, 1000),
             memory_mib: whole(self.memory, 1 << 20),
             disk_kib: whole(self.disk, 1 << 10),
-            extended: pods.into_iter().collect(),
-            devices: BTreeMap::new(),
-        })
+        }
     }
 
     /// The whole amounts that slots can offer: whole CPUs, MiB and KiB, each rounded down so that nothing is offered

@@ -300,6 +300,23 @@ fn a_pod_whose_claim_is_lost_counts_against_the_ceiling_while_it_lives() {
     assert_eq!((orphans(&world), claims(&world).1.len(), used(&world)), (0, 3, 3.0));
 }
 
+/// A pod may be told before its job. A pod on no node uses nothing.
+#[test]
+fn an_orphan_is_charged_once_its_job_is_known() {
+    for (machine, charged) in [(Some(MachineName::from("n1")), 2), (None, 1)] {
+        let mut world = world(1, |_| (600, 0));
+        world.pass(3);
+        let mut facts = first(&mut world).facts.clone();
+        (facts.pod.name, facts.pod.uid, facts.job) = ("late-0".into(), "late".into(), "uid-late".into());
+        (facts.claim, facts.machine) = ("slot1_9@n1#1#1".into(), machine);
+        world.pool.apply(Event::Pod(facts), world.now);
+        let used = |world: &World| world.pool.submitters()[&"alice".into()].accounts.resources_used();
+        assert_eq!(used(&world), 1);
+        world.submit("late", "alice", 1, |_| {});
+        assert_eq!(used(&world), charged);
+    }
+}
+
 fn first(world: &mut World) -> &mut super::world::Pod {
     world.pods.get_mut("sweep-0").unwrap()
 }
