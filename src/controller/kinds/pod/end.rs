@@ -321,15 +321,15 @@ fn main_exit(pod: &SlimPod) -> Option<&SlimTerminated> {
     main_container(pod)?.state.terminated.as_ref()
 }
 
-/// The init container that failed, so that the main container never ran. A sidecar that ended with a code of its own was told to
-/// end when another init container had failed: it counts only if no other failed.
+/// The init container that failed, so that the main container never ran. If an init container fails, the kubelet tells the sidecars
+/// before it to end, which may then end with any code: a sidecar counts only if no other init container failed.
 fn failed_init(pod: &SlimPod) -> Option<(&str, &SlimTerminated)> {
-    let ended = |status: &'_ SlimContainerStatus| status.state.terminated.as_ref().map(|exit| exit.exit_code);
-    let all = || pod.status.init_container_statuses.iter();
-    let mut failed = all().filter(|status| ended(status).is_some_and(|code| code != 0)).collect::<Vec<_>>();
-    failed.sort_by_key(|status| pod.spec.is_sidecar(&status.name));
-    let failed = failed.first()?;
-    Some((&failed.name, failed.state.terminated.as_ref()?))
+    let ended = pod.status.init_container_statuses.iter().filter_map(|status| {
+        let exit = status.state.terminated.as_ref().filter(|exit| exit.exit_code != 0)?;
+        Some((status.name.as_str(), exit))
+    });
+    // Of several, the first is the least.
+    ended.min_by_key(|(name, _)| pod.spec.is_sidecar(name))
 }
 
 pub(super) fn evicted(why: &str) -> End {

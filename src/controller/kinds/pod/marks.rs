@@ -22,7 +22,8 @@ pub(super) enum Marks {
     Backfill { slot: Option<SlotName>, mark: Arc<str> },
 }
 
-/// The marks that the operator wrote on a proc's pod besides those that say whose pod it is.
+/// What is known of a proc's pod since its first version, whatever somebody does to the pod later: the marks that the operator wrote
+/// on it, besides those that say whose pod it is, and since when the pod is asked to go.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     /// The lease of the pod's claim.
@@ -31,7 +32,7 @@ pub(super) struct Made {
     pub(super) run: Option<u32>,
     /// What the pod requests of its slot.
     pub(super) size: Option<PlainSize>,
-    /// The earliest second since which the pod was seen to be asked to go: no mark, but known only from earlier versions of the pod.
+    /// The earliest second since which a version of the pod showed that the pod was asked to go.
     pub(super) asked: Option<i64>,
 }
 
