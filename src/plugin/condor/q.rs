@@ -5,6 +5,7 @@ use std::fs;
 use api::{HTCJob, Slot};
 use classad::{Ad, Env};
 use model::pool::Time;
+use tools::Screen;
 use tools::queue::{self, Asked, Request, Source, Totals};
 
 use super::jobs::{self, Runs};
@@ -21,14 +22,7 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
     };
     let screen = place::screen(width);
     if let Some(file) = &request.ads_file {
-        if request.analysis {
-            let why = "Error: -better-analyze asks a cluster which nodes it has: leave out -jobads, or give the ads to slotwright negotiate";
-            return Err(why.to_owned().into());
-        }
-        let text = fs::read_to_string(file).map_err(|error| format!("Error: {file}: {error}"))?;
-        let ads = tools::reads_ads(&text).map_err(|error| format!("Error: {file}: {error}"))?;
-        let source = Source { label: format!("Jobads: {file}"), ..Source::default() };
-        return Ok(Answer { text: request.print(&ads, &source, &screen), ..Answer::default() });
+        return of_file(&request, file, &screen);
     }
     let cluster = Cluster::connect(connection).await?;
     let mut found = Found::read(&cluster, &request).await?;
@@ -41,6 +35,18 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
         request.print(&ads, &found.source(label, &ads, request.names_jobs(), screen.now), &screen)
     };
     Ok(Answer { text, notes: std::mem::take(&mut found.notes), ..Answer::default() })
+}
+
+/// The answer about jobs whose ads are in a file.
+fn of_file(request: &Request, file: &str, screen: &Screen) -> Outcome {
+    if request.analysis {
+        let why = "Error: -better-analyze asks a cluster which nodes it has: leave out -jobads, or give the ads to slotwright negotiate";
+        return Err(why.to_owned().into());
+    }
+    let text = fs::read_to_string(file).map_err(|error| format!("Error: {file}: {error}"))?;
+    let ads = tools::reads_ads(&text).map_err(|error| format!("Error: {file}: {error}"))?;
+    let source = Source { label: format!("Jobads: {file}"), ..Source::default() };
+    Ok(Answer { text: request.print(&ads, &source, screen), ..Answer::default() })
 }
 
 /// The objects that an answer is made of.
@@ -149,6 +155,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_analysis_of_ads_in_a_file_is_refused() {
+        let words = ["-jobads", "queue.ads", "-better-analyze", "12.0"].map(str::to_owned);
+        let Ok(Asked::Jobs(request)) = queue::parse(&words) else { panic!("{words:?}") };
+        let refused = of_file(&request, "queue.ads", &place::screen(None));
+        assert!(refused.is_err_and(|failure| failure.0.contains("-better-analyze asks a cluster")));
+    }
 
     #[test]
     fn jobs_that_nobody_has_looked_at_for_a_while_are_told_of() {

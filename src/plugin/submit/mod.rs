@@ -278,7 +278,7 @@ pub fn prepare(
         return Err(Error::Refused);
     }
     if matches!(request.dry, Some(Dry::Ads(_) | Dry::Whole(_))) {
-        tell(without_manifests(request, &jobs)?.iter(), err)?;
+        tell(findings_of_submission(request, &jobs)?.iter(), err)?;
     }
     match &request.dry {
         Some(Dry::Ads(path)) => return dry_run(request, &jobs, path, out).map(|()| Prepared::default()),
@@ -306,8 +306,9 @@ pub fn prepare(
     Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs, files: manifests.files, ads })
 }
 
-/// What a submission would say of ads that are only printed. The ads are HTCondor's all the same, so that a refusal is a warning here.
-fn without_manifests(request: &Request, jobs: &Jobs) -> Result<Vec<Diagnostic>, Error> {
+/// The warnings and errors that a submission of these jobs would tell. Their ads are printed all the same, so that each error is a
+/// warning here.
+fn findings_of_submission(request: &Request, jobs: &Jobs) -> Result<Vec<Diagnostic>, Error> {
     let findings = manifest::jobs(jobs, &request.settings()?, &place::found).findings;
     let warning = |finding: Diagnostic| match finding.severity {
         Severity::Error => Diagnostic {

@@ -195,8 +195,8 @@ impl Job<'_, '_> {
             .iter()
             .any(|method| method.eq_ignore_ascii_case("s3") || method.eq_ignore_ascii_case("gs"));
         if secret && !(self.has("EC2AccessKeyId") && self.has("EC2SecretAccessKey")) {
-            let message = "URLs of s3 and gs need keys in condor_submit, and no HTCJob fetches them: only http and https URLs are fetched; let the \
-                           program fetch the file, or put it into a volume";
+            let message = "URLs of s3 and gs are not fetched, only those of http and https: let the program fetch the file, or put it \
+                           into a volume";
             return Err(self.missing(message));
         }
         if !methods.is_empty() {

@@ -3,6 +3,7 @@
 use classad::{Expr, Value};
 use condor_config::{Diagnostic, Severity};
 
+use super::spec::SET_BY_OPERATOR;
 use crate::commands::{self, Command, Support};
 use crate::file::{Cluster, Written};
 
@@ -10,9 +11,6 @@ use crate::file::{Cluster, Written};
 pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
     cluster.written.iter().filter_map(|written| finding(cluster, written)).collect()
 }
-
-/// Attributes that the operator sets for each job, whatever the job's submit file says.
-const SET: [&str; 7] = ["ClusterId", "ProcId", "Owner", "User", "QDate", "MyType", "Submitter"];
 
 /// Attributes that say how a job's program is started. The pod is made of the commands, and not of these attributes.
 const PROGRAM: [&str; 6] = ["Args", "Arguments", "Env", "Environment", "JobUniverse", "ContainerImage"];
@@ -22,7 +20,7 @@ fn of_attribute(written: &Written) -> Option<Diagnostic> {
     let (start, name) = written.name.split_at_checked(3)?;
     start.eq_ignore_ascii_case("MY.").then_some(())?;
     let is_in = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let why = if is_in(&SET) {
+    let why = if is_in(&SET_BY_OPERATOR) {
         "has no effect: the operator sets this attribute of each job itself"
     } else if is_in(&PROGRAM) {
         "is only shown in the job's ad: its pod is made of the commands, such as arguments and container_image"

@@ -38,27 +38,24 @@ const KEPT: &[&str] = &[
     "success_exit_code",
 ];
 
-/// Attributes that a field of the spec gives, or that the operator sets itself.
+/// Attributes that the operator sets for each job, whatever the job's submit file says.
+pub(super) const SET_BY_OPERATOR: [&str; 7] =
+    ["ClusterId", "MyType", "Owner", "ProcId", "QDate", "Submitter", "User"];
+
+/// Attributes that a field of the spec gives.
 const FIELDS: &[&str] = &[
     "AccountingGroup",
     "AcctGroup",
     "AcctGroupUser",
-    "ClusterId",
     "ConcurrencyLimits",
     "JobPrio",
     "JobRemoteIwd",
     "JobStatus",
-    "MyType",
-    "Owner",
-    "ProcId",
-    "QDate",
     "Rank",
     "RequireGPUs",
     "Requirements",
     "SubmitEventNotes",
     "SubmitEventUserNotes",
-    "Submitter",
-    "User",
     "UserLog",
     "ContainerTargetDir",
     "DockerPullPolicy",
@@ -230,11 +227,12 @@ impl Shared<'_> {
         {
             insert("disk", quantity(disk, "Ki"));
         }
-        if let Some(gpus) = self.integer("request_gpus", "RequestGPUs")? {
+        let gpus = self.integer("request_gpus", "RequestGPUs")?;
+        if let Some(gpus) = gpus {
             insert("gpus", gpus.into());
         }
         // Conditions on GPUs are void if the job asks for none.
-        if self.integer("request_gpus", "RequestGPUs")?.is_some_and(|gpus| gpus != 0) {
+        if gpus.is_some_and(|gpus| gpus != 0) {
             if let Some(require) = &self.program.require_gpus {
                 insert("requireGpus", expression::for_job(require).into());
             }
@@ -342,7 +340,7 @@ impl Shared<'_> {
         names.extend(own);
         let is_field = |name: &str| {
             let requests = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("Request"));
-            requests || FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+            requests || SET_BY_OPERATOR.iter().chain(FIELDS).any(|field| field.eq_ignore_ascii_case(name))
         };
         let mut attributes = Map::new();
         for name in names.into_iter().filter(|name| !is_field(name)) {
