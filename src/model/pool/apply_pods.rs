@@ -134,8 +134,8 @@ impl Pool {
         });
     }
 
-    /// Follows an earlier leader to the pods that are over, once all pods are seen: a claim that was used again may have a pod that
-    /// lives, and that pod comes first.
+    /// Gives each pod that is over to the claim that the pod names, if the claim's object names another proc (see
+    /// [`Self::follow_pod`]). All pods must be seen before: a pod that lives under the claim comes first.
     pub(super) fn follow_ended_pods(&mut self, now: Time) {
         let over = |facts: &&PodFacts| facts.is_over() && self.slot_of_later_proc(facts).is_some();
         for facts in self.orphans().values().filter(over).cloned().collect::<Vec<_>>() {

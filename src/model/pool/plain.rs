@@ -41,7 +41,7 @@ impl FromStr for PlainSize {
 }
 
 impl PlainSize {
-    /// The resources of a slot of this size, with a pod if the machine counts pods.
+    /// The resources of a slot of this size, with one of the resource `pods` if the machine counts that resource.
     pub fn resources(self, counts_pods: bool) -> Resources {
         Resources {
             cpus: self.cpus,

@@ -72,10 +72,11 @@ impl Pool {
 }
 
 impl PodFacts {
-    /// The resources of the slot in which the pod was created, as far as the pod says, with a pod if `counts_pods`; `None` if the pod
-    /// requests something besides CPUs, memory and disk, and nothing says that admission added that.
+    /// The resources of the slot in which the pod was created. `counts_pods` tells whether the machine counts the resource `pods`, of
+    /// which the slot then has one. `None` if the operator wrote no size on the pod, and the pod requests something besides CPUs,
+    /// memory and disk.
     ///
-    /// What the operator wrote on the pod counts, unless the pod requests less: then somebody edited what was written.
+    /// The size that the operator wrote on the pod counts, unless the pod requests less: then somebody edited the size.
     pub fn slot_resources(&self, counts_pods: bool) -> Option<Resources> {
         let said = self.size.filter(|size| size.is_within(&self.requests));
         let said = said.map(|size| size.resources(counts_pods));
