@@ -7,9 +7,11 @@ use model::pool::{Document, Time, Timers};
 
 /// The least time between two writes of one object's status.
 const PACE: Duration = Duration::from_secs(1);
-/// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and
-/// on a busy pool every object would be written each second for people who may not look.
-const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
+/// The time between two writes of a PartitionableSlot's status while what is free keeps changing. Each claim that is made or over
+/// changes what is free, and on a busy pool every object would be written each second for people who may not look.
+const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(30);
+/// For how long what is free has stayed the same when the status is written before [`PACE_OF_WHAT_IS_FREE`] is over.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// How many statuses of slots are written at the same time: several times as many as the API server is asked for at once, so that
 /// these writes are as fast as the server bears. A status that is worked out and waits for its turn takes twenty times the memory of a
@@ -40,9 +42,15 @@ impl Publisher {
     /// Notes at this time that these documents no longer say what the pool says. The document that has waited longest comes first.
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>, now: Time) {
         for document in documents {
+            let rests = self.rests.get(&document);
             let waiting = if document.is_of_slot() { &mut self.slots } else { &mut self.waiting };
-            if waiting.get(&document).is_none() {
-                waiting.set(&document, Some(self.rests.get(&document).unwrap_or(now)));
+            match (waiting.get(&document), rests) {
+                (None, None) => waiting.set(&document, Some(now)),
+                (_, Some(until)) if matches!(document, Document::PartitionableSlot(_)) => {
+                    waiting.set(&document, Some(until.min(now + QUIET)));
+                }
+                (None, Some(until)) => waiting.set(&document, Some(until)),
+                (Some(_), _) => {}
             }
         }
     }
@@ -100,24 +108,33 @@ mod tests {
         assert_eq!(publisher.next(0), None);
     }
 
-    #[test]
-    fn what_is_free_is_written_at_once_and_then_every_five_seconds() {
+    /// When a PartitionableSlot's status is written that changes at these seconds.
+    fn written(changes: &[i64]) -> Vec<i64> {
         let pslot = Document::PartitionableSlot(SlotName::parse("slot1@n1").unwrap());
         let mut publisher = Publisher::default();
         let mut written = Vec::new();
-        for second in 0..12 {
-            publisher.mark([pslot.clone()], at(second * 1000));
+        for second in 0..200 {
+            if changes.contains(&second) {
+                publisher.mark([pslot.clone()], at(second * 1000));
+            }
+            assert!(publisher.next(0).is_none_or(|next| next >= at(second * 1000)));
             written.extend(all_due(&mut publisher, at(second * 1000), 0).iter().map(|_| second));
         }
-        assert_eq!(written, [0, 5, 10]);
-        assert_eq!(all_due(&mut publisher, at(14_999), 0), []);
-        let last = (publisher.next(0), all_due(&mut publisher, at(15_000), 0).len());
-        assert_eq!(last, (Some(at(15_000)), 1));
-        publisher.due(at(30_000), 0);
         assert!(
             publisher.rests.is_empty() && publisher.waiting.is_empty() && publisher.slots.is_empty(),
             "nothing is kept of what is not about to be written"
         );
+        written
+    }
+
+    #[test]
+    fn what_is_free_is_written_at_once_and_then_once_it_stays_the_same_or_every_half_minute() {
+        assert_eq!(written(&[0]), [0]);
+        assert_eq!(written(&[0, 1]), [0, 6]);
+        assert_eq!(written(&[0, 1, 4, 8]), [0, 13]);
+        assert_eq!(written(&[0, 28]), [0, 30]);
+        assert_eq!(written(&(0..70).collect::<Vec<_>>()), [0, 30, 60, 74]);
+        assert_eq!(written(&[0, 60]), [0, 60]);
     }
 
     /// A leader that begins may find that each of its slots shows something old.
