@@ -44,8 +44,8 @@ async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) ->
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.tools.client, &plan.job.namespace);
     let params = post_params();
-    match attempt_to_create(context, || wire::make(&api, &params, &pod)).await {
-        Ok(made) => Ok(reference(made.metadata())),
+    match attempt_to_create(context, || wire::make_for_metadata(&api, &params, &pod)).await {
+        Ok(made) => Ok(reference(&made)),
         Err(Failure::AlreadyExists) => {
             existing(context, &api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
         }
@@ -149,7 +149,7 @@ async fn keep_grace(context: &Context, pod: &PodRef, grace: Duration) -> bool {
     let annotations = json!({labels::GRANTED_SECONDS: grace.as_secs().to_string()});
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
     let (api, params) = (pods(&context.tools.client, &pod.namespace), patch_params(labels::FIELD_MANAGER));
-    match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
+    match attempt(context, || wire::patch_for_metadata(&api, &pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => true,
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "the grace period of a pod was not kept");
@@ -214,7 +214,7 @@ pub(super) async fn ask_agent(
     // The uid makes the patch invalid for a pod made later under the same name.
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
     let params = patch_params(labels::FIELD_MANAGER);
-    match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
+    match attempt(context, || wire::patch_for_metadata(&api, &pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "an agent was not asked about a pod");
@@ -232,7 +232,7 @@ pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -
         "$deleteFromPrimitiveList/finalizers": [labels::TRACKING_FINALIZER],
     }}));
     let params = patch_params(labels::FIELD_MANAGER);
-    match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
+    match attempt(context, || wire::patch_for_metadata(&api, &pod.name, &params, &patch)).await {
         Ok(_) => {}
         // A conflict does not mean that the pod is gone: the server reports one if others wrote the pod at each of its
         // own attempts.
