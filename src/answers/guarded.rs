@@ -6,6 +6,10 @@
 //! kube bounds how long a watch may be silent, but not how long a list or the beginning of a watch may take. Therefore
 //! the client of a watch ([`watching`]) bounds the time until an answer begins: if an answer never came, the operator
 //! would see no object of that kind until its next start.
+//!
+//! kube lets a list in the form of a watch begin at any version that the API server has in its cache. Such a list may be older than
+//! what this program has written or read itself, so that a new leader would repeat what was done already. Therefore the client of a
+//! watch asks for the present.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use kube::Client;
 use kube::client::Body;
 use serde::de::IgnoredAny;
@@ -30,7 +34,7 @@ pub fn guarded(client: Client) -> Client {
 }
 
 /// The client of a watch: an answer must be JSON, and begin within 30 s. `resumed` is called when the API server begins
-/// to tell changes.
+/// to tell changes, unless the watch begins with a list.
 pub fn watching(client: Client, resumed: impl Fn() + Send + Sync + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     Client::new(Guarded { client, limit: Some(LIMIT), resumed: Arc::new(resumed) }, namespace)
@@ -51,11 +55,15 @@ impl Service<Request<Body>> for Guarded {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let client = self.client.clone();
         let (limit, resumed) = (self.limit, Arc::clone(&self.resumed));
+        let watches = asks_for(request.uri(), "watch=true");
+        let lists_first = watches && asks_for(request.uri(), LISTS_FIRST);
+        if lists_first && let Some(uri) = of_the_present(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         Box::pin(async move {
-            let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
             let answer = match limit {
                 None => client.send(request).await?,
                 Some(limit) => match timeout(limit, client.send(request)).await {
@@ -67,13 +75,33 @@ impl Service<Request<Body>> for Guarded {
                 (false, _) => Ok(answer),
                 // Each line is an event. If kube cannot decode one, it reports an error and logs nothing of the text.
                 (true, true) => {
-                    resumed();
+                    if !lists_first {
+                        resumed();
+                    }
                     Ok(answer)
                 }
                 (true, false) => checked(answer).await,
             }
         })
     }
+}
+
+/// The parameter of a watch that begins with a list.
+const LISTS_FIRST: &str = "sendInitialEvents=true";
+
+/// Whether the query has this parameter.
+fn asks_for(uri: &Uri, parameter: &str) -> bool {
+    uri.query().is_some_and(|query| query.split('&').any(|found| found == parameter))
+}
+
+/// The same request without a version, which asks for the objects as they are now; `None` if the request names no version.
+fn of_the_present(uri: &Uri) -> Option<Uri> {
+    let (path, query) = (uri.path(), uri.query()?);
+    let kept: Vec<&str> =
+        query.split('&').filter(|parameter| !parameter.starts_with("resourceVersion=")).collect();
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(format!("{path}?{}", kept.join("&")).parse().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 /// An answer whose body is JSON.

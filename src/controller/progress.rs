@@ -39,12 +39,12 @@ impl Progress {
     }
 
     /// A watch has begun, or has failed with an error: from now on there may be changes that it has not told.
-    pub fn behind(&self, kind: Kind, error: Option<&dyn std::error::Error>, now: Time) {
+    pub fn behind(&self, kind: Kind, error: Option<&str>, now: Time) {
         let mut states = self.states();
         let behind = &mut states.entry(kind).or_default().behind;
         let behind = behind.get_or_insert(Behind { since: now, error: None });
         if let Some(error) = error {
-            behind.error = Some(short(&error.to_string(), LONGEST_ERROR));
+            behind.error = Some(short(error, LONGEST_ERROR));
         }
     }
 
@@ -106,7 +106,7 @@ mod tests {
                 .ends_with("pods has not told everything for 180 s: the list has not ended")
         );
         for error in ["first".to_owned(), "x".repeat(900)] {
-            progress.behind(PODS, Some(&std::io::Error::other(error)), at(290));
+            progress.behind(PODS, Some(&error), at(290));
         }
         let complaint = progress.complaint(at(300)).unwrap();
         assert!(complaint.contains("for 200 s: xxx") && complaint.chars().count() < 400, "{complaint}");

@@ -2,12 +2,14 @@
 
 mod tracker;
 
+use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{self, Event};
+use kube::runtime::watcher::{self, Event, InitialListStrategy};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Client};
 use tokio::sync::mpsc;
@@ -45,6 +47,37 @@ fn outlasted(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
+/// Whether the API server refuses a list in the form of a watch. Servers before 1.27 do not know such lists, and those before 1.34
+/// may have them switched off: both call the parameters of such a watch invalid.
+fn has_no_streams(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
+}
+
+/// A watch's error in words. kube's own words for an answer of the API server quote the answer in Rust's notation.
+fn in_words(error: &watcher::Error) -> String {
+    let (what, answer) = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(answer)) => ("the list failed", answer),
+        watcher::Error::WatchStartFailed(kube::Error::Api(answer)) => ("the watch did not begin", answer),
+        watcher::Error::WatchError(answer) => ("the watch ended", answer),
+        other => return with_sources(other),
+    };
+    format!("{what}: {} {}: {}", answer.code, answer.reason, answer.message)
+}
+
+/// An error and what it comes from, without repeating a source that the error quotes itself.
+fn with_sources(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = error.source();
+    }
+    text
+}
+
 /// Whether the watch lost an event. Such a watch continues, and would never tell what the event was about. kube takes
 /// JSON that it cannot decode for an error that the API server reports.
 fn lost_an_event(error: &watcher::Error) -> bool {
@@ -64,13 +97,17 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
     let api: Api<Item<W::Object>> = W::api(answers::watching(client, resumed));
     let mut tracker = Tracker::<W>::default();
     let mut served = true;
-    // As in client-go: a list in one answer cannot expire between its pages.
+    // A list in the form of a watch comes from the API server's cache, object by object: neither side holds a page of it.
+    let mut as_stream = true;
+    // Where there are no such lists, as in client-go: a list in one answer cannot expire between its pages.
     let mut in_pages = true;
     let (mut missing, mut anew) = (pauses.clone(), pauses.clone());
     progress.behind(kind, None, clock.now());
     loop {
         let page_size = in_pages.then_some(W::PAGE);
-        let config = watcher::Config { page_size, ..watcher::Config::default() };
+        let initial_list_strategy =
+            if as_stream { InitialListStrategy::StreamingList } else { InitialListStrategy::ListWatch };
+        let config = watcher::Config { page_size, initial_list_strategy, ..watcher::Config::default() };
         let mut stream = pin!(watch(api.clone(), config).backoff(pauses.clone()));
         // The stream ends only by this loop: another stream begins with a list. For a kind that is missing, that list tells
         // that the kind is back, which the beginning of a watch would not; and it tells what a lost event was about.
@@ -87,10 +124,18 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                     progress.undecodable(kind, tracker.undecodable());
                     (changes, false, tracker.take_doubt())
                 }
+                Err(error) if as_stream && has_no_streams(&error) => {
+                    tracing::debug!(
+                        kind = kind.plural(),
+                        "the API server has no lists in the form of a watch"
+                    );
+                    as_stream = false;
+                    break Duration::ZERO;
+                }
                 Err(error) => {
-                    let said = &error as &dyn std::error::Error;
-                    tracing::warn!(kind = kind.plural(), error = said, "a watch failed and is resumed");
-                    progress.behind(kind, Some(said), clock.now());
+                    let said = in_words(&error);
+                    tracing::warn!(kind = kind.plural(), error = %said, "a watch failed and is resumed");
+                    progress.behind(kind, Some(&said), clock.now());
                     in_pages &= !outlasted(&error);
                     (Vec::new(), is_missing(&error), lost_an_event(&error) || outlasted(&error))
                 }

@@ -18,7 +18,17 @@ fn filled_until(comes: u32, job: Order, how: u8, layout: u8, items: Vec<(When, W
         (When::At(comes), What::Submit(job)),
     ];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
-    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, history: false, items }
+    Plan {
+        seed: 0,
+        ends: 90,
+        bookmarks: true,
+        streams: true,
+        ghosts: false,
+        skew: 0,
+        layout: 0,
+        history: false,
+        items,
+    }
 }
 
 #[test]

@@ -56,7 +56,17 @@ fn calm() -> Plan {
         Item { when: When::At(0), what: What::NodeBack(0, 2) },
         Item { when: When::At(1000), what: What::Submit(order) },
     ];
-    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, layout: 0, history: false, items }
+    Plan {
+        seed: 0,
+        ends: 20,
+        bookmarks: true,
+        streams: true,
+        ghosts: false,
+        skew: 0,
+        layout: 0,
+        history: false,
+        items,
+    }
 }
 
 #[test]

@@ -228,6 +228,8 @@ pub struct Plan {
     pub ends: u32,
     /// Whether the server sends bookmarks.
     pub bookmarks: bool,
+    /// Whether the server has lists in the form of a watch.
+    pub streams: bool,
     /// Whether a call whose caller hung up long ago takes effect when it arrives at last.
     pub ghosts: bool,
     /// By how many seconds the operators' clocks are wrong, by seat. Each start of an operator has another error.

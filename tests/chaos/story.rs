@@ -53,6 +53,9 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     if !plan.bookmarks {
         plans.push(Plan { bookmarks: true, ..plan.clone() });
     }
+    if !plan.streams {
+        plans.push(Plan { streams: true, ..plan.clone() });
+    }
     if plan.layout != 0 {
         plans.push(Plan { layout: 0, ..plan.clone() });
     }
@@ -94,8 +97,8 @@ pub fn tell(plan: &Plan) -> String {
     let _ = writeln!(text, "seed {}: {wrong}", plan.seed);
     let _ = writeln!(
         text,
-        "ends {} s, bookmarks {}, ghosts {}, skew {}, layout {}",
-        plan.ends, plan.bookmarks, plan.ghosts, plan.skew, plan.layout
+        "ends {} s, bookmarks {}, streams {}, ghosts {}, skew {}, layout {}",
+        plan.ends, plan.bookmarks, plan.streams, plan.ghosts, plan.skew, plan.layout
     );
     for item in &plan.items {
         let _ = writeln!(text, "    {:?}: {:?}", item.when, item.what);

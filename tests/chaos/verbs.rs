@@ -73,6 +73,14 @@ impl Call {
 }
 
 impl Call {
+    /// Whether the call asks for a list in the form of a watch.
+    pub fn begins_with_list(&self) -> bool {
+        let of_now = || !self.query.contains_key("resourceVersion");
+        let asked = self.query.get("sendInitialEvents").is_some_and(|value| value == "true");
+        assert!(!asked || of_now(), "a list that may be old");
+        asked
+    }
+
     /// Whether the server asks webhooks for pods about this call.
     pub fn is_admitted(&self) -> bool {
         self.key.kind == "pods" && !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)

@@ -1,5 +1,6 @@
 //! Streams of watches: changes in their order, late, cut off or ended, as the plan says.
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
 use std::pin::pin;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -31,6 +32,9 @@ struct Watch {
     deadline: u64,
     bookmark: u64,
     changed: Arc<Notify>,
+    /// The lines of the list with which the watch begins that are still to be sent, and the object of each; the last line says
+    /// that the list is whole.
+    list: VecDeque<(Bytes, Option<Value>)>,
     ended: bool,
 }
 
@@ -43,22 +47,26 @@ enum Next {
     Nothing,
 }
 
-/// Opens a watch at the version that the call names.
+/// Opens a watch at the version that the call names, or with a list.
 pub fn stream(world: Shared, who: usize, call: &Call) -> impl Stream<Item = Line> + Send + 'static {
-    let (opened, changed) = {
-        let world = world.lock().unwrap();
-        (world.at(), Arc::clone(&world.changed))
-    };
     let number = |name: &str| call.query.get(name).and_then(|text| text.parse::<u64>().ok());
+    let (opened, changed, list, version) = {
+        let world = world.lock().unwrap();
+        let list = if call.begins_with_list() { first_lines(&world, call) } else { VecDeque::new() };
+        let version =
+            if list.is_empty() { number("resourceVersion").unwrap_or(0) } else { world.store.version };
+        (world.at(), Arc::clone(&world.changed), list, version)
+    };
     let watch = Watch {
         who,
         kind: call.key.kind,
         namespace: call.key.namespace.clone(),
-        cursor: number("resourceVersion").unwrap_or(0),
+        cursor: version,
         opened,
         deadline: opened + number("timeoutSeconds").unwrap_or(290) * 1000,
         bookmark: opened + BOOKMARKS,
         changed,
+        list,
         ended: false,
         world,
     };
@@ -66,6 +74,28 @@ pub fn stream(world: Shared, who: usize, call: &Call) -> impl Stream<Item = Line
         let line = watch.next().await?;
         Some((line, watch))
     })
+}
+
+/// The lines of a list in the form of a watch.
+fn first_lines(world: &World, call: &Call) -> VecDeque<(Bytes, Option<Value>)> {
+    let mut list = world.list(call);
+    let objects = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let lines = objects.into_iter().map(|object| {
+        let line = format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n");
+        (Bytes::from(line), Some(object))
+    });
+    let end = json!({"k8s.io/initial-events-end": "true"});
+    lines.chain([(bookmark(call.key.kind, world.store.version, &end), None)]).collect()
+}
+
+/// A bookmark with these annotations.
+fn bookmark(of: &str, version: u64, annotations: &Value) -> Bytes {
+    let (_, name, group, _) = kind(of).unwrap();
+    let meta = json!({
+        "resourceVersion": version.to_string(), "creationTimestamp": null, "annotations": annotations,
+    });
+    let object = json!({"kind": name, "apiVersion": group, "metadata": meta});
+    Bytes::from(format!("{}\n", json!({"type": "BOOKMARK", "object": object})))
 }
 
 impl Watch {
@@ -123,6 +153,12 @@ impl Watch {
         if at >= self.deadline {
             return Next::End;
         }
+        if let Some((line, object)) = self.list.pop_front() {
+            if let Some(pod) = object.filter(|_| self.kind == "pods") {
+                super::ends::tell(world, self.who, &pod);
+            }
+            return Next::Line(line);
+        }
         let from = world.store.history.partition_point(|change| change.version <= self.cursor);
         let change = world.store.history.iter().skip(from).find(|change| {
             change.key.kind == self.kind
@@ -155,10 +191,7 @@ impl Watch {
         }
         self.bookmark = at + BOOKMARKS;
         self.cursor = world.store.version;
-        let (_, name, version, _) = kind(self.kind).unwrap();
-        let meta = json!({"resourceVersion": self.cursor.to_string(), "creationTimestamp": null});
-        let object = json!({"kind": name, "apiVersion": version, "metadata": meta});
-        Next::Line(Bytes::from(format!("{}\n", json!({"type": "BOOKMARK", "object": object}))))
+        Next::Line(bookmark(self.kind, self.cursor, &json!({})))
     }
 
     fn gone(&mut self) -> Next {

@@ -136,6 +136,11 @@ impl Wire {
         }
         let done = match call.verb {
             Verb::List => Ok(Arc::new(world.list(call))),
+            Verb::Watch if call.begins_with_list() && !world.streams => Err(Refusal(
+                422,
+                "Invalid",
+                "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch".to_owned(),
+            )),
             Verb::Watch => Ok(Arc::default()),
             _ => world.perform(class, call, ghost),
         };
@@ -257,7 +262,7 @@ impl World {
         Some((fate, nth, Instant::now()))
     }
 
-    fn list(&self, call: &Call) -> Value {
+    pub fn list(&self, call: &Call) -> Value {
         let (_, name, version, _) = kind(call.key.kind).unwrap();
         let items: Vec<Value> = self
             .store

@@ -52,6 +52,8 @@ pub struct World {
     /// Notified when watches must look for changes. (tokio's `watch` wakes its receivers in a random order.)
     pub changed: Arc<Notify>,
     pub bookmarks: bool,
+    /// Whether there are lists in the form of a watch.
+    pub streams: bool,
     pub ghosts: bool,
     pub items: Vec<Item>,
     /// How nodes are divided once everything is repaired.
@@ -99,6 +101,7 @@ impl World {
             store: Store::default(),
             changed: Arc::default(),
             bookmarks: plan.bookmarks,
+            streams: plan.streams,
             ghosts: plan.ghosts,
             faults: plan.items.iter().flat_map(faults).collect(),
             items,

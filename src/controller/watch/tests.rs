@@ -23,11 +23,22 @@ fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().is_some_and(|query| query.contains("watch=true"))
 }
 
+/// The answer of a server that has no lists in the form of a watch, if the request asks for one.
+fn no_stream(request: &Request<Body>) -> Option<Response<Body>> {
+    let asked = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents=true"));
+    let invalid = json!({"kind": "Status", "status": "Failure", "code": 422, "reason": "Invalid",
+        "message": "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch"});
+    asked.then(|| answer(422, invalid.to_string()))
+}
+
 /// The API server of a test has no such kind for the first minute.
 fn without_kind_for_a_minute() -> Client {
     let began = tokio::time::Instant::now();
     let service = tower::service_fn(move |request: Request<Body>| async move {
         let there = began.elapsed().as_secs() >= 60;
+        if let Some(refusal) = no_stream(&request).filter(|_| there) {
+            return Ok(refusal);
+        }
         let (code, body) = match (there, is_watch(&request)) {
             (false, _) => (
                 404,
@@ -121,7 +132,8 @@ fn server(list: String, events: String) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (list, events) = (list.clone(), events.clone());
         async move {
-            Ok::<_, std::convert::Infallible>(answer(200, if is_watch(&request) { events } else { list }))
+            let listed = || answer(200, if is_watch(&request) { events } else { list });
+            Ok::<_, std::convert::Infallible>(no_stream(&request).unwrap_or_else(listed))
         }
     });
     Client::new(service, "ns")
@@ -134,6 +146,9 @@ fn list_of(items: &[String]) -> String {
 /// A server that forgets a list before the list's second page.
 fn forgetful() -> Client {
     let service = tower::service_fn(move |request: Request<Body>| async move {
+        if let Some(refusal) = no_stream(&request) {
+            return Ok(refusal);
+        }
         let query = request.uri().query().unwrap_or_default();
         let expired = json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired",
             "message": "The provided continue parameter is too old"});
@@ -196,6 +211,59 @@ async fn hostile_objects_stop_nothing_and_nothing_of_them_is_logged() {
     watching.abort();
     let logged = logged.0.lock().unwrap();
     assert!(logged.contains("wrong") && !logged.contains(SECRET), "{logged}");
+}
+
+/// A server whose lists are watches. Each watch that begins with a list answers with the next of these texts; other watches stay
+/// silent. Panics if it is asked for a list of its own, or for objects that may be old.
+fn streaming(texts: Vec<String>) -> Client {
+    let texts = Arc::new(Mutex::new(texts.into_iter()));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let texts = Arc::clone(&texts);
+        async move {
+            let query = request.uri().query().unwrap_or_default();
+            assert!(is_watch(&request), "a list: {query}");
+            if !query.contains("sendInitialEvents=true") {
+                return std::future::pending().await;
+            }
+            assert!(!query.contains("resourceVersion="), "{query}");
+            assert!(query.contains("resourceVersionMatch=NotOlderThan"), "{query}");
+            let text = texts.lock().unwrap().next();
+            match text {
+                Some(text) => Ok::<_, std::convert::Infallible>(answer(200, text)),
+                None => std::future::pending().await,
+            }
+        }
+    });
+    Client::new(service, "ns")
+}
+
+/// The bookmark at the end of a list in the form of a watch.
+const END: &str = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\
+    \"resourceVersion\":\"9\",\"creationTimestamp\":null,\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_the_form_of_a_watch_is_whole_with_its_bookmark() {
+    let added = |pod: &String| format!("{{\"type\":\"ADDED\",\"object\":{pod}}}\n");
+    let listed: String = hostile().iter().map(added).collect();
+    // The first watch is cut off before the list is whole.
+    let client = streaming(vec![listed.clone(), listed + END]);
+    let health = Arc::new(Health::default());
+    let (out, mut seen) = mpsc::channel(100);
+    let watching = tokio::spawn(run::<SlimPod>(served(client, &health), Pauses::new(7), out));
+    let mut told = Vec::new();
+    loop {
+        match seen.recv().await.unwrap() {
+            Seen::Object(_) => told.push("object".to_owned()),
+            Seen::Undecodable(object) => told.push(object.name),
+            Seen::All(_) => break,
+            Seen::Served(..) => panic!("the kind is there"),
+        }
+    }
+    assert_eq!(told, ["object", "object", "object", "wrong"], "nothing is told twice");
+    let mut late = Vec::new();
+    health.progress().each(model::pool::Time::default(), |kind, stale, bad| late.push((kind, stale, bad)));
+    assert_eq!(late, [("pods", Duration::ZERO, 1)]);
+    watching.abort();
 }
 
 /// A list that is no JSON, or is cut off, is an error without its text. An event that is none loses nothing: a list follows.

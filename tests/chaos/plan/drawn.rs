@@ -49,6 +49,7 @@ impl Plan {
             seed,
             ends,
             bookmarks: !rng.one_in(4),
+            streams: Rng::new(hash(b"streams", seed)).one_in(2),
             ghosts: rng.one_in(4),
             skew: skew(&mut rng),
             layout: rng.pick(&[0, 0, 0, 1, 2, 3, 4]),
