@@ -122,6 +122,7 @@ pub struct NodeCronJob {
     pub mode: NodeCronMode,
     /// The seconds between two starts; for WaitForExit, from the end to the next start. Nothing for OneShot.
     #[serde(default)]
+    #[schemars(schema_with = "schema::whole")]
     pub period_seconds: u32,
     /// The prefix of the name of each attribute.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -138,7 +139,7 @@ pub struct NodeCronJob {
     pub reconfig_rerun: bool,
     /// The numbers of the slots whose ads have the output. Empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4096))]
+    #[schemars(schema_with = "schema::slot_numbers")]
     pub slots: Vec<u32>,
     /// The load that the job is assumed to make.
     pub load: f64,
@@ -343,7 +344,7 @@ pub struct PodDevices {
 pub struct ReportedSlotAd {
     /// The numbers of the slots. Empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4096))]
+    #[schemars(schema_with = "schema::slot_numbers")]
     pub slots: Vec<u32>,
     /// Attribute name to ClassAd expression. SlotMergeConstraint, SlotName or Name, SlotTypeId and SlotId say into which slots'
     /// ads the others go: the first of them that is there decides.

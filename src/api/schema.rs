@@ -33,6 +33,17 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// A whole number of 32 bits that is not negative, as Kubernetes writes such numbers: the API server warns of the format `uint32`
+/// whenever the definition is applied.
+pub(super) fn whole(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX })
+}
+
+/// Numbers of slots.
+pub(super) fn slot_numbers(numbers: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "maxItems": 4096, "items": whole(numbers) })
+}
+
 /// Rows of short texts.
 pub(super) fn rows(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -64,6 +64,18 @@ fn old_servers_take_every_definition() {
     }
 }
 
+/// An API server of 1.34 or later warns of each other format when a definition is applied.
+#[test]
+fn the_api_server_knows_all_formats() {
+    for crd in definitions() {
+        let kind = crd.spec.names.kind.clone();
+        let text = serde_json::to_string(&crd).unwrap();
+        for format in text.split(r#""format":""#).skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(["date-time", "double", "int32", "int64"].contains(&format), "{kind}: {format}");
+        }
+    }
+}
+
 /// The schemas of pod templates.
 fn templates() -> Vec<serde_json::Value> {
     let template = |crd: CustomResourceDefinition| {
