@@ -94,7 +94,7 @@ marks() {
   kubectl create namespace tenant
   kubectl -n tenant create rolebinding edits --clusterrole=edit --serviceaccount=tenant:default
   kubectl -n tenant create serviceaccount default >/dev/null 2>&1 || true
-  kubectl -n tenant create role subresources --verb=create,update,patch \
+  kubectl -n tenant create role subresources --verb=get,create,update,patch \
     --resource=bindings,pods/binding,pods/ephemeralcontainers,pods/resize,pods/status
   kubectl -n tenant create rolebinding subresources --role=subresources --serviceaccount=tenant:default
   create() { sed "s|NAME|$2|; s|MARK|$3|" <<<"$pod" | kubectl -n tenant --as="$1" create -f - 2>&1; }
@@ -119,6 +119,7 @@ marks() {
     || die "the operator may not take its label off"
   marks_by_subresources "$tenant"
   marks_by_controller "$tenant"
+  sizes "$tenant"
   # Whoever has all rights may mark: by a certificate of system:masters, and by the role cluster-admin.
   kubectl -n tenant annotate pod plain slotwright.dev/kill=true || die "system:masters may not mark a pod"
   kubectl create clusterrolebinding root --clusterrole=cluster-admin --user=root
@@ -146,6 +147,26 @@ json.dump(pod, sys.stdout)" | kubectl --as="$1" replace --raw "/api/v1/namespace
       "metadata":{"name":"plain","annotations":{"slotwright.dev/kill":"true"}},"target":{"kind":"Node","name":"n"}}' || true)
     tried "$path" "$found"
   done
+}
+
+# Checks that a tenant may resize a pod of their own, and none that has a claim.
+sizes() { # tenant
+  local of answer
+  if [ "$MINOR" -lt 33 ]; then say "sizes of pods: not looked at, since this server resizes none"; return; fi
+  pod='{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","annotations":{"a":"b"MARK}},"spec":{"containers":
+    [{"name":"c","image":"busybox","resources":{"requests":{"cpu":"1","memory":"1Mi"},"limits":{"cpu":"1","memory":"1Mi"}}}]}}'
+  create "$1" sized '' || die "a tenant may not make a pod"
+  create "$ACCOUNT" claimed ',"slotwright.dev/claim":"c"' || die "the operator may not make a pod with a claim"
+  for of in sized claimed; do
+    answer=$(kubectl -n tenant --as="$1" patch pod "$of" --subresource resize --type=strategic \
+      -p '{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}}]}}' 2>&1 || true)
+    case $of in
+      sized) [ "$(kubectl -n tenant get pod sized -o 'jsonpath={.spec.containers[0].resources.requests.cpu}')" = 2 ] \
+        || die "a tenant may not resize a pod of their own: $answer" ;;
+      claimed) grep -q "has the resources of its slot" <<<"$answer" || die "a tenant may resize a pod under a claim: $answer" ;;
+    esac
+  done
+  say "sizes of pods: those under claims are their slots'"
 }
 
 # Checks that a controller makes no pod of a tenant's template that has a mark.

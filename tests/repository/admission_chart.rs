@@ -146,9 +146,22 @@ fn the_webhook_is_asked_about_our_own_kinds_only_and_stops_nobody_while_the_oper
 
 /// Whether the chart's admission policy lets somebody who may not mark pods write a pod over what it was before.
 fn lets_write(policy: &ValidatingAdmissionPolicy, before: Option<&Value>, pod: &Value) -> bool {
+    lets_write_by(policy, "status", before, pod)
+}
+
+/// As [`lets_write`], by this subresource.
+fn lets_write_by(
+    policy: &ValidatingAdmissionPolicy,
+    subresource: &str,
+    before: Option<&Value>,
+    pod: &Value,
+) -> bool {
     let spec = policy.spec.as_ref().unwrap();
     let inlined = |expression: &str| {
         let mut text = expression.replace("variables.mayMark", "false");
+        // kube-cel's requests have no subresource.
+        text = text.replace("has(request.subResource)", "true");
+        text = text.replace("request.subResource", &format!("'{subresource}'"));
         if !expression.contains("finalizers") {
             // kube-cel escapes the keys of maps as CEL escapes names of fields; an API server does not.
             text = text.replace("slotwright.dev/", "slotwright__dot__dev__slash__");
@@ -166,7 +179,7 @@ fn lets_write(policy: &ValidatingAdmissionPolicy, before: Option<&Value>, pod: &
     let evaluator = VapEvaluator::builder().object(pod.clone());
     let evaluator = evaluator.old_object(before.cloned().unwrap_or_default()).build();
     let results = evaluator.evaluate(&rules);
-    assert_eq!(results.len(), 3);
+    assert_eq!(results.len(), 4);
     // An expression that fails is not one that refuses.
     assert!(
         results.iter().all(|result| result.passed || result.message.as_deref() == Some("refused")),
@@ -215,4 +228,18 @@ fn nobody_else_writes_the_operators_labels_annotations_and_finalizers() {
     ] {
         assert!(!lets_write(&policy, Some(&ours), &forged), "{forged}");
     }
+}
+
+#[test]
+fn nobody_else_resizes_a_pod_under_a_claim() {
+    let Some(text) = render(&[]) else { return };
+    let policy: ValidatingAdmissionPolicy = find(&objects(&text), "slotwright-pods");
+    let pod = |metadata: Value| json!({"metadata": metadata, "spec": {}});
+    let ours = pod(json!({"name": "p", "annotations": {"slotwright.dev/claim": "c"}}));
+    let anybodys = pod(json!({"name": "p", "annotations": {"a": "b"}}));
+    let bare = pod(json!({"name": "p"}));
+    assert!(!lets_write_by(&policy, "resize", Some(&ours), &ours));
+    assert!(lets_write_by(&policy, "status", Some(&ours), &ours));
+    assert!(lets_write_by(&policy, "resize", Some(&anybodys), &anybodys));
+    assert!(lets_write_by(&policy, "resize", Some(&bare), &bare));
 }
