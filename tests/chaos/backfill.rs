@@ -1,7 +1,7 @@
 //! Stories of backfill work, and of claims that wait for its end.
 
 use super::letting_go::IGNORES;
-use super::plan::{Class, How, Item, Order, Plan, What, When};
+use super::plan::{Class, How, Item, Order, Plan, Server, What, When};
 use super::processes::Fated;
 use super::regressions::{goes_well, job, story};
 
@@ -21,8 +21,7 @@ fn filled_until(comes: u32, job: Order, how: u8, layout: u8, items: Vec<(When, W
     Plan {
         seed: 0,
         ends: 90,
-        bookmarks: true,
-        streams: true,
+        server: Server::NEWEST,
         ghosts: false,
         skew: 0,
         layout: 0,

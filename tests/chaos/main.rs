@@ -47,7 +47,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coverage::Coverage;
-use plan::{Item, Order, Plan, What, When};
+use plan::{Item, Order, Plan, Server, What, When};
 use run::{Outcome, run};
 
 fn calm() -> Plan {
@@ -59,8 +59,7 @@ fn calm() -> Plan {
     Plan {
         seed: 0,
         ends: 20,
-        bookmarks: true,
-        streams: true,
+        server: Server::NEWEST,
         ghosts: false,
         skew: 0,
         layout: 0,

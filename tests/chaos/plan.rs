@@ -220,16 +220,28 @@ pub const ATTRIBUTES: u8 = 10;
 /// Policies with this number and higher ask for backfill work.
 pub const BACKFILL: u8 = 11;
 
+/// What an API server has that another may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Whether the server sends bookmarks.
+    pub bookmarks: bool,
+    /// Whether the server has lists in the form of a watch.
+    pub streams: bool,
+}
+
+impl Server {
+    /// A server that has everything.
+    pub const NEWEST: Self = Self { bookmarks: true, streams: true };
+}
+
 /// Everything that follows from a seed and determines a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub seed: u64,
     /// When faults stop, in seconds.
     pub ends: u32,
-    /// Whether the server sends bookmarks.
-    pub bookmarks: bool,
-    /// Whether the server has lists in the form of a watch.
-    pub streams: bool,
+    /// What the server has.
+    pub server: Server,
     /// Whether a call whose caller hung up long ago takes effect when it arrives at last.
     pub ghosts: bool,
     /// By how many seconds the operators' clocks are wrong, by seat. Each start of an operator has another error.

@@ -2,7 +2,7 @@
 //! seldom.
 
 use super::letting_go::IGNORES;
-use super::plan::{Class, How, Item, Order, Plan, Presence, What, When};
+use super::plan::{Class, How, Item, Order, Plan, Presence, Server, What, When};
 use super::processes::Fated;
 use super::run::run;
 
@@ -13,8 +13,7 @@ pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     Plan {
         seed: 0,
         ends: 90,
-        bookmarks: true,
-        streams: true,
+        server: Server::NEWEST,
         ghosts: false,
         skew: 0,
         layout: 0,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::plan::{Plan, What};
+use super::plan::{Plan, Server, What};
 use super::run::run;
 
 /// How many runs may be made to shorten one story.
@@ -50,11 +50,10 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     if plan.ghosts {
         plans.push(Plan { ghosts: false, ..plan.clone() });
     }
-    if !plan.bookmarks {
-        plans.push(Plan { bookmarks: true, ..plan.clone() });
-    }
-    if !plan.streams {
-        plans.push(Plan { streams: true, ..plan.clone() });
+    for server in [Server { bookmarks: true, ..plan.server }, Server { streams: true, ..plan.server }] {
+        if server != plan.server {
+            plans.push(Plan { server, ..plan.clone() });
+        }
     }
     if plan.layout != 0 {
         plans.push(Plan { layout: 0, ..plan.clone() });
@@ -98,7 +97,7 @@ pub fn tell(plan: &Plan) -> String {
     let _ = writeln!(
         text,
         "ends {} s, bookmarks {}, streams {}, ghosts {}, skew {}, layout {}",
-        plan.ends, plan.bookmarks, plan.streams, plan.ghosts, plan.skew, plan.layout
+        plan.ends, plan.server.bookmarks, plan.server.streams, plan.ghosts, plan.skew, plan.layout
     );
     for item in &plan.items {
         let _ = writeln!(text, "    {:?}: {:?}", item.when, item.what);

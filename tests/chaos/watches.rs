@@ -183,7 +183,7 @@ impl Watch {
 
     /// Sends a bookmark if it is time for one, since there is no new change.
     fn rest(&mut self, world: &World, at: u64) -> Next {
-        if !world.bookmarks {
+        if !world.server.bookmarks {
             return Next::Wait(self.deadline);
         }
         if at < self.bookmark {

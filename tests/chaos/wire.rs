@@ -136,7 +136,7 @@ impl Wire {
         }
         let done = match call.verb {
             Verb::List => Ok(Arc::new(world.list(call))),
-            Verb::Watch if call.begins_with_list() && !world.streams => Err(Refusal(
+            Verb::Watch if call.begins_with_list() && !world.server.streams => Err(Refusal(
                 422,
                 "Invalid",
                 "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch".to_owned(),

@@ -14,7 +14,7 @@ use super::checks::Checks;
 use super::coverage::Coverage;
 use super::kubelets::Kubelets;
 use super::people::Garbled;
-use super::plan::{Class, How, Item, Plan, What, When};
+use super::plan::{Class, How, Item, Plan, Server, What, When};
 use super::rng::{draw, hash};
 use super::store::{Key, Refusal, Store};
 use super::verbs::{Call, Now};
@@ -51,9 +51,8 @@ pub struct World {
     pub store: Store,
     /// Notified when watches must look for changes. (tokio's `watch` wakes its receivers in a random order.)
     pub changed: Arc<Notify>,
-    pub bookmarks: bool,
-    /// Whether there are lists in the form of a watch.
-    pub streams: bool,
+    /// What the server has.
+    pub server: Server,
     pub ghosts: bool,
     pub items: Vec<Item>,
     /// How nodes are divided once everything is repaired.
@@ -100,8 +99,7 @@ impl World {
             wall: "2026-03-01T00:00:00Z".parse().unwrap(),
             store: Store::default(),
             changed: Arc::default(),
-            bookmarks: plan.bookmarks,
-            streams: plan.streams,
+            server: plan.server,
             ghosts: plan.ghosts,
             faults: plan.items.iter().flat_map(faults).collect(),
             items,

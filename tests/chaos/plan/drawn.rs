@@ -1,7 +1,7 @@
 //! Draws a plan from a seed.
 
 use super::super::rng::{Rng, hash};
-use super::{ATTRIBUTES, BACKFILL, Class, How, Item, Order, Plan, Presence, What, When};
+use super::{ATTRIBUTES, BACKFILL, Class, How, Item, Order, Plan, Presence, Server, What, When};
 
 /// The classes of calls for which faults are drawn. Important classes are listed more than once.
 const TARGETS: [Class; 33] = [
@@ -48,8 +48,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             ends,
-            bookmarks: !rng.one_in(4),
-            streams: Rng::new(hash(b"streams", seed)).one_in(2),
+            server: Server { bookmarks: !rng.one_in(4), streams: Rng::new(hash(b"streams", seed)).one_in(2) },
             ghosts: rng.one_in(4),
             skew: skew(&mut rng),
             layout: rng.pick(&[0, 0, 0, 1, 2, 3, 4]),
