@@ -66,24 +66,26 @@ async fn register(socket: &Path) {
     connection.abort();
 }
 
-/// A device plugin with two GPUs, which tells each container by `DEVICE` which one it has. Lives as long as the test.
-async fn device_plugin() {
+/// A device plugin with two GPUs, which tells each container by `DEVICE` which one it has. Lives as long as the test. Kubelets
+/// since 1.25 ask a plugin for its options first.
+async fn device_plugin(cluster: &Cluster) {
+    let asks_for_options = cluster.minor_version().await >= 25;
     let socket = plugins().join("played.sock");
     let _ = std::fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            std::thread::spawn(move || serve(&mut stream));
+            std::thread::spawn(move || serve(&mut stream, asks_for_options));
         }
     });
     register(&socket).await;
 }
 
 /// Answers one connection of a kubelet, until its end. The kubelet of Kubernetes 1.20 names a path as its `:authority`, which h2
-/// refuses as no authority, so the frames are read here. A kubelet makes two calls, and only the message of Allocate is not
-/// empty.
-fn serve(stream: &mut UnixStream) -> Option<()> {
+/// refuses as no authority, so the frames are read here. A kubelet asks for the options, if it does, and then for the list of
+/// devices, both with an empty message; the message of Allocate is not empty.
+fn serve(stream: &mut UnixStream, mut asks_for_options: bool) -> Option<()> {
     const DATA: u8 = 0;
     const HEADERS: u8 = 1;
     const SETTINGS: u8 = 4;
@@ -108,15 +110,15 @@ fn serve(stream: &mut UnixStream) -> Option<()> {
                 let head = [&[0x88], &literal("content-type", "application/grpc")[..]].concat();
                 write(stream, HEADERS, 4, id, &head)?;
                 let asked = &payload[5..];
-                write(
-                    stream,
-                    DATA,
-                    0,
-                    id,
-                    &message(&if asked.is_empty() { devices() } else { allocated(asked) }),
-                )?;
-                // The list of devices goes on for as long as the plugin lives.
-                if !asked.is_empty() {
+                let asks_for_options = asked.is_empty() && std::mem::take(&mut asks_for_options);
+                let (answer, goes_on) = match asked {
+                    [] if asks_for_options => (Vec::new(), false),
+                    // The list of devices goes on for as long as the plugin lives.
+                    [] => (devices(), true),
+                    _ => (allocated(asked), false),
+                };
+                write(stream, DATA, 0, id, &message(&answer))?;
+                if !goes_on {
                     write(stream, HEADERS, 4 | 1, id, &literal("grpc-status", "0"))?;
                 }
             }
@@ -172,7 +174,7 @@ of GPU-b 0.1 70
 #[ignore = "needs real nodes: make e2e-nodes"]
 async fn a_policy_sees_the_device_that_the_kubelet_has_given_to_the_pod() {
     let cluster = Cluster::start("devices", POLICY).await;
-    device_plugin().await;
+    device_plugin(&cluster).await;
     let node = format!("node{NODE}");
     cluster
         .until("the kubelet tells of the GPUs", 30, || async {
