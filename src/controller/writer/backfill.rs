@@ -32,14 +32,15 @@ async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     let params = post_params();
     // There is one attempt. By the time of a second one the pod may have been seen and ended, and its resources be
     // another's. The deciders ask again.
-    match once(context, wire::make_for_metadata(&api, &params, &pod)).await {
+    let limit = context.lane.limit();
+    match once(context, limit, wire::make_for_metadata(&api, &params, &pod)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => {
             existing(context, &api, plan).await
         }
         Ok(Err(kube::Error::Api(status))) => Err((status.message.clone(), status.code < 500)),
         Ok(Err(error)) => Err((error.to_string(), false)),
-        Err(_) => Err((format!("no answer within {:?}", context.lane.limit()), false)),
+        Err(_) => Err((format!("no answer within {limit:?}"), false)),
     }
 }
 

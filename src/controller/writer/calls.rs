@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{error::Elapsed, sleep, timeout};
 
+use super::places::LIMIT;
 use super::{Context, Reply, Task, backfill, leases, notices, pods, reports, slots};
 use crate::cache::{Answer, Known, ObjectKey};
 use crate::kinds::job;
@@ -45,13 +46,14 @@ pub enum Failure {
 /// Makes a call once, when there is a place for it.
 ///
 /// # Errors
-/// When no answer has come within the lane's limit.
+/// When no answer has come within this limit.
 pub async fn once<T>(
     context: &Context,
+    limit: Duration,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<Result<T, kube::Error>, Elapsed> {
     let _place = context.place().await;
-    timeout(context.lane.limit(), call).await
+    timeout(limit, call).await
 }
 
 /// Makes a call, and repeats the call while that may help, [`ATTEMPTS`] times at most.
@@ -85,10 +87,11 @@ where
     Fut: Future<Output = Result<T, kube::Error>>,
 {
     let mut pause = FIRST_PAUSE;
+    let mut limit = context.lane.limit();
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         let mut asked = Duration::ZERO;
-        match once(context, call()).await {
+        match once(context, limit, call()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(kube::Error::Api(status))) => match status.code {
                 404 => return Err(Failure::NotFound),
@@ -104,7 +107,10 @@ where
                 _ => return Err(Failure::Refused(status.message.clone())),
             },
             Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = format!("no answer within {:?}", context.lane.limit()),
+            Err(_) => {
+                last = format!("no answer within {limit:?}");
+                limit = LIMIT;
+            }
         }
         // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure
         // is told.

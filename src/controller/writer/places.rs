@@ -51,11 +51,12 @@ const CALM: Duration = Duration::from_secs(1);
 /// For how many lanes the share is remembered that slow calls have left them.
 const REMEMBERED: usize = 1000;
 
-/// How long a call about an object of the cluster may take. No tenant's webhook is asked about such an object.
+/// How long a call about an object of the cluster may take at first. No tenant's webhook is asked about such an object.
 const LIMIT_OF_CLUSTER: Duration = Duration::from_secs(4);
-/// How long a call about an object in a namespace may take: longer than the 10 s that the API server waits for a webhook
-/// by default. Otherwise each attempt would be given up just before a webhook that is ignored on failure lets it pass.
-const LIMIT_IN_NAMESPACE: Duration = Duration::from_secs(14);
+/// How long any other call may take, and a call about an object of the cluster after one that had no answer: longer than the 10 s
+/// that the API server waits for a webhook by default. Otherwise each attempt would be given up just before a webhook that is ignored
+/// on failure lets it pass. An admin's webhook may be asked about every object.
+pub const LIMIT: Duration = Duration::from_secs(14);
 
 /// Calls that share places.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,14 +72,14 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// How long a call may take. A call that takes longer counts as failed.
+    /// How long a call may take at first. A call that takes longer counts as failed, and is tried again for [`LIMIT`].
     ///
     /// The limit is no part of what keeps two leaders apart: an operator that loses its lease drops its calls with its
     /// writer, however long they may still take. The API server gives up a request whose client has gone.
     pub fn limit(&self) -> Duration {
         match self {
             Self::Claims | Self::Cluster => LIMIT_OF_CLUSTER,
-            Self::Making(_) | Self::Keeping(_) => LIMIT_IN_NAMESPACE,
+            Self::Making(_) | Self::Keeping(_) => LIMIT,
         }
     }
 

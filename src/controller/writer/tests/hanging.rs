@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::super::{Reply, Writer};
 use super::{Arc, Clock, Effect, Task, Timestamp, Tools, plan, pod, template};
-use model::pool::{Document, JobKey, PodPlan, PodRef};
+use model::pool::{Document, JobKey, Outcome, PodPlan, PodRef};
 use serde_json::{Value, json};
 
 /// An API server that takes this long to make a pod in a namespace, as the namespace's webhook does, and 10 ms for every
@@ -53,6 +53,33 @@ fn status(namespace: &str) -> Task {
     let patch: Value = json!({"running": 1});
     let (document, version) = (Document::Job(job.uid), "1".to_owned());
     Task::Status { document, object, uid: namespace.to_owned(), version, patch }
+}
+
+/// An admin's webhook that is asked about all objects is gone, and ignored after 10 s.
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_written_past_a_webhook_that_hangs() {
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let service = tower::service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        async move {
+            sleep(Duration::from_secs(10)).await;
+            let body = Body::from(br#"{"metadata": {"name": "slot1-1.n1", "uid": "u1"}}"#.to_vec());
+            Ok::<_, std::convert::Infallible>(Response::builder().status(200).body(body).unwrap())
+        }
+    });
+    let client = kube::Client::new(service, "ns");
+    let mut writer = Writer::new(Tools::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
+    let plan = plan();
+    let (slot, resources, claim) = (plan.slot, plan.resources, plan.claim);
+    writer.submit(Task::Effect(Box::new(Effect::WriteSlot { slot, resources, claim, again: false }), None));
+    let replies =
+        timeout(Duration::from_secs(20), until(&mut writer, 1)).await.expect("the claim is written");
+    assert!(
+        replies.iter().any(|reply| matches!(reply, Reply::Outcome(Outcome::SlotWritten { .. }))),
+        "{replies:?}"
+    );
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 2);
 }
 
 /// Lets the writer work until so many tasks have ended, and returns the answers.
