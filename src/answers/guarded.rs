@@ -8,8 +8,8 @@
 //! would see no object of that kind until its next start.
 //!
 //! kube lets a list in the form of a watch begin at any version that the API server has in its cache. Such a list may be older than
-//! what this program has written or read itself, so that a new leader would repeat what was done already. Therefore the client of a
-//! watch asks for the present.
+//! what this program has written or read itself, so that a new leader would repeat what its predecessor has done. Therefore the client
+//! of a watch asks for the newest version.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -94,7 +94,7 @@ fn asks_for(uri: &Uri, parameter: &str) -> bool {
     uri.query().is_some_and(|query| query.split('&').any(|found| found == parameter))
 }
 
-/// The same request without a version, which asks for the objects as they are now; `None` if the request names no version.
+/// The same request without a version, which asks for the objects as they are now; `None` if the request has no parameters.
 fn of_the_present(uri: &Uri) -> Option<Uri> {
     let (path, query) = (uri.path(), uri.query()?);
     let kept: Vec<&str> =

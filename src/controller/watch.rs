@@ -47,8 +47,8 @@ fn outlasted(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
-/// Whether the API server refuses a list in the form of a watch. Servers before 1.27 do not know such lists, and those before 1.34
-/// may have them switched off: both call the parameters of such a watch invalid.
+/// Whether the API server refuses a list in the form of a watch. Servers before 1.27 do not know such lists, and later servers may have
+/// them switched off, as 1.33 has by default: both call the parameters of such a watch invalid.
 fn has_no_streams(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
 }
@@ -97,9 +97,11 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
     let api: Api<Item<W::Object>> = W::api(answers::watching(client, resumed));
     let mut tracker = Tracker::<W>::default();
     let mut served = true;
-    // A list in the form of a watch comes from the API server's cache, object by object: neither side holds a page of it.
-    let mut as_stream = true;
-    // Where there are no such lists, as in client-go: a list in one answer cannot expire between its pages.
+    // A list in the form of a watch comes from the API server's cache, object by object: neither the server nor the operator holds
+    // a page. If such a list fails before its end, the next list comes in pages, as in client-go: a server may accept the watch and
+    // end it with an error, because its etcd cannot say how far the cache is.
+    let (mut has_streams, mut as_stream) = (true, true);
+    // Likewise after a list in pages: a list in one answer cannot expire between its pages.
     let mut in_pages = true;
     let (mut missing, mut anew) = (pauses.clone(), pauses.clone());
     progress.behind(kind, None, clock.now());
@@ -109,6 +111,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
             if as_stream { InitialListStrategy::StreamingList } else { InitialListStrategy::ListWatch };
         let config = watcher::Config { page_size, initial_list_strategy, ..watcher::Config::default() };
         let mut stream = pin!(watch(api.clone(), config).backoff(pauses.clone()));
+        let mut lists = false;
         // The stream ends only by this loop: another stream begins with a list. For a kind that is missing, that list tells
         // that the kind is back, which the beginning of a watch would not; and it tells what a lost event was about.
         let pause = loop {
@@ -118,7 +121,17 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                 anew.reset();
             }
             let back = !served && done;
+            // kube begins a list again at once if the API server ends the watch before the list's end.
+            let cut_off = as_stream && lists && matches!(event, Ok(Event::Init));
+            let failed = cut_off || (as_stream && lists && event.is_err());
+            lists = (lists || matches!(event, Ok(Event::Init))) && !done;
             let (changes, gone, again) = match event {
+                Ok(_) if cut_off => {
+                    let said = "the list ended before its end";
+                    tracing::warn!(kind = kind.plural(), error = said, "a watch failed and is resumed");
+                    progress.behind(kind, Some(said), clock.now());
+                    (Vec::new(), false, true)
+                }
                 Ok(event) => {
                     let changes = tracker.observe(event);
                     progress.undecodable(kind, tracker.undecodable());
@@ -129,7 +142,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                         kind = kind.plural(),
                         "the API server has no lists in the form of a watch"
                     );
-                    as_stream = false;
+                    (has_streams, as_stream) = (false, false);
                     break Duration::ZERO;
                 }
                 Err(error) => {
@@ -137,13 +150,14 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                     tracing::warn!(kind = kind.plural(), error = %said, "a watch failed and is resumed");
                     progress.behind(kind, Some(&said), clock.now());
                     in_pages &= !outlasted(&error);
-                    (Vec::new(), is_missing(&error), lost_an_event(&error) || outlasted(&error))
+                    (Vec::new(), is_missing(&error), failed || lost_an_event(&error) || outlasted(&error))
                 }
             };
             if done {
                 progress.caught_up(kind);
-                in_pages = true;
+                (as_stream, in_pages) = (has_streams, true);
             }
+            as_stream &= !failed;
             let turn = (back || (served && gone)).then_some(Seen::Served(kind, back));
             for change in changes.into_iter().chain(turn) {
                 if let Seen::Undecodable(object) = &change {

@@ -225,13 +225,26 @@ pub const BACKFILL: u8 = 11;
 pub struct Server {
     /// Whether the server sends bookmarks.
     pub bookmarks: bool,
-    /// Whether the server has lists in the form of a watch.
-    pub streams: bool,
+    /// How the server takes a watch that is to begin with a list.
+    pub lists: Lists,
+}
+
+/// How a server takes a watch that is to begin with a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// The watch begins with a list.
+    AsWatches,
+    /// The server knows no such watches.
+    InPages,
+    /// The server accepts the watch, and ends it with an error.
+    Broken,
+    /// The server accepts the watch, and ends it within the list.
+    CutOff,
 }
 
 impl Server {
     /// A server that has everything.
-    pub const NEWEST: Self = Self { bookmarks: true, streams: true };
+    pub const NEWEST: Self = Self { bookmarks: true, lists: Lists::AsWatches };
 }
 
 /// Everything that follows from a seed and determines a run.

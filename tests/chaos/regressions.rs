@@ -2,7 +2,7 @@
 //! seldom.
 
 use super::letting_go::IGNORES;
-use super::plan::{Class, How, Item, Order, Plan, Presence, Server, What, When};
+use super::plan::{Class, How, Item, Lists, Order, Plan, Presence, Server, What, When};
 use super::processes::Fated;
 use super::run::run;
 
@@ -53,9 +53,12 @@ pub fn goes_well(plan: Plan) {
 
 #[test]
 fn a_list_or_watch_that_is_never_answered_is_asked_again() {
-    for class in [Class::List, Class::Watch] {
+    for (class, lists) in
+        [(Class::List, Lists::InPages), (Class::Watch, Lists::InPages), (Class::Watch, Lists::AsWatches)]
+    {
         for nth in 0..10 {
-            goes_well(story(2, job(2), vec![(When::Before(class, nth), What::Call(How::Silence, 0))]));
+            let silent = story(2, job(2), vec![(When::Before(class, nth), What::Call(How::Silence, 0))]);
+            goes_well(Plan { server: Server { lists, ..Server::NEWEST }, ..silent });
         }
     }
 }

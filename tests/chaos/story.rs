@@ -50,7 +50,10 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     if plan.ghosts {
         plans.push(Plan { ghosts: false, ..plan.clone() });
     }
-    for server in [Server { bookmarks: true, ..plan.server }, Server { streams: true, ..plan.server }] {
+    let newest = Server::NEWEST;
+    for server in
+        [Server { bookmarks: newest.bookmarks, ..plan.server }, Server { lists: newest.lists, ..plan.server }]
+    {
         if server != plan.server {
             plans.push(Plan { server, ..plan.clone() });
         }
@@ -96,8 +99,8 @@ pub fn tell(plan: &Plan) -> String {
     let _ = writeln!(text, "seed {}: {wrong}", plan.seed);
     let _ = writeln!(
         text,
-        "ends {} s, bookmarks {}, streams {}, ghosts {}, skew {}, layout {}",
-        plan.ends, plan.server.bookmarks, plan.server.streams, plan.ghosts, plan.skew, plan.layout
+        "ends {} s, bookmarks {}, lists {:?}, ghosts {}, skew {}, layout {}",
+        plan.ends, plan.server.bookmarks, plan.server.lists, plan.ghosts, plan.skew, plan.layout
     );
     for item in &plan.items {
         let _ = writeln!(text, "    {:?}: {:?}", item.when, item.what);

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::plan::Lists;
 use super::store::{Refusal, kind};
 use super::verbs::Call;
 use super::wire::Line;
@@ -35,6 +36,8 @@ struct Watch {
     /// The lines of the list with which the watch begins that are still to be sent, and the object of each; the last line says
     /// that the list is whole.
     list: VecDeque<(Bytes, Option<Value>)>,
+    /// Whether the watch ends with that list, which is not whole.
+    lists_in_vain: bool,
     ended: bool,
 }
 
@@ -50,12 +53,13 @@ enum Next {
 /// Opens a watch at the version that the call names, or with a list.
 pub fn stream(world: Shared, who: usize, call: &Call) -> impl Stream<Item = Line> + Send + 'static {
     let number = |name: &str| call.query.get(name).and_then(|text| text.parse::<u64>().ok());
-    let (opened, changed, list, version) = {
+    let (opened, changed, list, lists_in_vain, version) = {
         let world = world.lock().unwrap();
         let list = if call.begins_with_list() { first_lines(&world, call) } else { VecDeque::new() };
         let version =
             if list.is_empty() { number("resourceVersion").unwrap_or(0) } else { world.store.version };
-        (world.at(), Arc::clone(&world.changed), list, version)
+        let in_vain = call.begins_with_list() && matches!(world.server.lists, Lists::Broken | Lists::CutOff);
+        (world.at(), Arc::clone(&world.changed), list, in_vain, version)
     };
     let watch = Watch {
         who,
@@ -67,6 +71,7 @@ pub fn stream(world: Shared, who: usize, call: &Call) -> impl Stream<Item = Line
         bookmark: opened + BOOKMARKS,
         changed,
         list,
+        lists_in_vain,
         ended: false,
         world,
     };
@@ -85,7 +90,22 @@ fn first_lines(world: &World, call: &Call) -> VecDeque<(Bytes, Option<Value>)> {
         (Bytes::from(line), Some(object))
     });
     let end = json!({"k8s.io/initial-events-end": "true"});
-    lines.chain([(bookmark(call.key.kind, world.store.version, &end), None)]).collect()
+    let whole = lines.chain([(bookmark(call.key.kind, world.store.version, &end), None)]);
+    let mut whole: VecDeque<_> = whole.collect();
+    match world.server.lists {
+        Lists::Broken => [(refusal(500, "InternalError", "the cache is not fresh"), None)].into(),
+        Lists::CutOff => {
+            whole.pop_back();
+            whole
+        }
+        Lists::AsWatches | Lists::InPages => whole,
+    }
+}
+
+/// The event with which the server ends a watch.
+fn refusal(code: u16, reason: &'static str, message: &str) -> Bytes {
+    let status = Refusal(code, reason, message.to_owned()).status();
+    Bytes::from(format!("{}\n", json!({"type": "ERROR", "object": status})))
 }
 
 /// A bookmark with these annotations.
@@ -153,6 +173,9 @@ impl Watch {
         if at >= self.deadline {
             return Next::End;
         }
+        if self.list.is_empty() && self.lists_in_vain {
+            return Next::End;
+        }
         if let Some((line, object)) = self.list.pop_front() {
             if let Some(pod) = object.filter(|_| self.kind == "pods") {
                 super::ends::tell(world, self.who, &pod);
@@ -196,8 +219,7 @@ impl Watch {
 
     fn gone(&mut self) -> Next {
         self.ended = true;
-        let status = Refusal(410, "Expired", "too old resource version".to_owned()).status();
-        Next::Line(Bytes::from(format!("{}\n", json!({"type": "ERROR", "object": status}))))
+        Next::Line(refusal(410, "Expired", "too old resource version"))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::people;
-use super::plan::{Class, How, When};
+use super::plan::{Class, How, Lists, When};
 use super::store::{Refusal, kind};
 use super::verbs::{Call, Verb};
 use super::watches;
@@ -136,7 +136,7 @@ impl Wire {
         }
         let done = match call.verb {
             Verb::List => Ok(Arc::new(world.list(call))),
-            Verb::Watch if call.begins_with_list() && !world.server.streams => Err(Refusal(
+            Verb::Watch if call.begins_with_list() && world.server.lists == Lists::InPages => Err(Refusal(
                 422,
                 "Invalid",
                 "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch".to_owned(),

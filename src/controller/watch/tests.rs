@@ -213,21 +213,23 @@ async fn hostile_objects_stop_nothing_and_nothing_of_them_is_logged() {
     assert!(logged.contains("wrong") && !logged.contains(SECRET), "{logged}");
 }
 
-/// A server whose lists are watches. Each watch that begins with a list answers with the next of these texts; other watches stay
-/// silent. Panics if it is asked for a list of its own, or for objects that may be old.
-fn streaming(texts: Vec<String>) -> Client {
-    let texts = Arc::new(Mutex::new(texts.into_iter()));
+/// A server that answers the first watch that begins with a list by this text, and other such watches not at all; and lists of its own
+/// by this list. Panics if it is asked for objects that may be old.
+fn streaming(text: String, list: String) -> Client {
+    let first = Arc::new(Mutex::new(Some(text)));
     let service = tower::service_fn(move |request: Request<Body>| {
-        let texts = Arc::clone(&texts);
+        let (first, list) = (Arc::clone(&first), list.clone());
         async move {
             let query = request.uri().query().unwrap_or_default();
-            assert!(is_watch(&request), "a list: {query}");
-            if !query.contains("sendInitialEvents=true") {
-                return std::future::pending().await;
-            }
-            assert!(!query.contains("resourceVersion="), "{query}");
-            assert!(query.contains("resourceVersionMatch=NotOlderThan"), "{query}");
-            let text = texts.lock().unwrap().next();
+            let text = match (is_watch(&request), query.contains("sendInitialEvents=true")) {
+                (false, _) => Some(list),
+                (true, false) => None,
+                (true, true) => {
+                    assert!(!query.contains("resourceVersion="), "{query}");
+                    assert!(query.contains("resourceVersionMatch=NotOlderThan"), "{query}");
+                    first.lock().unwrap().take()
+                }
+            };
             match text {
                 Some(text) => Ok::<_, std::convert::Infallible>(answer(200, text)),
                 None => std::future::pending().await,
@@ -240,15 +242,15 @@ fn streaming(texts: Vec<String>) -> Client {
 /// The bookmark at the end of a list in the form of a watch.
 const END: &str = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\
     \"resourceVersion\":\"9\",\"creationTimestamp\":null,\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n";
+/// How a server ends a watch whose list it cannot send: its etcd does not say how far the cache is.
+const NOT_FRESH: &str = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":500,\
+    \"reason\":\"InternalError\",\"message\":\"not fresh\"}}\n";
 
-#[tokio::test(start_paused = true)]
-async fn a_list_in_the_form_of_a_watch_is_whole_with_its_bookmark() {
-    let added = |pod: &String| format!("{{\"type\":\"ADDED\",\"object\":{pod}}}\n");
-    let listed: String = hostile().iter().map(added).collect();
-    // The first watch is cut off before the list is whole.
-    let client = streaming(vec![listed.clone(), listed + END]);
+/// The objects of which a watch tells until it has told all, and how long that takes.
+async fn told(client: Client) -> (Vec<String>, Duration) {
     let health = Arc::new(Health::default());
     let (out, mut seen) = mpsc::channel(100);
+    let began = tokio::time::Instant::now();
     let watching = tokio::spawn(run::<SlimPod>(served(client, &health), Pauses::new(7), out));
     let mut told = Vec::new();
     loop {
@@ -259,11 +261,27 @@ async fn a_list_in_the_form_of_a_watch_is_whole_with_its_bookmark() {
             Seen::Served(..) => panic!("the kind is there"),
         }
     }
-    assert_eq!(told, ["object", "object", "object", "wrong"], "nothing is told twice");
     let mut late = Vec::new();
     health.progress().each(model::pool::Time::default(), |kind, stale, bad| late.push((kind, stale, bad)));
     assert_eq!(late, [("pods", Duration::ZERO, 1)]);
     watching.abort();
+    (told, began.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_the_form_of_a_watch_is_whole_with_its_bookmark() {
+    let added = |pod: &String| format!("{{\"type\":\"ADDED\",\"object\":{pod}}}\n");
+    let listed: String = hostile().iter().map(added).collect();
+    let all = ["object", "object", "object", "wrong"].map(str::to_owned).to_vec();
+    let other = "the watch was enough".to_owned();
+    let whole = told(streaming(listed.clone() + END, other)).await;
+    assert_eq!(whole, (all.clone(), Duration::ZERO));
+    // Such a list may fail before its end. After a pause comes a list in pages, which tells nothing twice.
+    for failed in [listed, String::new(), NOT_FRESH.to_owned()] {
+        let (told, after) = told(streaming(failed, list_of(&hostile()))).await;
+        assert_eq!(told, all);
+        assert!((Duration::from_millis(100)..Duration::from_secs(10)).contains(&after), "{after:?}");
+    }
 }
 
 /// A list that is no JSON, or is cut off, is an error without its text. An event that is none loses nothing: a list follows.

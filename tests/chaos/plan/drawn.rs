@@ -1,7 +1,7 @@
 //! Draws a plan from a seed.
 
 use super::super::rng::{Rng, hash};
-use super::{ATTRIBUTES, BACKFILL, Class, How, Item, Order, Plan, Presence, Server, What, When};
+use super::{ATTRIBUTES, BACKFILL, Class, How, Item, Lists, Order, Plan, Presence, Server, What, When};
 
 /// The classes of calls for which faults are drawn. Important classes are listed more than once.
 const TARGETS: [Class; 33] = [
@@ -40,6 +40,18 @@ const TARGETS: [Class; 33] = [
     Class::Watch,
 ];
 
+/// How servers take a watch that is to begin with a list. Most servers do one of two things.
+const LISTS: [Lists; 8] = [
+    Lists::AsWatches,
+    Lists::AsWatches,
+    Lists::AsWatches,
+    Lists::InPages,
+    Lists::InPages,
+    Lists::InPages,
+    Lists::Broken,
+    Lists::CutOff,
+];
+
 impl Plan {
     /// The plan of this seed.
     pub fn of(seed: u64) -> Self {
@@ -48,7 +60,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             ends,
-            server: Server { bookmarks: !rng.one_in(4), streams: Rng::new(hash(b"streams", seed)).one_in(2) },
+            server: Server { bookmarks: !rng.one_in(4), lists: Rng::new(hash(b"lists", seed)).pick(&LISTS) },
             ghosts: rng.one_in(4),
             skew: skew(&mut rng),
             layout: rng.pick(&[0, 0, 0, 1, 2, 3, 4]),
