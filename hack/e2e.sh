@@ -166,6 +166,9 @@ sizes() { # tenant
       claimed) grep -q "has the resources of its slot" <<<"$answer" || die "a tenant may resize a pod under a claim: $answer" ;;
     esac
   done
+  kubectl -n tenant patch pod claimed --subresource resize --type=strategic \
+    -p '{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}}]}}' \
+    || die "who may mark pods may not resize one"
   say "sizes of pods: those under claims are their slots'"
 }
 
