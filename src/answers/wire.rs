@@ -44,7 +44,7 @@ pub async fn make_for_metadata<T: Decode<Of: Resource> + Clone>(
     for_metadata(api, request).await
 }
 
-/// Patches an object, and returns the metadata of the object that came of that. The API server sends no more than that.
+/// Patches an object, and returns the metadata of the patched object. The API server sends no more than that.
 ///
 /// # Errors
 /// When the API server refuses the call, or does not answer.
@@ -67,7 +67,7 @@ async fn for_metadata<T: Decode<Of: Resource> + Clone>(
     Ok(item.into_parts().0)
 }
 
-/// What is read of an object whose metadata are all that is wanted.
+/// What is read of an object of which the caller wants the metadata alone.
 struct MetadataAlone;
 
 impl Decode for MetadataAlone {

@@ -10,7 +10,7 @@ const PACE: Duration = Duration::from_secs(1);
 /// The time between two writes of a PartitionableSlot's status while what is free keeps changing. Each claim that is made or over
 /// changes what is free, and on a busy pool every object would be written each second for people who may not look.
 const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(30);
-/// For how long what is free has stayed the same when the status is written before [`PACE_OF_WHAT_IS_FREE`] is over.
+/// The time for which what is free must stay the same before the status is written earlier than [`PACE_OF_WHAT_IS_FREE`] says.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// How many statuses of slots are written at the same time: several times as many as the API server is asked for at once, so that

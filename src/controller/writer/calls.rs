@@ -109,7 +109,8 @@ where
             Ok(Err(error)) => last = error.to_string(),
             Err(_) => {
                 last = format!("no answer within {limit:?}");
-                limit = LIMIT;
+                // Now the one limit and now the other: either a webhook hangs, or a connection is dead.
+                limit = if limit == LIMIT { context.lane.limit() } else { LIMIT };
             }
         }
         // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure

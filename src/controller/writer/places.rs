@@ -53,9 +53,9 @@ const REMEMBERED: usize = 1000;
 
 /// How long a call about an object of the cluster may take at first. No tenant's webhook is asked about such an object.
 const LIMIT_OF_CLUSTER: Duration = Duration::from_secs(4);
-/// How long any other call may take, and a call about an object of the cluster after one that had no answer: longer than the 10 s
-/// that the API server waits for a webhook by default. Otherwise each attempt would be given up just before a webhook that is ignored
-/// on failure lets it pass. An admin's webhook may be asked about every object.
+/// How long any other call may take, and the second attempt of a call about an object of the cluster: longer than the 10 s that the API
+/// server waits for a webhook by default. Otherwise each attempt would be given up just before a webhook that is ignored on failure
+/// lets the call pass. An admin's webhook may be asked about every object.
 pub const LIMIT: Duration = Duration::from_secs(14);
 
 /// Calls that share places.
@@ -72,7 +72,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// How long a call may take at first. A call that takes longer counts as failed, and is tried again for [`LIMIT`].
+    /// How long the first attempt of a call may take. An attempt that takes longer counts as failed; the second may take [`LIMIT`].
     ///
     /// The limit is no part of what keeps two leaders apart: an operator that loses its lease drops its calls with its
     /// writer, however long they may still take. The API server gives up a request whose client has gone.

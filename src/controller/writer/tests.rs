@@ -107,6 +107,17 @@ fn lines(asked: &[Asked]) -> Vec<&str> {
 const POD: &str = "/api/v1/namespaces/alice/pods/sweep-3";
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_is_untracked_by_a_patch_of_the_pod_that_is_meant() {
+    let patch = json!({"metadata": {
+        "uid": "u1",
+        "$deleteFromPrimitiveList/finalizers": ["slotwright.dev/tracking"],
+        "managedFields": [{}],
+    }});
+    let (asked, heard) = perform(Effect::UntrackPod { pod: pod(), delete: false }, &[200]).await;
+    assert_eq!((asked, heard), (vec![(format!("PATCH {POD}"), patch)], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_agent_is_asked_by_a_patch_of_the_pod_that_is_meant() {
     let patch = |annotations: Value| json!({"metadata": {"uid": "u1", "annotations": annotations}});
     let suspend = |suspended| Effect::Suspend { pod: pod(), slot: slot(), suspended };

@@ -79,7 +79,7 @@ fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
         (claims.collect::<Vec<_>>(), decision.next.is_none_or(|next| next > later))
     };
     let (claims, rests) = asked(&mut world);
-    assert_eq!((claims.len(), rests), (256, true));
+    assert_eq!((claims.len(), rests), (16, true));
     assert_eq!(asked(&mut world), (vec![], true), "no write has ended");
     for (slot, claim) in claims.into_iter().take(10) {
         let written = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
@@ -88,7 +88,7 @@ fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
     let (claims, rests) = asked(&mut world);
     assert_eq!((claims.len(), rests), (10, true));
     let written = |record| records(&world).into_iter().filter(|other| *other == record).count();
-    assert_eq!([Record::Written, Record::Writing, Record::Unwritten].map(written), [10, 256, 34]);
+    assert_eq!([Record::Written, Record::Writing, Record::Unwritten].map(written), [10, 16, 274]);
 }
 
 /// A proc that leaves its slot slowly is worth a Slot, too.
