@@ -7,21 +7,29 @@ use model::pool::{Document, Time, Timers};
 
 /// The least time between two writes of one object's status.
 const PACE: Duration = Duration::from_secs(1);
-/// The time between two writes of a PartitionableSlot's status while what is free keeps changing. Each claim that is made or over
-/// changes what is free, and on a busy pool every object would be written each second for people who may not look.
-const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(30);
-/// The time for which what is free must stay the same before the status is written earlier than [`PACE_OF_WHAT_IS_FREE`] says.
-const QUIET: Duration = Duration::from_secs(5);
+/// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and on a
+/// busy pool every object would be written each second for people who may not look.
+const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
+/// The most that this time grows to while many objects are written: by [`FOR_EACH`] for each object that was written a short while
+/// ago, so that the PartitionableSlots of 25 to 150 nodes whose procs come and go cost five writes a second together.
+const SLOWEST: Duration = Duration::from_secs(30);
+/// See [`SLOWEST`].
+const FOR_EACH: Duration = Duration::from_millis(200);
+/// The time for which what is free must stay the same before the status is written earlier.
+const QUIET: Duration = PACE_OF_WHAT_IS_FREE;
 
 /// How many statuses of slots are written at the same time: several times as many as the API server is asked for at once, so that
 /// these writes are as fast as the server bears. A status that is worked out and waits for its turn takes twenty times the memory of a
 /// note that the status has changed.
 const AT_ONCE: usize = 512;
 
-/// The least time between two writes of this status.
-const fn pace(document: &Document) -> Duration {
+/// The least time between two writes of this status, where so many objects were written a short while ago.
+fn pace(document: &Document, written: usize) -> Duration {
     match document {
-        Document::PartitionableSlot(_) => PACE_OF_WHAT_IS_FREE,
+        Document::PartitionableSlot(_) => {
+            let written = u32::try_from(written).unwrap_or(u32::MAX);
+            FOR_EACH.saturating_mul(written).clamp(PACE_OF_WHAT_IS_FREE, SLOWEST)
+        }
         _ => PACE,
     }
 }
@@ -61,7 +69,8 @@ impl Publisher {
         while self.rests.pop_due(now).is_some() {}
         let of_slot = || (slots < AT_ONCE).then(|| self.slots.pop_due(now)).flatten();
         let document = self.waiting.pop_due(now).or_else(of_slot)?;
-        self.rests.set(&document, Some(now + pace(&document)));
+        let pace = pace(&document, self.rests.len());
+        self.rests.set(&document, Some(now + pace));
         Some(document)
     }
 
@@ -108,17 +117,19 @@ mod tests {
         assert_eq!(publisher.next(0), None);
     }
 
-    /// When a PartitionableSlot's status is written that changes at these seconds.
-    fn written(changes: &[i64]) -> Vec<i64> {
-        let pslot = Document::PartitionableSlot(SlotName::parse("slot1@n1").unwrap());
+    /// When the status of the last of so many PartitionableSlots is written, if all of them change at these seconds.
+    fn written(count: usize, changes: &[i64]) -> Vec<i64> {
+        let pslot =
+            |node: usize| Document::PartitionableSlot(SlotName::parse(&format!("slot1@n{node}")).unwrap());
         let mut publisher = Publisher::default();
         let mut written = Vec::new();
         for second in 0..200 {
             if changes.contains(&second) {
-                publisher.mark([pslot.clone()], at(second * 1000));
+                publisher.mark((0..count).map(pslot), at(second * 1000));
             }
             assert!(publisher.next(0).is_none_or(|next| next >= at(second * 1000)));
-            written.extend(all_due(&mut publisher, at(second * 1000), 0).iter().map(|_| second));
+            let due = all_due(&mut publisher, at(second * 1000), 0);
+            written.extend(due.iter().filter(|document| **document == pslot(count - 1)).map(|_| second));
         }
         assert!(
             publisher.rests.is_empty() && publisher.waiting.is_empty() && publisher.slots.is_empty(),
@@ -128,13 +139,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_is_written_at_once_and_then_once_it_stays_the_same_or_every_half_minute() {
-        assert_eq!(written(&[0]), [0]);
-        assert_eq!(written(&[0, 1]), [0, 6]);
-        assert_eq!(written(&[0, 1, 4, 8]), [0, 13]);
-        assert_eq!(written(&[0, 28]), [0, 30]);
-        assert_eq!(written(&(0..70).collect::<Vec<_>>()), [0, 30, 60, 74]);
-        assert_eq!(written(&[0, 60]), [0, 60]);
+    fn what_is_free_is_written_at_once_and_then_every_five_seconds() {
+        assert_eq!(written(1, &[0]), [0]);
+        assert_eq!(written(1, &[0, 1]), [0, 5]);
+        assert_eq!(written(1, &(0..12).collect::<Vec<_>>()), [0, 5, 10, 15]);
+        assert_eq!(written(1, &[0, 60]), [0, 60]);
+    }
+
+    #[test]
+    fn what_is_free_in_a_large_pool_is_written_once_it_stays_the_same_or_every_half_minute() {
+        assert_eq!(written(1000, &[0]), [0]);
+        assert_eq!(written(1000, &[0, 1, 4, 40, 41, 44, 48]), [0, 9, 40, 53]);
+        assert_eq!(written(1000, &(0..95).collect::<Vec<_>>()), [0, 30, 60, 90, 99]);
     }
 
     /// A leader that begins may find that each of its slots shows something old.

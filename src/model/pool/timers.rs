@@ -48,6 +48,11 @@ impl<K: Clone + Ord> Timers<K> {
         Some(key)
     }
 
+    /// How many keys have a time.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
     /// Whether no key has a time.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
