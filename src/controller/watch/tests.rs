@@ -213,12 +213,11 @@ async fn hostile_objects_stop_nothing_and_nothing_of_them_is_logged() {
     assert!(logged.contains("wrong") && !logged.contains(SECRET), "{logged}");
 }
 
-/// A server that answers the first watch that begins with a list by this text, and other such watches not at all; and lists of its own
-/// by this list. Panics if it is asked for objects that may be old.
+/// A server that answers each watch that begins with a list by this text, and lists by this list; other watches stay silent. Panics if
+/// it is asked for objects that may be old.
 fn streaming(text: String, list: String) -> Client {
-    let first = Arc::new(Mutex::new(Some(text)));
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (first, list) = (Arc::clone(&first), list.clone());
+        let (text, list) = (text.clone(), list.clone());
         async move {
             let query = request.uri().query().unwrap_or_default();
             let text = match (is_watch(&request), query.contains("sendInitialEvents=true")) {
@@ -227,7 +226,7 @@ fn streaming(text: String, list: String) -> Client {
                 (true, true) => {
                     assert!(!query.contains("resourceVersion="), "{query}");
                     assert!(query.contains("resourceVersionMatch=NotOlderThan"), "{query}");
-                    first.lock().unwrap().take()
+                    Some(text)
                 }
             };
             match text {
