@@ -225,7 +225,7 @@ pub(super) async fn ask_agent(
 
 /// Untracks a pod: takes the tracking finalizer off, and leaves other finalizers. Also deletes the pod if `also_delete`.
 ///
-/// The same patch empties the pod's `managedFields`. To bring these up to date is a third of what the patch would cost the API
+/// The same patch empties the pod's `managedFields`. To bring these up to date is a fifth of what the patch would cost the API
 /// server; and of a pod that is over, which is kept for people to read, they are half of the text.
 pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
     let api = pods(&context.tools.client, &pod.namespace);
