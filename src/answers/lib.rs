@@ -3,16 +3,19 @@
 //!
 //! | part | |
 //! | --- | --- |
+//! | [`chain`] | an error with what caused the error |
 //! | [`decode`] | an [`Item`] is an object that is there even if the object cannot be decoded |
 //! | [`guarded`](mod@guarded) | a client that checks answers before kube decodes them |
 //! | [`wire`] | calls whose answers are [`Item`]s |
 
+mod causes;
 pub mod decode;
 pub mod guarded;
 pub mod wire;
 
 use std::time::Duration;
 
+pub use causes::chain;
 pub use decode::{Decode, Item, Parts, Undecodable};
 pub use guarded::{guarded, watching};
 

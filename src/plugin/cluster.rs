@@ -17,8 +17,8 @@ use kube::{Api, Client, Config, Resource};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
-use self::error::{chain, refusal};
-use answers::{Decode, Item};
+use self::error::refusal;
+use answers::{Decode, Item, chain};
 use controller::proxy;
 
 pub use self::error::Error;

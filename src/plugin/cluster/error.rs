@@ -148,20 +148,6 @@ pub(super) fn refusal(resource: String, status: &Status) -> Error {
     }
 }
 
-/// The message of an error and of its causes, each only once.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let said = inner.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = inner.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
