@@ -33,7 +33,7 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A whole number of 32 bits that is not negative, as Kubernetes writes such numbers: the API server warns of the format `uint32`
+/// A whole number of 32 bits that is not negative, as Kubernetes writes such numbers: a server 1.36 warns of the format `uint32`
 /// whenever the definition is applied.
 pub(super) fn whole(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": u32::MAX })

@@ -10,12 +10,12 @@ const PACE: Duration = Duration::from_secs(1);
 /// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and on a
 /// busy pool every object would be written each second for people who may not look.
 const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
-/// The most that this time grows to while many objects are written: by [`FOR_EACH`] for each object that was written a short while
-/// ago, so that the PartitionableSlots of 25 to 150 nodes whose procs come and go cost five writes a second together.
-const SLOWEST: Duration = Duration::from_secs(30);
-/// See [`SLOWEST`].
+/// How much of that time each object adds that was written a short while ago and rests: while 25 to 150 nodes' procs come and go, the
+/// statuses of their PartitionableSlots cost five writes a second together.
 const FOR_EACH: Duration = Duration::from_millis(200);
-/// The time for which what is free must stay the same before the status is written earlier.
+/// The most that this time grows to.
+const SLOWEST: Duration = Duration::from_secs(30);
+/// The time for which an object must stay the same before its status is written, though the object rests.
 const QUIET: Duration = PACE_OF_WHAT_IS_FREE;
 
 /// How many statuses of slots are written at the same time: several times as many as the API server is asked for at once, so that
@@ -23,12 +23,12 @@ const QUIET: Duration = PACE_OF_WHAT_IS_FREE;
 /// note that the status has changed.
 const AT_ONCE: usize = 512;
 
-/// The least time between two writes of this status, where so many objects were written a short while ago.
-fn pace(document: &Document, written: usize) -> Duration {
+/// The least time between two writes of this status, where `resting` objects were written a short while ago.
+fn pace(document: &Document, resting: usize) -> Duration {
     match document {
         Document::PartitionableSlot(_) => {
-            let written = u32::try_from(written).unwrap_or(u32::MAX);
-            FOR_EACH.saturating_mul(written).clamp(PACE_OF_WHAT_IS_FREE, SLOWEST)
+            let resting = u32::try_from(resting).unwrap_or(u32::MAX);
+            FOR_EACH.saturating_mul(resting).clamp(PACE_OF_WHAT_IS_FREE, SLOWEST)
         }
         _ => PACE,
     }
@@ -52,13 +52,11 @@ impl Publisher {
         for document in documents {
             let rests = self.rests.get(&document);
             let waiting = if document.is_of_slot() { &mut self.slots } else { &mut self.waiting };
-            match (waiting.get(&document), rests) {
-                (None, None) => waiting.set(&document, Some(now)),
-                (_, Some(until)) if matches!(document, Document::PartitionableSlot(_)) => {
-                    waiting.set(&document, Some(until.min(now + QUIET)));
-                }
-                (None, Some(until)) => waiting.set(&document, Some(until)),
-                (Some(_), _) => {}
+            let before = waiting.get(&document);
+            // An object that rests is written when the rest is over, or earlier once it has stayed the same for long enough.
+            let at = rests.map_or_else(|| before.unwrap_or(now), |until| until.min(now + QUIET));
+            if before != Some(at) {
+                waiting.set(&document, Some(at));
             }
         }
     }

@@ -72,7 +72,8 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// How long the first attempt of a call may take. An attempt that takes longer counts as failed; the second may take [`LIMIT`].
+    /// How long the first attempt of a call may take. An attempt that takes longer counts as failed; later
+    /// attempts may take [`LIMIT`] and this time in turn.
     ///
     /// The limit is no part of what keeps two leaders apart: an operator that loses its lease drops its calls with its
     /// writer, however long they may still take. The API server gives up a request whose client has gone.
