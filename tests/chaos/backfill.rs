@@ -1,7 +1,7 @@
 //! Stories of backfill work, and of claims that wait for its end.
 
 use super::letting_go::IGNORES;
-use super::plan::{Class, How, Item, Order, Plan, Server, What, When};
+use super::plan::{Class, How, Item, Order, Plan, What, When};
 use super::processes::Fated;
 use super::regressions::{goes_well, job, story};
 
@@ -18,16 +18,7 @@ fn filled_until(comes: u32, job: Order, how: u8, layout: u8, items: Vec<(When, W
         (When::At(comes), What::Submit(job)),
     ];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
-    Plan {
-        seed: 0,
-        ends: 90,
-        server: Server::NEWEST,
-        ghosts: false,
-        skew: 0,
-        layout: 0,
-        history: false,
-        items,
-    }
+    Plan::told(90, items)
 }
 
 #[test]

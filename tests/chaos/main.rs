@@ -47,7 +47,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coverage::Coverage;
-use plan::{Item, Order, Plan, Server, What, When};
+use plan::{Item, Order, Plan, What, When};
 use run::{Outcome, run};
 
 fn calm() -> Plan {
@@ -56,16 +56,7 @@ fn calm() -> Plan {
         Item { when: When::At(0), what: What::NodeBack(0, 2) },
         Item { when: When::At(1000), what: What::Submit(order) },
     ];
-    Plan {
-        seed: 0,
-        ends: 20,
-        server: Server::NEWEST,
-        ghosts: false,
-        skew: 0,
-        layout: 0,
-        history: false,
-        items,
-    }
+    Plan::told(20, items)
 }
 
 #[test]

@@ -265,3 +265,19 @@ pub struct Plan {
     pub history: bool,
     pub items: Vec<Item>,
 }
+
+impl Plan {
+    /// The plan of a story: nothing but these items, against the newest server, until faults stop at `ends`, in seconds.
+    pub const fn told(ends: u32, items: Vec<Item>) -> Self {
+        Self {
+            seed: 0,
+            ends,
+            server: Server::NEWEST,
+            ghosts: false,
+            skew: 0,
+            layout: 0,
+            history: false,
+            items,
+        }
+    }
+}

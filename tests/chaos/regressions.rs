@@ -10,16 +10,7 @@ use super::run::run;
 pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
-    Plan {
-        seed: 0,
-        ends: 90,
-        server: Server::NEWEST,
-        ghosts: false,
-        skew: 0,
-        layout: 0,
-        history: false,
-        items,
-    }
+    Plan::told(90, items)
 }
 
 /// Two negotiators, of which the default one has all nodes: no claim is of a plain kind, so that each is written before its pod is
