@@ -108,6 +108,7 @@ marks() {
   create "$tenant" plain '' || die "a tenant may not make a pod"
   kubectl -n tenant --as="$tenant" label pod plain app=y --overwrite || die "a tenant may not label a pod"
   create "$ACCOUNT" marked "$mark" || die "the operator may not mark a pod"
+  lean "$mark"
   for change in 'label pod marked slotwright.dev/job-uid-' 'annotate pod plain slotwright.dev/kill=true'; do
     # shellcheck disable=SC2086  # words
     ! kubectl -n tenant --as="$tenant" $change 2>/dev/null || die "a tenant may $change"
@@ -127,6 +128,23 @@ marks() {
   kubectl delete clusterrolebinding root
   kubectl delete --wait=false namespace tenant
   say "marks on pods: the operator's only"
+}
+
+# Checks that the server keeps no record of who wrote which field of a proc's pod, and keeps that of other pods.
+lean() { # mark
+  local attempt found
+  if [ "$MINOR" -lt 36 ]; then say "lean pods: not looked at, since this server has no MutatingAdmissionPolicy of v1"; return; fi
+  fields() { kubectl -n tenant get pod "$1" --show-managed-fields -o 'jsonpath={.metadata.managedFields}'; }
+  # The server takes a policy into account a moment late.
+  for attempt in $(seq 50); do
+    create "$ACCOUNT" "lean-$attempt" "$1" || die "the operator may not make a pod"
+    found=$(fields "lean-$attempt")
+    [ -n "$found" ] || break
+    sleep .3
+  done
+  [ -z "$found" ] || die "a proc's pod has managedFields: $found"
+  [ -n "$(fields plain)" ] || die "a tenant's pod has no managedFields"
+  say "lean pods: procs' only"
 }
 
 # Tries to mark the pod `plain` by each other way to write a pod's metadata. An attempt that is not refused must change nothing.

@@ -98,8 +98,8 @@ fn the_name_of_the_policies_that_stamp_jobs_is_of_their_text() {
     let name = |arguments: &[&str]| {
         let arguments = [&["--set", "admissionPolicy.owner=true"], arguments].concat();
         let objects = objects(&render(&arguments)?);
-        let policy = objects.iter().find(|object| object["kind"] == STAMPING[0]).unwrap();
-        Some(policy["metadata"]["name"].as_str().unwrap().to_owned())
+        let mut names = objects.iter().filter_map(|object| object["metadata"]["name"].as_str());
+        Some(names.find(|name| name.contains("-owner-")).unwrap().to_owned())
     };
     let Some(found) = name(&[]) else { return };
     let (_, digest) = found.rsplit_once('-').unwrap();
@@ -146,46 +146,56 @@ fn the_webhook_is_asked_about_our_own_kinds_only_and_stops_nobody_while_the_oper
 
 /// Whether the chart's admission policy lets somebody who may not mark pods write a pod over what it was before.
 fn lets_write(policy: &ValidatingAdmissionPolicy, before: Option<&Value>, pod: &Value) -> bool {
-    lets_write_by(policy, "status", before, pod)
+    lets_write_by(policy, Some("status"), before, pod)
 }
 
-/// As [`lets_write`], by this subresource.
+/// How the policy asks whether somebody may mark pods.
+const MAY_MARK: &str = "authorizer.group('slotwright.dev').resource('pods').namespace(request.namespace).check('mark').allowed()";
+
+/// As [`lets_write`], of an object that is written by this subresource, or as it is.
 fn lets_write_by(
     policy: &ValidatingAdmissionPolicy,
-    subresource: &str,
+    subresource: Option<&str>,
     before: Option<&Value>,
-    pod: &Value,
+    object: &Value,
 ) -> bool {
     let spec = policy.spec.as_ref().unwrap();
-    let inlined = |expression: &str| {
-        let mut text = expression.replace("variables.mayMark", "false");
-        // kube-cel's requests have no subresource.
-        text = text.replace("has(request.subResource)", "true");
-        text = text.replace("request.subResource", &format!("'{subresource}'"));
-        if !expression.contains("finalizers") {
-            // kube-cel escapes the keys of maps as CEL escapes names of fields; an API server does not.
-            text = text.replace("slotwright.dev/", "slotwright__dot__dev__slash__");
-        }
-        let mut variables: Vec<_> = spec.variables.iter().flatten().collect();
+    let mut variables: Vec<_> = spec.variables.iter().flatten().collect();
+    variables.sort_by_key(|variable| std::cmp::Reverse(variable.name.len()));
+    let holds = |expression: &str, may_mark: bool| {
+        let mut text = expression.to_owned();
         // The longer names first: one begins as another does.
-        variables.sort_by_key(|variable| std::cmp::Reverse(variable.name.len()));
-        for variable in variables {
+        for variable in &variables {
             text =
                 text.replace(&format!("variables.{}", variable.name), &format!("({})", variable.expression));
         }
-        VapExpression { expression: text, message: Some("refused".into()), message_expression: None }
+        // kube-cel has no authorizer, and its requests have no subresource.
+        text = text.replace(MAY_MARK, &may_mark.to_string());
+        text = text.replace("has(request.subResource)", &subresource.is_some().to_string());
+        text = text.replace("request.subResource", &format!("'{}'", subresource.unwrap_or_default()));
+        // kube-cel escapes the keys of maps as CEL escapes names of fields; an API server does not.
+        text = text
+            .replace("key.startsWith('slotwright.dev/')", "key.startsWith('slotwright__dot__dev__slash__')");
+        text = text.replace("'slotwright.dev/claim'", "'slotwright__dot__dev__slash__claim'");
+        let rule = VapExpression { expression: text, message: Some("no".into()), message_expression: None };
+        let evaluator = VapEvaluator::builder().object(object.clone());
+        let evaluator = evaluator.old_object(before.cloned().unwrap_or_default()).build();
+        let results = evaluator.evaluate(&[rule]);
+        // An expression that fails is not one that refuses.
+        assert!(results[0].passed || results[0].message.as_deref() == Some("no"), "{results:?}");
+        results[0].passed
     };
-    let rules: Vec<_> = spec.validations.iter().flatten().map(|rule| inlined(&rule.expression)).collect();
-    let evaluator = VapEvaluator::builder().object(pod.clone());
-    let evaluator = evaluator.old_object(before.cloned().unwrap_or_default()).build();
-    let results = evaluator.evaluate(&rules);
-    assert_eq!(results.len(), 4);
-    // An expression that fails is not one that refuses.
+    let conditions = spec.match_conditions.as_ref().unwrap();
     assert!(
-        results.iter().all(|result| result.passed || result.message.as_deref() == Some("refused")),
-        "{results:?}"
+        !conditions.iter().all(|condition| holds(&condition.expression, true)),
+        "whoever may mark may write anything"
     );
-    results.iter().all(|result| result.passed)
+    let is_asked = conditions.iter().all(|condition| holds(&condition.expression, false));
+    let rules = spec.validations.as_ref().unwrap();
+    assert_eq!(rules.len(), 4);
+    let passes = rules.iter().all(|rule| holds(&rule.expression, false));
+    assert_eq!(is_asked, !passes, "the conditions match exactly what the validations refuse");
+    passes
 }
 
 #[test]
@@ -215,6 +225,11 @@ fn nobody_else_writes_the_operators_labels_annotations_and_finalizers() {
         assert!(lets_write(&policy, Some(&ours), &others), "{others}");
     }
     assert!(!lets_write(&policy, None, &ours));
+    // A binding's annotations become the pod's.
+    let binding = |annotations: Value| json!({"metadata": {"name": "p", "annotations": annotations}, "target": {"name": "n"}});
+    let binds = |binding: Value| lets_write_by(&policy, Some("binding"), None, &binding);
+    assert!(binds(binding(json!({"a": "b"}))) && !binds(binding(json!({"slotwright.dev/kill": "true"}))));
+    assert!(!lets_write_by(&policy, None, None, &ours) && lets_write_by(&policy, None, Some(&ours), &ours));
     for field in ["labels", "annotations", "finalizers"] {
         let alone = pod(json!({"name": "p", field: ours["metadata"][field]}));
         assert!(!lets_write(&policy, None, &alone) && !lets_write(&policy, Some(&plain), &alone), "{field}");
@@ -230,6 +245,36 @@ fn nobody_else_writes_the_operators_labels_annotations_and_finalizers() {
     }
 }
 
+/// The pods of procs get no record of who wrote which field, and the API server does not look at a pod of anybody else's.
+#[test]
+fn only_new_pods_of_procs_are_made_lean() {
+    let (Some(with), Some(by_default)) = (render(&["--set", "admissionPolicy.leanPods=true"]), render(&[]))
+    else {
+        return;
+    };
+    let lean = |text: &str| -> Vec<Value> {
+        let named = |object: &Value| object["metadata"]["name"] == "slotwright-lean-pods";
+        objects(text).into_iter().filter(named).collect()
+    };
+    assert!(lean(&by_default).is_empty(), "without a cluster, Helm knows no such kind");
+    let [policy, binding] = &lean(&with)[..] else { panic!("a policy and its binding") };
+    assert_eq!((&policy["kind"], &binding["kind"]), (&json!(STAMPING[0]), &json!(STAMPING[1])));
+    assert_eq!(binding["spec"], json!({"policyName": "slotwright-lean-pods"}));
+    let remove = "has(object.metadata.managedFields) ? [JSONPatch{op: 'remove', path: '/metadata/managedFields'}] : []";
+    let expected = json!({
+        "failurePolicy": "Ignore",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"], "scope": "Namespaced"},
+            ],
+            "objectSelector": {"matchExpressions": [{"key": api::labels::JOB_UID, "operator": "Exists"}]},
+        },
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": remove}}],
+    });
+    assert_eq!(policy["spec"], expected);
+}
+
 #[test]
 fn nobody_else_resizes_a_pod_under_a_claim() {
     let Some(text) = render(&[]) else { return };
@@ -238,8 +283,8 @@ fn nobody_else_resizes_a_pod_under_a_claim() {
     let ours = pod(json!({"name": "p", "annotations": {"slotwright.dev/claim": "c"}}));
     let anybodys = pod(json!({"name": "p", "annotations": {"a": "b"}}));
     let bare = pod(json!({"name": "p"}));
-    assert!(!lets_write_by(&policy, "resize", Some(&ours), &ours));
-    assert!(lets_write_by(&policy, "status", Some(&ours), &ours));
-    assert!(lets_write_by(&policy, "resize", Some(&anybodys), &anybodys));
-    assert!(lets_write_by(&policy, "resize", Some(&bare), &bare));
+    assert!(!lets_write_by(&policy, Some("resize"), Some(&ours), &ours));
+    assert!(lets_write_by(&policy, Some("status"), Some(&ours), &ours));
+    assert!(lets_write_by(&policy, Some("resize"), Some(&anybodys), &anybodys));
+    assert!(lets_write_by(&policy, Some("resize"), Some(&bare), &bare));
 }

@@ -162,7 +162,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 48);
+    assert_eq!(check_types(&objects(&text)), 50);
 }
 
 #[test]
@@ -191,6 +191,7 @@ fn wrong_values_are_refused_by_name() {
         ("webhook.certManager.issuer=site", "/webhook/certManager/issuer"),
         ("webhook.certManager.issuer.namespace=x", "namespace"),
         ("admissionPolicy.owner=yes", "/admissionPolicy/owner"),
+        ("admissionPolicy.leanPods=yes", "/admissionPolicy/leanPods"),
         ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
         ("history.maxLog=1", "/history/maxLog"),

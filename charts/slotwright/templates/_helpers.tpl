@@ -103,6 +103,40 @@ subjects:
   verbs: [patch]
 {{- end }}
 
+{{/* Whether a write adds, changes or removes a slotwright.dev/ key of a pod's labels or annotations, in CEL. To compare the whole maps
+     first costs the API server a small part of what it costs to look at each key, and most writes end there. */}}
+{{- define "slotwright.changesMarks" -}}
+{{- $now := printf "(has(object.metadata.%s) ? object.metadata.%s : {})" . . }}
+{{- $before := printf "(oldObject != null && has(oldObject.metadata.%s) ? oldObject.metadata.%s : {})" . . -}}
+({{ $now }} != {{ $before }} &&
+({{ $now }}.exists(key, key.startsWith('slotwright.dev/') &&
+!(key in {{ $before }} && {{ $before }}[key] == {{ $now }}[key])) ||
+{{ $before }}.exists(key, key.startsWith('slotwright.dev/') && !(key in {{ $now }}))))
+{{- end }}
+
+{{/* Whether a write changes a pod's slotwright.dev/ finalizers, in CEL. */}}
+{{- define "slotwright.changesFinalizers" -}}
+{{- $now := "(has(object.metadata.finalizers) ? object.metadata.finalizers : [])" }}
+{{- $before := "(oldObject != null && has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : [])" -}}
+({{ $now }} != {{ $before }} &&
+{{ $now }}.filter(name, name.startsWith('slotwright.dev/')) !=
+{{ $before }}.filter(name, name.startsWith('slotwright.dev/')))
+{{- end }}
+
+{{/* Whether a write resizes a pod under a claim, in CEL. */}}
+{{- define "slotwright.resizesClaimed" -}}
+(has(request.subResource) && request.subResource == 'resize' && has(oldObject.metadata.annotations) &&
+'slotwright.dev/claim' in oldObject.metadata.annotations)
+{{- end }}
+
+{{/* Whether the policy that keeps pods lean is made: asked for, or the API server has the kind. Helm does not know what an API server has
+     when it renders without a cluster. */}}
+{{- define "slotwright.leanPods" -}}
+{{- $wanted := toString .Values.admissionPolicy.leanPods }}
+{{- $there := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}
+{{- if or (eq $wanted "true") (and (eq $wanted "auto") $there) }}yes{{ end }}
+{{- end }}
+
 {{/* Whether the policies that stamp who creates a job are made: asked for, and MutatingAdmissionPolicy v1 is there. */}}
 {{- define "slotwright.stamps" -}}
 {{- if and .Values.admissionPolicy.owner (semverCompare ">=1.36-0" .Capabilities.KubeVersion.Version) }}yes{{ end }}
