@@ -48,3 +48,26 @@ pub fn has_no_lists_as_watches(error: &Error) -> bool {
 pub fn outlasted(error: &Error) -> bool {
     matches!(error, Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+
+    #[test]
+    fn after_a_failure_the_next_list_comes_in_another_form() {
+        let failed = |code| {
+            let status = Status { code, ..Status::default() };
+            Error::InitialListFailed(kube::Error::Api(Box::new(status)))
+        };
+        for (form, error, next) in [
+            (Form::AsWatch, None, Form::InPages),
+            (Form::AsWatch, Some(failed(500)), Form::InPages),
+            (Form::InPages, Some(failed(500)), Form::InPages),
+            (Form::InPages, Some(failed(410)), Form::InOne),
+            (Form::InOne, Some(failed(410)), Form::InOne),
+        ] {
+            assert_eq!(form.after_failure(error.as_ref()), next, "{form:?} {error:?}");
+        }
+    }
+}
