@@ -1,8 +1,8 @@
 //! Calls whose answers are read as [`Item`]s. kube's own calls that send an object answer with the type of that object; an
 //! [`Item`] is for reading only.
 
-use http::HeaderValue;
 use http::header::ACCEPT;
+use http::{HeaderValue, Uri};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ObjectList, Request};
 use kube::{Api, Resource};
@@ -58,13 +58,22 @@ pub async fn patch_for_metadata<T: Decode<Of: Resource> + Clone>(
     for_metadata(api, request.map_err(kube::Error::BuildRequest)?).await
 }
 
+/// Sends a write of which the caller wants the metadata alone. Nobody reads the warnings about unknown fields that such an answer could
+/// have, and to look for unknown fields the API server decodes an object in a slower way.
 async fn for_metadata<T: Decode<Of: Resource> + Clone>(
     api: &Api<Item<T>>,
     mut request: http::Request<Vec<u8>>,
 ) -> Result<ObjectMeta, kube::Error> {
     request.headers_mut().insert(ACCEPT, METADATA);
+    *request.uri_mut() = without_field_validation(request.uri()).map_err(kube::Error::HttpError)?;
     let item: Item<MetadataAlone> = api.clone().into_client().request(request).await?;
     Ok(item.into_parts().0)
+}
+
+/// The address of a write, with the parameter by which the API server drops unknown fields and says nothing.
+fn without_field_validation(uri: &Uri) -> Result<Uri, http::Error> {
+    let separator = if uri.query().is_some() { '&' } else { '?' };
+    Ok(format!("{uri}{separator}fieldValidation=Ignore").parse()?)
 }
 
 /// What is read of an object of which the caller wants the metadata alone.
@@ -118,4 +127,20 @@ pub async fn remove<T: Decode<Of: Resource> + Clone>(
 ) -> Answer<T> {
     let request = Request::new(api.resource_url()).delete(name, params).map_err(kube::Error::BuildRequest)?;
     api.clone().into_client().request(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_for_its_metadata_asks_for_no_warnings() {
+        for (uri, asks) in [
+            ("/api/v1/namespaces/a/pods?", "/api/v1/namespaces/a/pods?&fieldValidation=Ignore"),
+            ("/api/v1/pods", "/api/v1/pods?fieldValidation=Ignore"),
+            ("/api/v1/pods?&fieldManager=m", "/api/v1/pods?&fieldManager=m&fieldValidation=Ignore"),
+        ] {
+            assert_eq!(without_field_validation(&uri.parse().unwrap()).unwrap(), asks);
+        }
+    }
 }
