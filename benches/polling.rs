@@ -111,6 +111,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 claim: id,
                 running: true,
                 started: Some(now),
+                finished: None,
                 obstacle: None,
                 hold: None,
                 end: None,

@@ -322,6 +322,7 @@ impl<'s> World<'s> {
             claim: plan.claim.id.clone(),
             running: false,
             started: None,
+            finished: None,
             obstacle: None,
             hold: None,
             end: None,

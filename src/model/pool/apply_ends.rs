@@ -34,6 +34,11 @@ impl Pool {
             let (wall, suspended) = (now.since(started).as_secs(), running.suspend_time(now).as_secs());
             Some(Spent { started, wall, suspended })
         });
+        // An operator that begins learns of all ends of the time before. Runtimes make up the time 0.
+        let finished = facts.finished.filter(|finished| self.synced && ran && finished.millis() > 0);
+        if let Some(finished) = finished {
+            self.lasting.learn_end(now.since(finished));
+        }
         let lost = i64::try_from(ran_for).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             // Other jobs may have waited for this one to retire.

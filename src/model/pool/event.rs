@@ -263,6 +263,8 @@ pub struct PodFacts {
     pub running: bool,
     /// When the main container started, as far as known.
     pub started: Option<Time>,
+    /// When the main container ended, by its node's clock and in whole seconds, as far as known.
+    pub finished: Option<Time>,
     /// How the proc has ended: with the main container, or with the pod. `None` while it has not.
     pub end: Option<End>,
     /// Whether the proc counts as evicted only because the pod was asked to go.
@@ -311,6 +313,7 @@ impl PodFacts {
             claim: slot.claim().id.clone(),
             running: false,
             started: None,
+            finished: None,
             end: None,
             told: false,
             asked: None,

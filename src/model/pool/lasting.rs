@@ -21,8 +21,11 @@ pub const LASTING: Duration = Duration::from_secs(5);
 const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 /// For how long a claim waits for its pod's creation before the claim is written.
 pub const LASTING_UNCREATED: Duration = Duration::from_mins(1);
-/// The most by which these times grow while pods start slowly.
-const MOST: u32 = 4;
+/// The most that late news of pods adds to [`LASTING`] and [`LASTING_UNSTARTED`].
+const MOST: Duration = Duration::from_secs(15);
+/// Kubelets cut the times at which containers end to whole seconds, so that the operator may seem to learn of an end up to a second
+/// later than it does.
+const WHOLE_SECOND: Duration = Duration::from_secs(1);
 /// How many claims are being written at the same time because their procs have lasted. Nobody waits for these writes, and so they
 /// take a quarter of what the API server is asked for at once. A server that answers in 50 ms writes 320 claims a second. While the
 /// server is busy, most claims of short procs end before their turn comes, and are never written.
@@ -31,36 +34,56 @@ const AT_ONCE: usize = 16;
 /// The slots whose claims were activated a short while ago.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lasting {
-    /// When the claim and the status of each slot are written, if its proc lasts.
+    /// When the claim and the status of each slot are written, if its proc lasts and no news of pods comes late.
     timers: Timers<SlotName>,
     /// The slots whose claims are being written because their procs have lasted.
     writing: BTreeSet<SlotName>,
+    /// How long recent pods took to start.
+    starts: Average,
+    /// How long after the ends of recent pods the operator learned of these ends.
+    ends: Average,
 }
 
 impl Lasting {
     /// When the next slot is due. `None` while as many claims as possible are being written: the end of a write lets the deciders
     /// look again.
     pub(super) fn next(&self) -> Option<Time> {
-        self.timers.next().filter(|_| self.writing.len() < AT_ONCE)
+        self.timers.next().filter(|_| self.writing.len() < AT_ONCE).map(|at| at + self.lateness())
+    }
+
+    /// Takes out a slot that is due by now.
+    fn pop_due(&mut self, now: Time) -> Option<SlotName> {
+        self.timers.pop_due(now - self.lateness())
+    }
+
+    /// Notes that a pod took so long to start.
+    fn learn_start(&mut self, took: Duration) {
+        self.starts.learn(took);
+    }
+
+    /// Notes how long after the end of a pod, by the clock of its node, the operator learned of the end.
+    pub(super) fn learn_end(&mut self, after: Duration) {
+        self.ends.learn(after.saturating_sub(WHOLE_SECOND));
+    }
+
+    /// How much longer a proc must last because news of pods comes late: twice the longer of two averages, how long recent pods took
+    /// to start, and how long after their ends the operator learned of them. A pool in which no pod starts or ends keeps the averages.
+    ///
+    /// While the API server or the kubelets are busy, procs of a second seem to last. To write their claims then would make the API
+    /// server busier still. One user's slow images, and a node whose clock is behind, make the claims of all users be written later,
+    /// too, but at most by [`MOST`].
+    fn lateness(&self) -> Duration {
+        (self.starts.0.max(self.ends.0) * 2).min(MOST)
     }
 }
 
-/// How long pods have taken to start of late: an average to which each pod contributes a sixteenth.
-///
-/// While the API server or the kubelets are busy, the starts and ends of pods are seen late, so that procs of a second seem to
-/// last. To write their claims then would make the API server busier still. One user's slow images make the claims of all users
-/// be written later, too, but at most [`MOST`] times as late.
+/// An average to which each value contributes a sixteenth. A value above [`MOST`] counts as [`MOST`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Starts(Duration);
+struct Average(Duration);
 
-impl Starts {
-    fn learn(&mut self, took: Duration) {
-        self.0 = (self.0 * 15 + took) / 16;
-    }
-
-    /// A longer time: by twice as long as pods take to start, since the end of a pod may be seen as late as its start.
-    fn stretch(self, time: Duration) -> Duration {
-        (time + self.0 * 2).min(time * MOST)
+impl Average {
+    fn learn(&mut self, value: Duration) {
+        self.0 = (self.0 * 15 + value.min(MOST)) / 16;
     }
 }
 
@@ -70,8 +93,7 @@ impl Pool {
         let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
         let at = at.map(|slot| {
             let runs = slot.active().is_some_and(|running| running.runs);
-            let lasting = self.starts.stretch(if runs { LASTING } else { LASTING_UNSTARTED });
-            slot.phase().entered_activity() + lasting
+            slot.phase().entered_activity() + if runs { LASTING } else { LASTING_UNSTARTED }
         });
         self.lasting.timers.set(name, at);
         at.is_some()
@@ -79,13 +101,14 @@ impl Pool {
 
     /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
     pub(super) fn lasts_from(&mut self, name: &SlotName, now: Time) {
-        if self.lasting.timers.get(name).is_none() {
-            return;
+        let began = self.slots.get(name).filter(|slot| slot.has_just_begun());
+        // An operator that begins learns of all starts of the time before.
+        if let Some(began) = began.map(|slot| slot.phase().entered_activity()).filter(|_| self.synced) {
+            self.lasting.learn_start(now.since(began));
         }
-        if let Some(slot) = self.slots.get(name) {
-            self.starts.learn(now.since(slot.phase().entered_activity()));
+        if self.lasting.timers.get(name).is_some() {
+            self.lasting.timers.set(name, Some(now + LASTING));
         }
-        self.lasting.timers.set(name, Some(now + self.starts.stretch(LASTING)));
     }
 
     /// Forgets a slot that is gone.
@@ -96,13 +119,10 @@ impl Pool {
     /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written, a limited number at the same
     /// time.
     pub(super) fn show_what_lasted(&mut self, now: Time) {
-        if self.lasting.timers.next().is_none_or(|at| at > now) {
-            return;
-        }
         let slots = &self.slots;
         self.lasting.writing.retain(|name| slots.get(name).is_some_and(is_being_written));
         while self.lasting.writing.len() < AT_ONCE
-            && let Some(name) = self.lasting.timers.pop_due(now)
+            && let Some(name) = self.lasting.pop_due(now)
         {
             self.changed(Change::SlotObject(&name));
             self.claim_lasts(&name);
@@ -122,18 +142,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_written_later_while_pods_start_slowly() {
-        let after = |took: &[u64]| {
-            let mut starts = Starts::default();
-            for seconds in took {
-                starts.learn(Duration::from_secs(*seconds));
+    fn claims_are_written_later_while_news_of_pods_comes_late() {
+        let after = |starts: &[u64], ends: &[u64]| {
+            let mut lasting = Lasting::default();
+            for seconds in starts {
+                lasting.learn_start(Duration::from_secs(*seconds));
             }
-            [LASTING, LASTING_UNSTARTED].map(|time| starts.stretch(time).as_secs())
+            for seconds in ends {
+                lasting.learn_end(Duration::from_secs(*seconds));
+            }
+            lasting.lateness().as_secs()
         };
-        assert_eq!(after(&[]), [5, 10]);
-        assert_eq!(after(&[1; 100]), [6, 11], "pods that start within a second");
-        assert_eq!(after(&[60]), [12, 17], "one image that is pulled");
-        assert_eq!(after(&[6; 100]), [16, 21], "a busy API server");
-        assert_eq!(after(&[600; 100]), [20, 40], "at most four times");
+        assert_eq!(after(&[], &[]), 0);
+        assert_eq!(
+            after(&[1; 100], &[1; 100]),
+            1,
+            "pods that start within a second, and ends that are dated in whole seconds"
+        );
+        assert_eq!(after(&[60], &[]), 1, "one image that is pulled");
+        assert_eq!(after(&[6; 100], &[1; 100]), 11, "slow starts");
+        assert_eq!(after(&[1; 100], &[7; 100]), 11, "ends that are told late");
+        assert_eq!(after(&[600; 100], &[600; 100]), 15, "the most");
+        assert_eq!(after(&[], &[86_400]), 1, "one end that is told a day late");
+    }
+
+    /// A proc that was thought to have lasted waits on once news comes late, and a proc that waits is due at once when news is early
+    /// again.
+    #[test]
+    fn what_is_due_follows_how_late_news_is() {
+        let at = |seconds| Time::from_secs(seconds);
+        let mut lasting = Lasting::default();
+        let slot = SlotName::parse("slot1_1@n1").unwrap();
+        lasting.timers.set(&slot, Some(at(5)));
+        for _ in 0..100 {
+            lasting.learn_end(Duration::from_secs(6));
+        }
+        assert_eq!(lasting.pop_due(at(5)), None);
+        assert!(lasting.next().is_some_and(|next| next > at(14)));
+        for _ in 0..100 {
+            lasting.learn_end(Duration::from_secs(1));
+        }
+        assert_eq!(lasting.pop_due(at(6)), Some(slot));
     }
 }

@@ -258,8 +258,6 @@ pub struct Pool {
     alarms: BTreeSet<(Time, SlotName)>,
     /// The slots whose claims were activated a short while ago, and whose statuses are written if their procs last.
     lasting: lasting::Lasting,
-    /// How long pods have taken to start of late.
-    starts: lasting::Starts,
     /// When machines are looked at again.
     machine_alarms: Timers<MachineName>,
     /// When the expressions of jobs are evaluated that act from time to time.

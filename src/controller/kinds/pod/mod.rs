@@ -261,6 +261,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         claim,
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
         started: started(pod),
+        finished: finished(pod),
         remains: remains(pod),
         end,
         told,

@@ -46,6 +46,22 @@ fn procs_of_a_few_seconds_cost_no_slot() {
     assert!(world.pool.slots().is_empty() && world.pool.leftovers().is_none());
 }
 
+/// Procs of 2 s seem to run for 7 s, because the operator learns of each end 5 s later.
+#[test]
+fn procs_whose_ends_are_told_late_cost_no_slot_once_that_is_known() {
+    let mut world = world(20, |_| (7, 0));
+    world.told_late = Duration::from_secs(5);
+    world.pass(120);
+    assert_eq!(world.runs.len(), 20);
+    assert!(world.pool.slots().is_empty() && world.slots.is_empty());
+    world.submit("next", "alice", 4, |_| {});
+    for _ in 0..30 {
+        world.pass(1);
+        assert!(world.slots.is_empty());
+    }
+    assert_eq!(world.runs.len(), 24);
+}
+
 #[test]
 fn a_claim_is_written_once_its_proc_has_run_for_five_seconds() {
     let mut world = world(2, |_| (60, 0));

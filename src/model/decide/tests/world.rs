@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) runs: BTreeMap<String, u32>,
     /// How many seconds a proc runs, and its exit code, by pod name.
     pub(super) fate: fn(&str) -> (u64, i32),
+    /// How long after the ends of pods the operator learns of these ends.
+    pub(super) told_late: Duration,
     /// The obstacle that keeps a pod from starting, by pod name.
     pub(super) obstacle: fn(&str) -> Option<Obstacle>,
     /// Pods that an agent has suspended.
@@ -139,6 +141,7 @@ impl World {
             log: Vec::new(),
             runs: BTreeMap::new(),
             fate: |_| (30, 0),
+            told_late: Duration::ZERO,
             obstacle: |_| None,
             still: BTreeSet::new(),
             shown_suspended: BTreeMap::new(),

@@ -88,6 +88,7 @@ impl World {
             claim: plan.claim.id.clone(),
             running: obstacle.is_none(),
             started: obstacle.is_none().then_some(self.now),
+            finished: None,
             obstacle,
             hold: None,
             end: None,
@@ -191,6 +192,7 @@ impl World {
                 Some(code) => End::Exited { code },
                 None => End::Evicted { why: "deleted".into() },
             });
+            found.facts.finished = Some(self.now - self.told_late);
             found.facts.deleting = code.is_none();
             if code == Some(0) {
                 *self.runs.entry(pod.name.to_string()).or_default() += 1;
