@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench-cluster.sh [--trouble] [--turns N] [--write PAGE] [WORKLOAD...]: measures what procs cost a real API server, with
-# Slotwright and with batch/v1 Jobs, in turns on the same server. A WORKLOAD is PROCS,NODES,SECONDS; with 0 SECONDS procs run until the end of the
-# turn. Without a WORKLOAD, measures those of docs/reference/performance.md, which takes about half an hour.
+# Slotwright and with batch/v1 Jobs, in turns on the same server. A WORKLOAD is PROCS,NODES,SECONDS; with 0 SECONDS procs run
+# until the end of the turn. Without a WORKLOAD, measures those of docs/reference/performance.md, which takes about half an hour.
 #
 # With --trouble, measures instead what Slotwright alone does while the API server refuses calls, is slow, or is slow for one tenant.
 #

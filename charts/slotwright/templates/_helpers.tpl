@@ -104,7 +104,7 @@ subjects:
 {{- end }}
 
 {{/* Whether a write adds, changes or removes a slotwright.dev/ key of a pod's labels or annotations, in CEL. To compare the whole maps
-     first costs the API server a small part of what it costs to look at each key, and most writes end there. */}}
+     costs the API server a small part of what it costs to look at each key, and for most writes that comparison is enough. */}}
 {{- define "slotwright.changesMarks" -}}
 {{- $now := printf "(has(object.metadata.%s) ? object.metadata.%s : {})" . . }}
 {{- $before := printf "(oldObject != null && has(oldObject.metadata.%s) ? oldObject.metadata.%s : {})" . . -}}
