@@ -6,8 +6,8 @@ use super::world::World;
 use crate::decide::decide;
 use crate::kit;
 use crate::pool::{
-    Capacity, ClaimId, Claimed, Effect, End, Event, MachineName, Outcome, PODS, Policy, Preempting, Record,
-    Remains, Slot, SlotConfig, State, SubmitterFacts,
+    Capacity, ClaimId, Claimed, Effect, End, Event, LASTING, MachineName, Obstacle, Outcome, PODS, Policy,
+    Preempting, Record, Remains, Slot, SlotConfig, State, SubmitterFacts,
 };
 use condor_config::{Host, Reader, Source};
 
@@ -105,6 +105,35 @@ fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
     assert_eq!((claims.len(), rests), (10, true));
     let written = |record| records(&world).into_iter().filter(|other| *other == record).count();
     assert_eq!([Record::Written, Record::Writing, Record::Unwritten].map(written), [10, 16, 274]);
+}
+
+/// While as many claims as possible are being written, nothing wakes the deciders for the next one. The answers to these writes do.
+#[test]
+fn a_claim_that_lasts_after_the_writes_of_others_is_written_in_time() {
+    let mut world = World::new();
+    world.fate = |_| (600, 0);
+    world.obstacle =
+        |name| if name == "sweep-16" { Obstacle::of("main", "ImagePullBackOff", "") } else { None };
+    world.node("n1", 17, 0);
+    world.submit("sweep", "alice", 17, |_| {});
+    world.pass(3);
+    assert_eq!(records(&world), [Record::Unwritten; 17]);
+    let (run, waits): (Vec<_>, Vec<_>) =
+        world.pool.slots().values().partition(|slot| slot.running().is_some_and(|running| running.runs));
+    let many = run.iter().filter_map(|slot| slot.running()?.started).max().unwrap() + LASTING;
+    let one = waits[0].phase().entered_activity() + Duration::from_secs(10);
+    assert!(run.len() == 16 && many < one);
+    let claims = decide(&mut world.pool, many).effects.into_iter().filter_map(|effect| match effect {
+        Effect::WriteSlot { slot, claim, .. } => Some((slot, claim)),
+        _ => None,
+    });
+    let claims: Vec<_> = claims.collect();
+    assert_eq!(claims.len(), 16);
+    for (slot, claim) in claims {
+        let written = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
+        world.pool.apply(Event::Outcome(written), many);
+    }
+    assert_eq!(decide(&mut world.pool, many).next, Some(one));
 }
 
 /// A proc that leaves its slot slowly is worth a Slot, too.
