@@ -91,6 +91,23 @@ fn a_suspended_job_stays_suspended_under_a_new_operator() {
     assert!(expected, "suspended for {longest:?} s:\n{}", outcome.log.join("\n"));
 }
 
+/// Somebody holds a proc, the deletions of its pod do nothing, and the operator dies. Then the program ends by itself: that end counts
+/// under the next operator, so that the proc does not run again after its release.
+#[test]
+fn the_end_of_a_held_proc_whose_pod_was_not_deleted_counts() {
+    for job in [job(1), forever()] {
+        for ends in [12_000, 16_000, 20_000, 30_000] {
+            let items = vec![
+                (When::Before(Class::DeletePod, 0), What::Call(How::Silence, 8)),
+                (When::At(8000), What::Act(job.job, 0, 1)),
+                (When::At(9500), What::Kill(0)),
+                (When::At(ends), What::EndNow(0)),
+            ];
+            goes_well(story(1, job.clone(), items));
+        }
+    }
+}
+
 #[test]
 fn a_job_submitted_while_nobody_led_gets_a_number_of_its_own() {
     let items =

@@ -15,7 +15,7 @@ use super::job::Job;
 use super::leaving::HoldReason;
 use super::marks::Change;
 use super::ranges::Ranges;
-use super::slot::Removal;
+use super::slot::{Removal, Slot};
 use super::time::Time;
 use super::units::counted;
 
@@ -227,29 +227,33 @@ impl Pool {
         }
     }
 
-    /// Whether the containers of a proc may start, though the proc is held or removed by now: its pod is being created, or was not
-    /// seen to be deleted. The job's status records the hold or the removal once they may not.
-    pub fn may_yet_start(&self, job: &Job, proc: u32) -> bool {
-        let slot = job.active.get(&proc).and_then(|name| self.slots.get(name));
-        slot.is_some_and(|slot| {
-            slot.is_requested() || slot.active().is_some_and(|pod| !pod.runs && pod.doomed.is_none())
-        })
-    }
-
-    /// The procs of a job that its status may record as held.
+    /// The procs of a job that its status may record as held: none whose pod is being created, or was not seen to be deleted.
+    ///
+    /// Until the deletion is seen, the program may end by itself, and that end counts. A new leader that found the hold recorded
+    /// would take the pod for what a recorded end has left.
     pub fn recordable_holds(&self, job: &Job) -> BTreeMap<u32, HoldReason> {
-        let told = job.on_hold.iter().filter(|(proc, _)| !self.may_yet_start(job, **proc));
+        let stays = |proc: &u32| self.active_slot(job, *proc).is_some_and(|slot| !has_seen_deletion(slot));
+        let told = job.on_hold.iter().filter(|(proc, _)| !stays(proc));
         told.map(|(proc, hold)| (*proc, hold.clone())).collect()
     }
 
-    /// The procs of a job that its status may record as removed.
+    /// The procs of a job that its status may record as removed: none whose containers may still start, since the pod is being
+    /// created, or was not seen to be deleted. The end of a program that runs does not count any more.
     pub fn recordable_removals(&self, job: &Job) -> Ranges {
+        let may_start = |proc: &&u32| {
+            self.active_slot(job, **proc)
+                .is_some_and(|slot| !has_seen_deletion(slot) && slot.active().is_none_or(|pod| !pod.runs))
+        };
         let mut removed = job.removed.clone();
         let is_removed = |proc: &&u32| job.removed.contains(**proc);
-        for proc in job.active.keys().filter(is_removed).filter(|proc| self.may_yet_start(job, **proc)) {
+        for proc in job.active.keys().filter(is_removed).filter(may_start) {
             removed.remove(*proc);
         }
         self.archived_of(job, &removed)
+    }
+
+    fn active_slot(&self, job: &Job, proc: u32) -> Option<&Slot> {
+        job.active.get(&proc).and_then(|name| self.slots.get(name))
     }
 
     /// The number of the last act that the job's status may record. An act is recorded once the pods are seen to be deleted that
@@ -260,14 +264,18 @@ impl Pool {
             return job.last_act;
         }
         let waits = |name| {
-            self.slots.get(name).is_some_and(|slot| {
-                slot.removal().is_some_and(Removal::is_asked)
-                    && (slot.is_requested() || slot.active().is_some_and(|pod| pod.doomed.is_none()))
-            })
+            self.slots
+                .get(name)
+                .is_some_and(|slot| slot.removal().is_some_and(Removal::is_asked) && !has_seen_deletion(slot))
         };
         let waits = job.active.values().any(waits) || self.removal_awaits_history(&job.key.uid);
         if waits { job.recorded_act } else { job.last_act }
     }
+}
+
+/// Whether the slot has no pod that could run on: the pod was seen to be deleted, or its proc has ended, or no pod was asked for.
+fn has_seen_deletion(slot: &Slot) -> bool {
+    !slot.is_requested() && slot.active().is_none_or(|pod| pod.doomed.is_some())
 }
 
 /// The procs of a job that an act is about.
