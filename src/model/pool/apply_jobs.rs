@@ -297,6 +297,9 @@ impl Pool {
     /// for what runs.
     fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool, now: Time) {
         self.changed(Change::Spec(uid));
+        if !new {
+            self.write_claims_of(uid);
+        }
         let Some(job) = self.jobs.get_mut(uid) else { return };
         match spec {
             Ok(spec) => {
@@ -320,6 +323,16 @@ impl Pool {
                     self.warn(&key, problem.reason, "Accept", problem.to_string());
                 }
             }
+        }
+    }
+
+    /// Lets the claims of a job be written that no object has. A new leader learns such a claim from its pod and from the spec of its
+    /// job, and the edited spec may no longer have the proc, or may not be valid.
+    fn write_claims_of(&mut self, uid: &JobUid) {
+        let active: Vec<SlotName> =
+            self.jobs.get(uid).into_iter().flat_map(|job| job.active.values().cloned()).collect();
+        for name in active {
+            self.claim_lasts(&name);
         }
     }
 

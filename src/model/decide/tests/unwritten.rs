@@ -107,6 +107,21 @@ fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
     assert_eq!([Record::Written, Record::Writing, Record::Unwritten].map(written), [10, 16, 274]);
 }
 
+/// The author lowers the job's count while its procs run, and another operator leads before these procs have lasted. By the pods and the
+/// edited job alone, it could not know that the procs above the count go on.
+#[test]
+fn an_edit_has_the_jobs_claims_written_so_that_the_next_leader_knows_its_procs() {
+    let mut world = world(2, |_| (60, 0));
+    world.pass(3);
+    assert_eq!(records(&world), [Record::Unwritten; 2]);
+    world.edit("sweep", "alice", |job| job.count = 1);
+    world.pass(1);
+    assert_eq!((records(&world), world.slots.len()), (vec![Record::Written; 2], 2));
+    world.restart();
+    world.pass(70);
+    assert_eq!(world.runs.values().copied().collect::<Vec<_>>(), [1; 2], "each has ended once, by itself");
+}
+
 /// While as many claims as possible are being written, nothing wakes the deciders for the next one. The answers to these writes do.
 #[test]
 fn a_claim_that_lasts_after_the_writes_of_others_is_written_in_time() {
