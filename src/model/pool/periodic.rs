@@ -47,11 +47,13 @@ impl Pool {
         }
     }
 
-    /// Plans evaluations anew, since the SubmitPolicy changed.
+    /// Plans evaluations anew, since the SubmitPolicy changed. A planned evaluation comes earlier if the interval is shorter now.
     pub(super) fn plan_evaluations(&mut self, now: Time) {
         let jobs: Vec<JobUid> = self.jobs.keys().cloned().collect();
         for uid in jobs {
-            self.plan_evaluation(&uid, now);
+            let planned = self.evaluations.get(&uid);
+            let at = self.jobs.get(&uid).and_then(|job| self.evaluation_after(job, now));
+            self.evaluations.set(&uid, at.map(|at| planned.map_or(at, |planned| planned.min(at))));
         }
     }
 

@@ -407,6 +407,19 @@ fn the_pool_s_expressions_come_after_the_job_s() {
     assert_eq!(counts(&world), [0, 0, 0, 0, 0, 1], "SYSTEM_PERIODIC_REMOVE");
 }
 
+#[test]
+fn a_shorter_interval_of_the_policy_counts_at_once() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (1000, 0);
+    super::submit_rules::policy(&mut world, "SYSTEM_PERIODIC_HOLD = false\nPERIODIC_EXPR_INTERVAL = 86400\n");
+    world.submit("sweep", "alice", 1, |_| ());
+    world.pass(10);
+    super::submit_rules::policy(&mut world, "SYSTEM_PERIODIC_HOLD = true\nPERIODIC_EXPR_INTERVAL = 20\n");
+    world.pass(40);
+    assert_eq!(hold_of(&world, 0).0, 26);
+}
+
 /// However expensive an expression is, an evaluation of it ends, and others have their turn.
 #[test]
 fn expensive_expressions_of_one_job_do_not_keep_others_from_theirs() {
