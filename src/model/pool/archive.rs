@@ -173,7 +173,7 @@ impl Pool {
         let Some(job) = self.jobs.get(uid) else { return };
         let spec = job.spec_of(proc).cloned();
         let removal = matches!(left, Left::Removed(_));
-        let run = self.last_run(job, proc, facts);
+        let run = self.last_run(job, proc, facts, now);
         let (history, cluster_id) = (job.history_of(proc), job.cluster_id);
         let (owner, job) = (job.owner.clone(), job.key.clone());
         let known = self.archive.known.entry(uid.clone()).or_default();
@@ -209,7 +209,7 @@ impl Pool {
     }
 
     /// The last run of a proc, by the slot that the proc has, or had when `facts` told how its pod ended. `None` without both.
-    fn last_run(&self, job: &Job, proc: u32, facts: Option<&PodFacts>) -> Option<LastRun> {
+    fn last_run(&self, job: &Job, proc: u32, facts: Option<&PodFacts>, now: Time) -> Option<LastRun> {
         let own = |facts: &PodFacts| self.claims.get(&facts.claim).and_then(|name| self.slots.get(name));
         let slot = facts.and_then(own).or_else(|| self.slots.get(job.active.get(&proc)?));
         let pod = slot
@@ -228,7 +228,7 @@ impl Pool {
         Some(LastRun {
             host: slot.name().to_string().as_str().into(),
             started: facts.and_then(|facts| facts.started).or(pod.started),
-            suspended: pod.suspended,
+            suspended: pod.suspend_time(now),
             usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).cloned().unwrap_or_default(),
         })
     }
@@ -258,10 +258,11 @@ impl Pool {
     /// get another number from the next leader, and the history would know the proc by both. The status of a job that is being
     /// deleted is not waited for.
     fn numbered_ends(&mut self) -> Vec<Arc<Ended>> {
-        let (mut ends, mut later, mut nameless) = (Vec::new(), VecDeque::new(), Vec::new());
-        for mut ended in std::mem::take(&mut self.archive.waiting) {
+        let (mut ends, mut unnumbered, mut nameless) = (Vec::new(), Vec::new(), Vec::new());
+        while ends.len() < AT_A_TIME
+            && let Some(mut ended) = self.archive.waiting.pop_front()
+        {
             match self.jobs.get(&ended.job.uid) {
-                _ if ends.len() == AT_A_TIME => later.push_back(ended),
                 None if ended.cluster_id > 0 => ends.push(ended),
                 // The job came and went before this leader knew all numbers: the job was never in the queue.
                 None => nameless.push(ended),
@@ -271,10 +272,12 @@ impl Pool {
                     }
                     ends.push(ended);
                 }
-                Some(_) => later.push_back(ended),
+                Some(_) => unnumbered.push(ended),
             }
         }
-        self.archive.waiting = later;
+        for ended in unnumbered.into_iter().rev() {
+            self.archive.waiting.push_front(ended);
+        }
         self.forget_ends(&nameless);
         ends
     }

@@ -97,7 +97,8 @@ impl Pool {
         let next_start = job.starts(now);
         slot.assign(Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc }, &limits);
         let submitter = slot.claim().submitter.clone();
-        let awaited: Vec<SlotName> = job.awaited().cloned().collect();
+        // A claim that waits for a slot is no longer wanted once its job has no idle proc.
+        let awaited: Vec<SlotName> = job.awaited().filter(|_| job.idle.is_empty()).cloned().collect();
         self.slots_changed(&awaited);
         self.take_limits(name, limits);
         self.changed(Change::Assigned(name, uid, &submitter));

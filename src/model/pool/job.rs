@@ -533,7 +533,8 @@ impl Job {
 
     /// Whether the job may start a proc now, as far as no single proc is the reason.
     pub(super) fn starts_any(&self, now: Time) -> bool {
-        self.triable(now) > 0 && (!self.is_paced() || self.startable(now) > 0)
+        let may_start = || self.idle.iter().any(|proc| self.is_rested(proc, now));
+        self.triable(now) > 0 && (!self.is_paced() || (self.paced(1, now) > 0 && may_start()))
     }
 
     /// Whether a proc that is idle may start now, as far as the proc alone goes.
