@@ -94,10 +94,16 @@ impl Engine {
             let pause = self.pause();
             tokio::select! {
                 // The first branch that is ready is taken, so that a run depends only on what has arrived. Answers to
-                // writes come before changes that watches saw: answers are few, and there may be many changes.
+                // writes come before changes that watches saw: answers are few, and there may be many changes. While the
+                // operator writes much, an answer is always there, and must not keep the changes waiting.
                 biased;
                 () = stop.cancelled() => break,
-                Some(first) = self.writer.finished() => self.take_answers(first),
+                Some(first) = self.writer.finished() => {
+                    self.take_answers(first);
+                    if let Ok(first) = seen.try_recv() {
+                        self.take_in(first, &mut seen);
+                    }
+                }
                 Some(Ok((negotiation, matches))) = self.thinking.join_next() => {
                     journal::negotiated(&negotiation, &matches);
                     decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());

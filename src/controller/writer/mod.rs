@@ -101,6 +101,10 @@ pub enum Reply {
     Failing(Document),
 }
 
+/// How many events of an object wait to be written. A job of which 100,000 procs fail must not fill the operator's memory, nor write
+/// events for half an hour.
+const NOTICES: usize = 64;
+
 /// The pause before a write that failed is asked for again: the cause of the failure may last.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
@@ -231,10 +235,14 @@ impl Writer {
         }
     }
 
-    /// Starts a task, or queues the task behind those about the same object.
+    /// Starts a task, or queues the task behind those about the same object. A notice is dropped while [`NOTICES`] others about its
+    /// object wait.
     pub fn submit(&mut self, task: Task) {
         let line = line(&task);
         if let Some(waiting) = self.lines.get_mut(&line) {
+            if matches!(line, Line::Notice(_)) && waiting.len() >= NOTICES {
+                return;
+            }
             waiting.push_back(task);
         } else {
             self.lines.insert(line.clone(), VecDeque::new());

@@ -6,9 +6,9 @@ use http::{Method, Request, Response};
 use kube::client::Body;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::super::{Reply, Writer};
+use super::super::{NOTICES, Reply, Writer};
 use super::{Arc, Clock, Effect, Task, Timestamp, Tools, plan, pod, template};
-use model::pool::{Document, JobKey, Outcome, PodPlan, PodRef};
+use model::pool::{Document, JobKey, Notice, Outcome, PodPlan, PodRef, Subject};
 use serde_json::{Value, json};
 
 /// An API server that takes this long to make a pod in a namespace, as the namespace's webhook does, and 10 ms for every
@@ -53,6 +53,33 @@ fn status(namespace: &str) -> Task {
     let patch: Value = json!({"running": 1});
     let (document, version) = (Document::Job(job.uid), "1".to_owned());
     Task::Status { document, object, uid: namespace.to_owned(), version, patch }
+}
+
+/// All procs of a large job fail at once, and each failure is an event.
+#[tokio::test(start_paused = true)]
+async fn few_events_of_a_job_wait_and_those_of_others_are_written() {
+    let told = |job: &str| {
+        let key = JobKey { namespace: "alice".into(), name: job.into(), uid: job.into() };
+        let notice = Notice {
+            about: Subject::Job(key),
+            warning: true,
+            reason: "ProcFailed",
+            action: "Count",
+            note: "proc 1 has failed".to_owned(),
+        };
+        Task::Effect(Box::new(Effect::Tell(notice)), None)
+    };
+    let mut writer = writer(|_| Duration::ZERO);
+    for _ in 0..100_000 {
+        writer.submit(told("wrong"));
+    }
+    writer.submit(told("other"));
+    let mut written = 0;
+    while let Ok(Some((ended, _))) = timeout(Duration::from_secs(60), writer.finished()).await {
+        writer.advance(ended);
+        written += 1;
+    }
+    assert_eq!(written, 1 + NOTICES + 1, "the first at once, those that wait, and the other job's");
 }
 
 /// An admin's webhook that is asked about all objects is gone, and ignored after 10 s.
