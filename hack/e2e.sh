@@ -105,6 +105,9 @@ marks() {
     sleep .3
   done
   grep -q "written by Slotwright's operator only" <<<"$refused" || die "a tenant may forge a label: $refused"
+  # All rights in a namespace are not the right to mark pods in all namespaces.
+  kubectl -n tenant create rolebinding owner --clusterrole=cluster-admin --serviceaccount=tenant:default
+  ! create "$tenant" forged-by-owner "$mark" || die "a namespace's owner may forge a label"
   create "$tenant" plain '' || die "a tenant may not make a pod"
   kubectl -n tenant --as="$tenant" label pod plain app=y --overwrite || die "a tenant may not label a pod"
   create "$ACCOUNT" marked "$mark" || die "the operator may not mark a pod"

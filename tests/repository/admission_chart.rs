@@ -150,7 +150,7 @@ fn lets_write(policy: &ValidatingAdmissionPolicy, before: Option<&Value>, pod: &
 }
 
 /// How the policy asks whether somebody may mark pods.
-const MAY_MARK: &str = "authorizer.group('slotwright.dev').resource('pods').namespace(request.namespace).check('mark').allowed()";
+const MAY_MARK: &str = "authorizer.group('slotwright.dev').resource('pods').check('mark').allowed()";
 
 /// As [`lets_write`], of an object that is written by this subresource, or as it is.
 fn lets_write_by(

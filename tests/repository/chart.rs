@@ -298,7 +298,10 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Beside the above, in one namespace each: the leader's lease; the nodes' heartbeats and the mark of who owns the pool.
-const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create", "update"]);
+const LEADER: [(&str, &[&str]); 2] = [
+    ("coordination.k8s.io/leases", &["create"]),
+    ("coordination.k8s.io/leases/slotwright-operator", &["get", "update"]),
+];
 const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "list", "watch", "create"]);
 const MARK: (&str, &[&str]) = ("coordination.k8s.io/leases/pool.slotwright.dev", &["update"]);
 
@@ -344,7 +347,7 @@ fn the_operator_may_do_what_is_listed_and_nothing_else() {
     assert_eq!(granted(cluster.rules), listed(PERMISSIONS.iter().map(|&(what, verbs, _)| (what, verbs))));
     let leader: Role = find(&objects, "slotwright-leader");
     assert_eq!(leader.metadata.namespace.as_deref(), Some("slotwright-system"));
-    assert_eq!(granted(leader.rules), listed([LEADER]));
+    assert_eq!(granted(leader.rules), listed(LEADER));
     let heartbeats: Role = find(&objects, "slotwright-heartbeats");
     assert_eq!(heartbeats.metadata.namespace.as_deref(), Some("kube-node-lease"));
     assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS, MARK]));
@@ -448,7 +451,9 @@ fn the_pod_is_restricted_and_probed() {
 fn a_history_on_one_pods_volume_has_one_pod_at_a_time() {
     let set = |more: &str| format!("history.enabled=true,history.tokenSecret=token,replicas=1{more}");
     let claimed = ",history.persistence.enabled=true,history.persistence.existingClaim=mine";
-    for (set, strategy, claim) in [(set(""), None, None), (set(claimed), Some("Recreate"), Some("mine"))] {
+    for (set, strategy, claim) in
+        [(set(""), Some("RollingUpdate"), None), (set(claimed), Some("Recreate"), Some("mine"))]
+    {
         let Some(text) = render(&["--set", &set]) else { return };
         let objects = objects(&text);
         assert!(objects.iter().all(|object| object["kind"] != "PersistentVolumeClaim"));
