@@ -31,7 +31,7 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
         let message = if let Some(family) = commands::family(name) {
             format!("{name} is for {family}, which Slotwright does not have")
         } else if commands::find(name).is_some() {
-            format!("{name} has no effect beside the other commands of this file")
+            format!("nothing in this file makes use of {name}")
         } else {
             match commands::nearest(name) {
                 Some(near) => format!("{name} is no command, and nothing refers to it: did you mean {near}?"),

@@ -55,7 +55,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "LOCAL_DIR",
         Kind::Text,
         MASTER,
-        Meaningless("the operator keeps no files"),
+        Meaningless("the operator keeps no files but the history, whose directory --history-dir names"),
         "HTCondor's directory on the host.",
     )
     .section("Central Managers: Configuring a Pool to Report to the HTCondorView Server"),

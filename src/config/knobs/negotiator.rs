@@ -255,7 +255,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_INFORM_STARTD",
         Kind::Boolean,
         NEGOTIATOR,
-        Meaningless("a match is written as a Slot, which is the claim"),
+        Meaningless("negotiator and startd are one process"),
         "Whether the startd hears of a match from the negotiator.",
     ),
     Knob::new(

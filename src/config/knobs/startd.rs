@@ -430,7 +430,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How many slots see the keyboard being used.",
+        "How many slots see the keyboard being used. Here, if unset, all slots do.",
     )
     .unit("slots")
     .at_least(0.0)
@@ -440,7 +440,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How many slots see the console being used.",
+        "How many slots see the console being used. Here, if unset, all slots do.",
     )
     .unit("slots")
     .at_least(0.0)

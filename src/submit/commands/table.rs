@@ -17,7 +17,8 @@ const NO_FILES: Support = NoEffect(
     "no files travel but those of transfer_input_files and the executable; put others into an image or a volume",
 );
 const NO_OUTPUT: Support = NoEffect("no files travel back; let the program write into a volume");
-const MORE_MEMORY: Support = Honored("a proc that goes over its memory runs again with more");
+const MORE_MEMORY: Support =
+    Honored("beside request_memory: a proc that goes over its memory runs again with more");
 const IN_THE_AD: Support = Honored("it stands in the job's ad, where expressions see it");
 
 /// The commands that HTCondor 25.14 knows, in its order. Where two names set one attribute, the first that is given wins.
@@ -136,13 +137,15 @@ pub const COMMANDS: &[Command] = &[
         "want_graceful_removal",
         "WantGracefulRemoval",
         Expression,
-        NoEffect("a pod always ends gracefully"),
+        NoEffect("a pod always ends gracefully, within its own grace period"),
     ),
     command(
         "job_max_vacate_time",
         "JobMaxVacateTime",
         Expression,
-        Honored("how long the job may take to end when it is evicted"),
+        Honored(
+            "how long the job may take to end when a policy or a drain evicts it; a removal gives the grace period of the pod",
+        ),
     ),
     command(
         "encrypt_execute_directory",
@@ -525,7 +528,9 @@ pub const COMMANDS: &[Command] = &[
         "kill_sig_timeout",
         "KillSigTimeout",
         Special,
-        Honored("how long the job may take to end when it is evicted"),
+        Honored(
+            "how long the job may take to end when a policy or a drain evicts it; a removal gives the grace period of the pod",
+        ),
     ),
     command("use_x509userproxy", "", Special, NoEffect("credentials come from a Secret in the template")),
     command(
