@@ -75,7 +75,7 @@ async fn few_events_of_a_job_wait_and_those_of_others_are_written() {
     }
     writer.submit(told("other"));
     let mut written = 0;
-    while let Ok(Some((ended, _))) = timeout(Duration::from_secs(60), writer.finished()).await {
+    while let Ok(Some((ended, _))) = timeout(Duration::from_mins(1), writer.finished()).await {
         writer.advance(ended);
         written += 1;
     }
