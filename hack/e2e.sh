@@ -48,7 +48,9 @@ permissions() {
   may yes default create events.events.k8s.io
   may no default create events
   may yes kube-node-lease watch leases.coordination.k8s.io
-  may yes "$NAMESPACE" update leases.coordination.k8s.io
+  may yes "$NAMESPACE" create leases.coordination.k8s.io
+  may yes "$NAMESPACE" update leases.coordination.k8s.io/slotwright-operator
+  may no "$NAMESPACE" update leases.coordination.k8s.io
   may no kube-node-lease update leases.coordination.k8s.io
   may yes kube-node-lease update leases.coordination.k8s.io/pool.slotwright.dev
   may no default get leases.coordination.k8s.io
