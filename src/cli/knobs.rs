@@ -72,7 +72,12 @@ fn describe(name: &str, knob: &Knob, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  read by: {}", readers.join(", "))?;
     let unit = if knob.unit.is_empty() { String::new() } else { format!(", {}", knob.unit) };
     writeln!(out, "  type:    {}{unit}", knob.kind.described())?;
-    writeln!(out, "  default: {}", knob.default().unwrap_or("none"))?;
+    let ours = match knob.ours {
+        None => String::new(),
+        Some("") => "; here none".to_owned(),
+        Some(ours) => format!("; here {ours}"),
+    };
+    writeln!(out, "  default: {}{ours}", knob.default().unwrap_or("none"))?;
     match knob.support {
         Support::Honored => writeln!(out, "  here:    in force"),
         Support::Planned => writeln!(out, "  here:    understood, but nothing acts on it yet"),

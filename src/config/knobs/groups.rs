@@ -88,8 +88,9 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         ACCOUNTANT,
         Honored,
-        "Whether static quotas stay as they are if they add up to more than their parent's, instead of being scaled down. Here the default is false.",
+        "Whether static quotas stay as they are if they add up to more than their parent's, instead of being scaled down.",
     )
+    .ours("False")
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
     Knob::new(
         "NEGOTIATOR_STRICT_ENFORCE_QUOTA",

@@ -14,6 +14,8 @@ pub struct Knob {
     pub range: Option<(f64, f64)>,
     /// The documented default, if HTCondor has the default in its code and not in its parameter table.
     pub fallback: Option<&'static str>,
+    /// The default in Slotwright, where HTCondor's is another; an empty text means that the knob is unset by default.
+    pub ours: Option<&'static str>,
     /// Who reads the knob; the first decides where the manual page lists it.
     pub readers: &'static [Reader],
     /// Whether `SLOT_TYPE_<N>_NAME` overrides the knob for a type of slots.
@@ -41,6 +43,7 @@ impl Knob {
             unit: "",
             range: None,
             fallback: None,
+            ours: None,
             readers,
             per_slot_type: false,
             support,
@@ -69,6 +72,11 @@ impl Knob {
         Self { fallback: Some(fallback), ..self }
     }
 
+    /// The knob, with another default than HTCondor's.
+    pub(super) const fn ours(self, ours: &'static str) -> Self {
+        Self { ours: Some(ours), ..self }
+    }
+
     /// The knob, with the section of the manual that names it.
     pub(super) const fn section(self, section: &'static str) -> Self {
         Self { section, ..self }
@@ -84,7 +92,7 @@ impl Knob {
         self.name.contains('<')
     }
 
-    /// The unexpanded default: the compiled-in one, else the documented one. `None`: unset by default.
+    /// HTCondor's default, unexpanded: the compiled-in one, else the documented one. `None`: unset by default.
     pub fn default(&self) -> Option<&'static str> {
         super::default_of(None, self.name).or(self.fallback)
     }

@@ -78,8 +78,9 @@ pub(super) const KNOBS: &[Knob] = &[
         SCHEDD,
         Honored,
         "Owners who may edit the spec of everybody's jobs, where spec.owner asks who created a job and the admission webhook \
-         serves. HTCondor's default, and groups (%name), do not count.",
-    ),
+         serves. Groups (%name) do not count.",
+    )
+    .ours(""),
     Knob::new(
         "SECURE_JOB_ATTRS",
         Kind::List,

@@ -430,8 +430,9 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How many slots see the keyboard being used. Here, if unset, all slots do.",
+        "How many slots see the keyboard being used. If unset, all slots do.",
     )
+    .ours("")
     .unit("slots")
     .at_least(0.0)
     .section("Policy Configuration: Configuration Specific to Multi-core Machines"),
@@ -440,8 +441,9 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Integer,
         STARTD,
         Honored,
-        "How many slots see the console being used. Here, if unset, all slots do.",
+        "How many slots see the console being used. If unset, all slots do.",
     )
+    .ours("")
     .unit("slots")
     .at_least(0.0)
     .section("Policy Configuration: Configuration Specific to Multi-core Machines"),

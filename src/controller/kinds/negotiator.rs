@@ -127,19 +127,31 @@ fn put_fields(spec: &NegotiatorSpec, config: &mut Config, problems: &mut Vec<Pro
     }
 }
 
+/// The fields of a Negotiator's spec that stand for knobs, each with its knob.
+pub const KNOBS_OF_FIELDS: [(&str, &str); 8] = [
+    ("intervalSeconds", "NEGOTIATOR_INTERVAL"),
+    ("cycleDelaySeconds", "NEGOTIATOR_CYCLE_DELAY"),
+    ("minIntervalSeconds", "NEGOTIATOR_MIN_INTERVAL"),
+    ("priorityHalflifeSeconds", "PRIORITY_HALFLIFE"),
+    ("defaultPriorityFactor", "DEFAULT_PRIO_FACTOR"),
+    ("slotConstraint", "NEGOTIATOR_SLOT_CONSTRAINT"),
+    ("preJobRank", "NEGOTIATOR_PRE_JOB_RANK"),
+    ("postJobRank", "NEGOTIATOR_POST_JOB_RANK"),
+];
+
 /// Warnings about knobs that a field and the text both give.
 fn said_twice(spec: &NegotiatorSpec, text: &Text) -> Vec<Problem> {
-    let fields = [
-        ("intervalSeconds", "NEGOTIATOR_INTERVAL", spec.interval_seconds.is_some()),
-        ("cycleDelaySeconds", "NEGOTIATOR_CYCLE_DELAY", spec.cycle_delay_seconds.is_some()),
-        ("minIntervalSeconds", "NEGOTIATOR_MIN_INTERVAL", spec.min_interval_seconds.is_some()),
-        ("priorityHalflifeSeconds", "PRIORITY_HALFLIFE", spec.priority_halflife_seconds.is_some()),
-        ("defaultPriorityFactor", "DEFAULT_PRIO_FACTOR", spec.default_priority_factor.is_some()),
-        ("slotConstraint", "NEGOTIATOR_SLOT_CONSTRAINT", spec.slot_constraint.is_some()),
-        ("preJobRank", "NEGOTIATOR_PRE_JOB_RANK", spec.pre_job_rank.is_some()),
-        ("postJobRank", "NEGOTIATOR_POST_JOB_RANK", spec.post_job_rank.is_some()),
+    let set = [
+        spec.interval_seconds.is_some(),
+        spec.cycle_delay_seconds.is_some(),
+        spec.min_interval_seconds.is_some(),
+        spec.priority_halflife_seconds.is_some(),
+        spec.default_priority_factor.is_some(),
+        spec.slot_constraint.is_some(),
+        spec.pre_job_rank.is_some(),
+        spec.post_job_rank.is_some(),
     ];
-    let twice = |(field, knob, set): (&str, &str, bool)| {
+    let twice = |((field, knob), set): ((&str, &str), bool)| {
         let own = format!("NEGOTIATOR.{knob}");
         let definition = text.definition(&own).or_else(|| text.definition(knob)).filter(|_| set)?;
         let place = text.position(definition);
@@ -152,7 +164,7 @@ fn said_twice(spec: &NegotiatorSpec, text: &Text) -> Vec<Problem> {
             ),
         })
     };
-    fields.into_iter().filter_map(twice).collect()
+    KNOBS_OF_FIELDS.into_iter().zip(set).filter_map(twice).collect()
 }
 
 /// The status of a Negotiator.

@@ -4,10 +4,12 @@
 //! machines in NodePolicies. HTCondor's defaults stand behind each.
 
 use api::{Negotiator, NodePolicy, SubmitPolicy};
+use condor_config::knobs::{self, Class};
 use condor_config::{Config, Host, Origin, Reader, Source};
-use controller::kinds::node_policy::KNOBS_OF_FIELDS;
+use controller::kinds::{negotiator, node_policy};
 use kube::ResourceExt;
 use model::startd::config::MACHINE_MACROS;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Answer, Failure, Outcome, version};
@@ -31,7 +33,7 @@ struct Written {
     /// The object, such as `NodePolicy desktops`.
     object: String,
     name: String,
-    /// `spec.config`, and behind it the fields of a NodePolicy that stand for knobs.
+    /// `spec.config`, and behind it the fields of the spec that stand for knobs.
     config: String,
 }
 
@@ -122,34 +124,35 @@ async fn texts(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Vec<Written
     let policies: Vec<SubmitPolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let negotiators: Vec<Negotiator> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let of_machines: Vec<NodePolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
-    let text = |daemon: &'static str, kind: &str, name: String, spec: serde_json::Result<Value>| {
-        let config = written(&spec.ok()?)?;
-        Some(Written { daemon, object: format!("{kind} {name}"), name, config })
-    };
     let mut all: Vec<Written> = Vec::new();
+    all.extend(policies.iter().filter_map(|one| text("SCHEDD", "SubmitPolicy", one, &one.spec, &[])));
+    let fields = &negotiator::KNOBS_OF_FIELDS;
     all.extend(
-        policies.iter().filter_map(|one| {
-            text("SCHEDD", "SubmitPolicy", one.name_any(), serde_json::to_value(&one.spec))
-        }),
+        negotiators.iter().filter_map(|one| text("NEGOTIATOR", "Negotiator", one, &one.spec, fields)),
     );
-    all.extend(
-        negotiators.iter().filter_map(|one| {
-            text("NEGOTIATOR", "Negotiator", one.name_any(), serde_json::to_value(&one.spec))
-        }),
-    );
-    all.extend(
-        of_machines
-            .iter()
-            .filter_map(|one| text(STARTD, "NodePolicy", one.name_any(), serde_json::to_value(&one.spec))),
-    );
+    let fields = &node_policy::KNOBS_OF_FIELDS;
+    all.extend(of_machines.iter().filter_map(|one| text(STARTD, "NodePolicy", one, &one.spec, fields)));
     Ok(all)
 }
 
-/// The configuration that a spec gives, as a text; `None` if it gives none.
-fn written(spec: &Value) -> Option<String> {
+/// The configuration of an object; `None` if the object gives none.
+fn text(
+    daemon: &'static str,
+    kind: &str,
+    object: &impl ResourceExt,
+    spec: &impl Serialize,
+    fields: &[(&str, &str)],
+) -> Option<Written> {
+    let config = written(&serde_json::to_value(spec).ok()?, fields)?;
+    let name = object.name_any();
+    Some(Written { daemon, object: format!("{kind} {name}"), name, config })
+}
+
+/// The configuration that a spec gives, as a text, with the knobs for which fields stand; `None` if the spec gives none.
+fn written(spec: &Value, fields: &[(&str, &str)]) -> Option<String> {
     let mut text = spec.pointer("/config").and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
-    for (field, knob) in KNOBS_OF_FIELDS {
-        let value = match spec.get(field) {
+    for (field, knob) in fields {
+        let value = match spec.get(*field) {
             Some(Value::String(value)) => value.split_whitespace().collect::<Vec<_>>().join(" "),
             Some(Value::Number(value)) => value.to_string(),
             _ => continue,
@@ -201,7 +204,13 @@ impl Configs {
     }
 }
 
-/// The values of names: of the first object that sets the name, or else HTCondor's default. Beside them, what is said of names
+/// The default of a knob in Slotwright, if HTCondor's is another; `Some(None)` if the knob is unset by default.
+fn ours(name: &str) -> Option<Option<String>> {
+    let Class::Knob(knob) = knobs::classify(name) else { return None };
+    knob.ours.map(|ours| (!ours.is_empty()).then(|| ours.to_owned()))
+}
+
+/// The values of names: of the first object that sets the name, or else the default. Beside them, what is said of names
 /// without a value.
 fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String, Vec<String>), Failure> {
     let macros = read.macros.as_deref();
@@ -214,15 +223,18 @@ fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String
         let sets =
             |configs: &Configs| configs.config.raw(name).is_some_and(|raw| Some(&raw) != default.as_ref());
         let setting = configs.iter().find(|(_, config)| sets(config));
-        let (place, config) = setting
-            .map_or(("HTCondor's default", &defaults), |(text, config)| (text.object.as_str(), config));
+        let (place, value) = match (setting, ours(name)) {
+            (Some((text, config)), _) => (text.object.as_str(), config.value(name)),
+            (None, Some(ours)) => ("Slotwright's default", Ok(ours)),
+            (None, None) => ("HTCondor's default", defaults.value(name)),
+        };
         let policies = configs.iter().filter(|(text, _)| text.daemon == STARTD).count();
         if setting.is_some_and(|(text, _)| text.daemon == STARTD) && policies > 1 {
             notes.push(format!(
                 "note: {name} is that of {place}, and there are {policies} NodePolicies; see a node's by -name NODE"
             ));
         }
-        match config.value(name) {
+        match value {
             Ok(Some(value)) if asked.verbose => out.extend([name, " = ", &value, "\n # at: ", place, "\n"]),
             Ok(Some(value)) => out.extend([&*value, "\n"]),
             Ok(None) => missing.push(format!("Not defined: {name}")),
@@ -296,7 +308,7 @@ fn matching(config: &Config, parts: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn text(daemon: &'static str, object: &str, text: &str) -> Written {
+    fn of(daemon: &'static str, object: &str, text: &str) -> Written {
         let (object, config) = (object.to_owned(), text.to_owned());
         Written { daemon, name: object.clone(), object, config }
     }
@@ -308,8 +320,8 @@ mod tests {
     #[test]
     fn the_first_object_that_sets_a_name_counts() {
         let texts = vec![
-            text("NEGOTIATOR", "Negotiator a", "A = 1\nPRIORITY_HALFLIFE = 60\n"),
-            text(STARTD, "NodePolicy b", "A = 2\nB = $(A)3\n"),
+            of("NEGOTIATOR", "Negotiator a", "A = 1\nPRIORITY_HALFLIFE = 60\n"),
+            of(STARTD, "NodePolicy b", "A = 2\nB = $(A)3\n"),
         ];
         let (read, mut notes) = (Read { texts, macros: None }, Vec::new());
         let known = ["A", "B", "PRIORITY_HALFLIFE", "SLOT_WEIGHT"];
@@ -330,9 +342,28 @@ mod tests {
     }
 
     #[test]
+    fn where_nothing_is_set_the_defaults_of_slotwright_answer() {
+        let (read, mut notes) = (Read { texts: Vec::new(), macros: None }, Vec::new());
+        let names = ["NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION", "PRIORITY_HALFLIFE", "QUEUE_SUPER_USERS"];
+        let verbose = Asked { verbose: true, ..asked(&names) };
+        let said = "NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = False\n # at: Slotwright's default\n\
+                    PRIORITY_HALFLIFE = 86400\n # at: HTCondor's default\n";
+        let missing = vec!["Not defined: QUEUE_SUPER_USERS".to_owned()];
+        assert_eq!(values(&read, &verbose, &mut notes).unwrap(), (said.to_owned(), missing));
+    }
+
+    #[test]
+    fn a_field_of_a_negotiator_goes_before_its_text() {
+        let spec = serde_json::json!({"config": "NEGOTIATOR_INTERVAL = 30", "intervalSeconds": 15});
+        let config = written(&spec, &negotiator::KNOBS_OF_FIELDS).unwrap();
+        let read = Read { texts: vec![of("NEGOTIATOR", "Negotiator a", &config)], macros: None };
+        assert_eq!(values(&read, &asked(&["NEGOTIATOR_INTERVAL"]), &mut Vec::new()).unwrap().0, "15\n");
+    }
+
+    #[test]
     fn a_mistake_in_one_object_hides_no_other() {
         let (broken, whole) =
-            (|| text(STARTD, "NodePolicy broken", "if\n"), || text(STARTD, "NodePolicy b", "A = 2\n"));
+            (|| of(STARTD, "NodePolicy broken", "if\n"), || of(STARTD, "NodePolicy b", "A = 2\n"));
         let both = Read { texts: vec![broken(), whole()], macros: None };
         let mut notes = Vec::new();
         assert_eq!(values(&both, &asked(&["A"]), &mut notes).unwrap().0, "2\n");
@@ -351,8 +382,8 @@ mod tests {
     #[test]
     fn a_value_that_depends_on_the_node_needs_the_node() {
         let spec = serde_json::json!({"config": "HALF = $(DETECTED_CPUS) / 2", "start": "TARGET.RequestCpus\n  <= $(HALF)"});
-        let policy = text(STARTD, "NodePolicy b", &written(&spec).unwrap());
-        let mut read = Read { texts: vec![policy, text(STARTD, "NodePolicy c", "")], macros: None };
+        let policy = of(STARTD, "NodePolicy b", &written(&spec, &node_policy::KNOBS_OF_FIELDS).unwrap());
+        let mut read = Read { texts: vec![policy, of(STARTD, "NodePolicy c", "")], macros: None };
         let mut notes = Vec::new();
         let missing = values(&read, &asked(&["START"]), &mut notes).unwrap().1;
         assert_eq!(missing, ["START: depends on the node: name one with -name"]);
@@ -363,6 +394,6 @@ mod tests {
             "TARGET.RequestCpus <= 32 / 2\n"
         );
         assert_eq!(values(&read, &asked(&["DETECTED_CPUS"]), &mut notes).unwrap().0, "32\n");
-        assert_eq!(written(&serde_json::json!({"nodeSelector": {}})), None);
+        assert_eq!(written(&serde_json::json!({"nodeSelector": {}}), &node_policy::KNOBS_OF_FIELDS), None);
     }
 }
