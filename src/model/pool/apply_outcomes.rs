@@ -39,7 +39,6 @@ impl Pool {
                 }
             }
             Outcome::PodCreated { slot, claim, pod } => {
-                self.note_refusal(&slot, &claim, None);
                 self.pod_created(&slot, &claim, pod, now);
             }
             Outcome::SlotMissing(slot) => {
@@ -47,7 +46,7 @@ impl Pool {
             }
             Outcome::PodMissing { slot, pod } => self.pod_missing(&slot, pod, now),
             Outcome::PodRefused { slot, claim, proc, why } => {
-                self.note_refusal(&slot, &claim, Some(&why));
+                self.note_refusal(&slot, &claim, &why);
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
             }
             Outcome::BackfillMade(slot) => self.backfill_made(&slot, now),
@@ -69,14 +68,14 @@ impl Pool {
         }
     }
 
-    /// Stores why the API server refused the pod that a claim asked for; `None` if it accepted the pod.
-    fn note_refusal(&mut self, name: &SlotName, claim: &ClaimId, why: Option<&str>) {
+    /// Stores why the API server refused the pod that a claim asked for.
+    fn note_refusal(&mut self, name: &SlotName, claim: &ClaimId, why: &str) {
         let asked = |slot: &&Slot| slot.claim().id == *claim && slot.is_requested();
         let Some(job) = self.slots.get(name).filter(asked).map(|slot| slot.claim().last.job.uid.clone())
         else {
             return;
         };
-        self.edit_job(&job, |job| job.refused = why.map(Into::into));
+        self.edit_job(&job, |job| job.refused = Some(why.into()));
     }
 
     /// Lets the deciders decide again what a failed call was for.

@@ -39,7 +39,8 @@ impl Pool {
         };
         self.drop_orphan(&uid, now);
         self.count_beyond_slot(&name, &facts);
-        if self.slots.get(&name).is_some_and(Slot::is_requested) {
+        let is_new = |slot: &Slot| slot.is_requested() && slot.claim().last.proc == facts.proc;
+        if self.slots.get(&name).is_some_and(is_new) {
             // The pod is seen before its creation is answered.
             self.pod_is_accepted(&facts.job, facts.proc, now);
         }
@@ -338,8 +339,11 @@ impl Pool {
         }
     }
 
-    /// The API server has the new pod of a proc: if it refused one of the job's before, more procs may be tried.
+    /// The API server has the new pod of a proc: if it refused one of the job's before, that is over, and more procs may be tried.
     fn pod_is_accepted(&mut self, job: &JobUid, proc: u32, now: Time) {
+        if self.jobs.get(job).is_some_and(|job| job.refused.is_some()) {
+            self.edit_job(job, |job| job.refused = None);
+        }
         if self.jobs.get_mut(job).is_some_and(|job| job.pod_is_accepted(proc, now)) {
             self.changed(Change::Released);
         }

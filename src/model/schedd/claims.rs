@@ -124,8 +124,8 @@ pub fn may_start(pool: &Pool, job: &Job) -> bool {
         && job.finalizer == JobFinalizer::Held
         && job.problems.is_empty()
         && job.policy_recorded
-        && super::group_problem(pool, job).is_none()
         && job.spec.is_some()
+        && super::jobs::may_charge(pool, job)
 }
 
 /// How long the API server may take to create a pod before the pod's job gets no more claims.

@@ -1,6 +1,6 @@
 //! Puts the operator's finalizer on accepted jobs, and takes it off once a deleted job has no claims and pods left.
 
-use crate::pool::{Effect, Job, JobFinalizer, JobUid, Pool, Problem, is_like};
+use crate::pool::{Effect, GroupName, Job, JobFinalizer, JobUid, Pool, Problem, is_like};
 
 /// Reviews a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
@@ -53,48 +53,65 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
 
 /// The problem with a job's accounting group: nobody declared the group, or the job's owner may not charge it.
 pub fn group_problem(pool: &Pool, job: &Job) -> Option<Problem> {
-    unknown_group(pool, job).or_else(|| group_not_allowed(pool, job))
+    Some(match objection(pool, job)? {
+        Objection::Unknown(group) => unknown(pool, &group),
+        Objection::NotAllowed { owner, group, by } => not_allowed(pool, &owner, group, by.as_ref()),
+    })
 }
 
-/// Whether the job's owner may not charge the job's group. The SubmitPolicy's map may have given the owner the group; else the
-/// group, or a group around it, has to name the owner.
-fn group_not_allowed(pool: &Pool, job: &Job) -> Option<Problem> {
+/// Whether a job may charge its accounting group. A job without a group may.
+pub(super) fn may_charge(pool: &Pool, job: &Job) -> bool {
+    objection(pool, job).is_none()
+}
+
+/// Why a job may not charge its accounting group.
+enum Objection<'a> {
+    /// No GroupQuota declares this group: the job's, or one around it, without which the cap of the job's group is not known.
+    Unknown(GroupName),
+    /// The job's owner may not charge the group. `by` is the group that names owners, if one does.
+    NotAllowed { owner: String, group: &'a GroupName, by: Option<GroupName> },
+}
+
+/// The objection to a job's accounting group. The SubmitPolicy's map may have given the owner the group; else the group, or a
+/// group around it, has to name the owner.
+fn objection<'a>(pool: &Pool, job: &'a Job) -> Option<Objection<'a>> {
     let spec = job.spec.as_ref()?;
     let group = spec.group.as_ref()?;
+    if let Some(unknown) = group.ancestry().find(|name| pool.group(name).is_none()) {
+        return Some(Objection::Unknown(unknown));
+    }
     if spec.group_by_policy {
         return None;
     }
     let owner = spec.owner();
-    let owners =
-        group.ancestry().find_map(|name| pool.group(&name)?.owners.as_ref().map(|owners| (name, owners)));
-    if owners.as_ref().is_some_and(|(_, owners)| owners.iter().any(|pattern| is_like(&owner, pattern))) {
-        return None;
+    let named = group.ancestry().find_map(|by| Some((pool.group(&by)?.owners.as_ref()?, by)));
+    match named {
+        Some((owners, _)) if owners.iter().any(|pattern| is_like(&owner, pattern)) => None,
+        named => Some(Objection::NotAllowed { owner, group, by: named.map(|(_, by)| by) }),
     }
+}
+
+fn not_allowed(pool: &Pool, owner: &str, group: &GroupName, by: Option<&GroupName>) -> Problem {
+    let owners = by.and_then(|by| Some((by, pool.group(by)?.owners.as_deref()?)));
     let open = match owners {
-        Some((by, owners)) if owners.is_empty() => {
-            format!("the GroupQuota of {by} has an empty list of owners")
-        }
+        Some((by, [])) => format!("the GroupQuota of {by} has an empty list of owners"),
         Some((by, owners)) => format!("the GroupQuota of {by} is for {}", owners.join(", ")),
         None => "its GroupQuota names no owners".to_owned(),
     };
-    Some(Problem {
+    Problem {
         reason: "AccountingGroupNotAllowed",
         field: "spec.accountingGroup".to_owned(),
         message: format!(
             "{owner} may not charge the group {group}: {open}; name another group or none, or ask an admin to add {owner} to \
              spec.owners of the GroupQuota"
         ),
-    })
+    }
 }
 
 /// The most groups that a message names.
 const NAMED_GROUPS: usize = 10;
 
-/// The problem that nobody declared a job's accounting group, if so.
-fn unknown_group(pool: &Pool, job: &Job) -> Option<Problem> {
-    let group = job.spec.as_ref()?.group.as_ref()?;
-    // A group whose parent is missing is not accepted either: without the parent its cap is not known.
-    let group = group.ancestry().find(|name| pool.group(name).is_none())?;
+fn unknown(pool: &Pool, group: &GroupName) -> Problem {
     let known: Vec<&str> = pool.groups().values().map(|group| group.name.as_str()).collect();
     let known = if known.is_empty() {
         "none is declared".to_owned()
@@ -104,11 +121,11 @@ fn unknown_group(pool: &Pool, job: &Job) -> Option<Problem> {
         let named: Vec<&str> = known.iter().copied().take(NAMED_GROUPS).collect();
         format!("declared: {}{more}", named.join(", "))
     };
-    Some(Problem {
+    Problem {
         reason: "UnknownGroup",
         field: "spec.accountingGroup".to_owned(),
         message: format!(
             "no GroupQuota declares the group {group} ({known}); use one of those, or ask an admin to apply a GroupQuota for it"
         ),
-    })
+    }
 }

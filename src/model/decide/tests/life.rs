@@ -5,6 +5,7 @@ use crate::pool::{Act, Event, Job, SystemPolicy, Verb, Whom};
 use crate::schedd::{Submission, policy};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A node of `cpus` CPUs, and a job of so many procs that run for 30 s each.
 fn world(cpus: i64, procs: i64) -> World {
@@ -455,6 +456,21 @@ fn what_the_runs_of_a_proc_took_is_added_up() {
         again.starts == 2 && again.wall > history.wall && again.first_start == Some(started),
         "{again:?}"
     );
+}
+
+/// A leader that begins may learn of an end that was long ago.
+#[test]
+fn a_run_lasts_until_its_program_ends_however_late_that_is_told() {
+    let wall = |late: u64| {
+        let mut world = world(1, 1);
+        world.told_late = Duration::from_secs(late);
+        world.pass(20);
+        world.act("sweep", Verb::Vacate, "0", "via condor_vacate_job");
+        world.pass(12);
+        of(&world, "sweep").history_of(0).wall
+    };
+    assert_eq!(wall(0), wall(5) + 5);
+    assert_eq!(wall(1000), 0, "before the start");
 }
 
 /// The procs of such a job are not known, so that an act on all of them would be lost. Found by seed 420003290.

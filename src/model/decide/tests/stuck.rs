@@ -104,6 +104,24 @@ fn a_job_whose_pods_are_refused_tries_with_one_proc_after_each_pause() {
     assert_eq!(world.runs.len(), 4, "once a pod is accepted, all are tried");
 }
 
+/// A job's condition says why its pods are refused, until one is accepted.
+#[test]
+fn a_refusal_is_over_once_a_pod_is_there() {
+    for watches_first in [false, true] {
+        let mut world = World::new();
+        world.watches_first = watches_first;
+        world.node("n1", 2, 0);
+        world.pods_refused = Some("denied by a webhook");
+        world.submit("sweep", "alice", 2, |_| {});
+        world.pass(1);
+        let refused = |world: &World| world.pool.jobs().values().next().unwrap().refused.clone();
+        assert_eq!(refused(&world).as_deref(), Some("denied by a webhook"));
+        world.pods_refused = None;
+        world.pass(60);
+        assert_eq!(refused(&world), None, "watches first: {watches_first}");
+    }
+}
+
 #[test]
 fn a_name_that_is_none_is_not_tried_twice_and_an_edit_releases() {
     let mut world = World::new();

@@ -94,6 +94,8 @@ pub(super) struct World {
     pub(super) backfill_obeys: bool,
     /// Why the API server refuses each pod of a proc, if it does.
     pub(super) pods_refused: Option<&'static str>,
+    /// Whether watches show a new pod before the answer to its creation.
+    pub(super) watches_first: bool,
     /// How many living pods of procs the API server admits, if a quota says so.
     pub(super) quota: Option<usize>,
     /// Why backfill pods cannot be created, and whether that is certain.
@@ -159,6 +161,7 @@ impl World {
             backfill: BTreeMap::new(),
             backfill_obeys: true,
             pods_refused: None,
+            watches_first: false,
             quota: None,
             backfill_refused: None,
             backfill_asked: 0,

@@ -115,8 +115,13 @@ impl World {
             pod: facts.pod.clone(),
         };
         self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code, dies: None, settles: None });
-        self.pool.apply(Event::Outcome(created), self.now);
-        self.pool.apply(Event::Pod(facts), self.now);
+        let mut told = [Event::Outcome(created), Event::Pod(facts)];
+        if self.watches_first {
+            told.reverse();
+        }
+        for event in told {
+            self.pool.apply(event, self.now);
+        }
     }
 
     pub(super) fn is_cut(&self, pod: &PodRef) -> bool {
