@@ -144,7 +144,7 @@ pub const COMMANDS: &[Command] = &[
         "JobMaxVacateTime",
         Expression,
         Honored(
-            "how long the job may take to end when a policy or a drain evicts it; a removal gives the grace period of the pod",
+            "how long the job may take to end when a policy or a drain evicts it; a number is also the pod's grace period, which a hold, a removal and condor_vacate_job give",
         ),
     ),
     command(
@@ -529,7 +529,7 @@ pub const COMMANDS: &[Command] = &[
         "KillSigTimeout",
         Special,
         Honored(
-            "how long the job may take to end when a policy or a drain evicts it; a removal gives the grace period of the pod",
+            "how long the job may take to end when a policy or a drain evicts it; a number is also the pod's grace period, which a hold, a removal and condor_vacate_job give",
         ),
     ),
     command("use_x509userproxy", "", Special, NoEffect("credentials come from a Secret in the template")),

@@ -389,7 +389,21 @@ impl Shared<'_> {
         }
         // The shape only keeps procs apart that do not fit into one template.
         container.insert(SHAPE.to_owned(), shape);
+        if let (Some(grace), Some(pod)) =
+            (self.grace(), template.pointer_mut("/spec").and_then(Value::as_object_mut))
+        {
+            pod.entry("terminationGracePeriodSeconds").or_insert_with(|| grace.into());
+        }
         Ok(template)
+    }
+
+    /// The vacating time that the file gives as a number, in seconds: the pod's grace period, which a removal gives the program. A grace
+    /// period of 0 would mean that Kubernetes does not wait for the program's end.
+    fn grace(&self) -> Option<i64> {
+        if !self.gives("job_max_vacate_time", "JobMaxVacateTime") {
+            return None;
+        }
+        self.ad.get("JobMaxVacateTime")?.as_literal()?.as_int().map(|seconds| seconds.max(1))
     }
 
     /// The image of a job, or that of the settings.
