@@ -235,7 +235,9 @@ impl<C> Reading<'_, C> {
             return;
         }
         let mut line = line.clone();
-        if line.bytes().first() == Some(&b':') && (self.conditionals.inside() || starts_hidden_if(&line)) {
+        // A line without text would have no place for messages.
+        let hidden = line.len() > 1 && line.bytes().first() == Some(&b':');
+        if hidden && (self.conditionals.inside() || starts_hidden_if(&line)) {
             line.cut(0, 1);
         }
         if let Some((keyword, length)) = condition::keyword(line.bytes()) {

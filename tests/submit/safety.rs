@@ -40,6 +40,14 @@ fn a_name_without_a_value_is_told_of_with_its_line() {
     assert_eq!(lines, [2, 3], "{found:?}");
 }
 
+#[test]
+fn a_colon_alone_is_told_of_with_its_line() {
+    let text = "executable = sim.sh\nif true\n :\n& = 1\nendif\nqueue\n";
+    let submission = manifests::place().submit("any", text, &Options::default());
+    let lines: Vec<u32> = submission.findings.iter().map(|finding| finding.position.line).collect();
+    assert_eq!(lines, [3, 4], "{:?}", submission.findings);
+}
+
 /// HTCondor draws for each proc; one draw would give all procs of a Monte Carlo job the same seed.
 #[test]
 fn each_proc_has_random_values_of_its_own() {
