@@ -12,7 +12,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
@@ -20,17 +20,19 @@ use answers::Item;
 use answers::wire;
 use api::labels::HIGHEST_CLUSTER;
 
-/// How long a leader may be silent before another takes over.
-const TTL: Duration = Duration::from_secs(15);
+/// How long a leader may be silent before another takes over. client-go's leaders have half of that, and stop when a busy API server
+/// does not answer for 10 s; to start again would make the server busier.
+const TTL: Duration = Duration::from_secs(30);
 /// How often a leader renews the lease, and a candidate reads it.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// The pause after a renewal that failed. An API server that refuses calls asks for a pause of a second.
+/// The pause after a renewal that was refused. An API server that refuses calls asks for a pause of a second.
 const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// A leader that could not renew the lease for this long stops, and drops its calls. The rest of [`TTL`] is for the API server to
-/// give up those calls. client-go's leaders have as long (`RenewDeadline`).
-const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
-/// An attempt to take or renew the lease that takes longer counts as failed. A leader has time for two.
-const LIMIT: Duration = Duration::from_secs(5);
+/// give up those calls.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
+/// An attempt to take or renew the lease that takes longer counts as failed: its connection may be dead. A leader has time for two
+/// such attempts.
+const LIMIT: Duration = Duration::from_secs(8);
 
 /// The highest ClusterId that was given: the election reads and writes it with the lease, so that it outlasts jobs and
 /// operators. The engine raises it.
@@ -71,6 +73,14 @@ pub struct Election {
     name: String,
     me: String,
     highest: HighestClusterId,
+}
+
+/// A lease that this process has taken.
+#[derive(Debug)]
+pub struct Held {
+    /// When this process asked for the lease the last time with success. Candidates count from the write, which came later.
+    asked: Instant,
+    sighting: Sighting,
 }
 
 /// Why a lease is not this process's yet, for [`Election::win_unless`].
@@ -159,8 +169,8 @@ impl Election {
         Self { api: Api::namespaced(client, namespace), clock, name, me, highest }
     }
 
-    /// Waits until this process leads. Returns false if `stop` came first.
-    pub async fn win(&self, stop: &CancellationToken) -> bool {
+    /// Waits until this process leads. Returns `None` if `stop` came first.
+    pub async fn win(&self, stop: &CancellationToken) -> Option<Held> {
         let mut told = None;
         let stands_by = |waiting: Waiting| {
             if let Waiting::Taken { holder: leader, .. } = waiting
@@ -177,7 +187,7 @@ impl Election {
         }
     }
 
-    /// Waits until this process has the lease. Returns false if `stop` came first. After each attempt that fails, `refuse`
+    /// Waits until this process has the lease. Returns `None` if `stop` came first. After each attempt that fails, `refuse`
     /// is told why.
     ///
     /// # Errors
@@ -186,12 +196,13 @@ impl Election {
         &self,
         stop: &CancellationToken,
         mut refuse: impl FnMut(Waiting) -> Option<E>,
-    ) -> Result<bool, E> {
+    ) -> Result<Option<Held>, E> {
         let mut sighting = Sighting::none();
         let mut first = None;
         loop {
+            let asked = Instant::now();
             let waiting = match timeout(LIMIT, self.try_acquire(&mut sighting)).await {
-                Ok(Ok(Attempt::Won)) => return Ok(true),
+                Ok(Ok(Attempt::Won)) => return Ok(Some(Held { asked, sighting })),
                 Ok(Ok(Attempt::Taken)) => sighting.holder().map(str::to_owned).map(|holder| {
                     let at_work = *first.get_or_insert_with(|| sighting.record.clone()) != sighting.record;
                     Waiting::Taken { holder, at_work }
@@ -215,7 +226,7 @@ impl Election {
             }
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ok(false),
+                () = stop.cancelled() => return Ok(None),
                 () = sleep(RENEW_EVERY) => {}
             }
         }
@@ -223,20 +234,22 @@ impl Election {
 
     /// Renews the lease until `stop`, then gives up the lease. If renewing fails for [`GIVE_UP_AFTER`], or another
     /// operator has the lease, `lost` is cancelled.
-    pub async fn keep(&self, stop: CancellationToken, lost: CancellationToken) {
-        let mut renewed = Instant::now();
-        let mut sighting = Sighting::none();
-        let mut pause = RENEW_EVERY;
+    pub async fn keep(&self, held: Held, stop: CancellationToken, lost: CancellationToken) {
+        let Held { asked: mut renewed, mut sighting } = held;
+        let mut next = renewed + RENEW_EVERY;
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = sleep(pause) => {}
+                () = sleep_until(next) => {}
             }
             // Candidates count from the write, which comes after this.
             let asked = Instant::now();
             let until = (asked + LIMIT).min(renewed + GIVE_UP_AFTER);
-            let failed = match timeout_at(until, self.try_acquire(&mut sighting)).await {
+            let attempt = timeout_at(until, self.try_acquire(&mut sighting)).await;
+            // An API server that answers late has not asked for a pause.
+            let again = if attempt.is_ok() { RENEW_AGAIN_AFTER } else { Duration::ZERO };
+            let failed = match attempt {
                 Ok(Ok(Attempt::Won)) => None,
                 Ok(Ok(Attempt::Raced)) => Some("somebody has written the lease meanwhile".to_owned()),
                 Ok(Ok(Attempt::Taken)) => {
@@ -253,7 +266,8 @@ impl Election {
                 Err(_) => Some("the API server does not answer".to_owned()),
             };
             let Some(why) = failed else {
-                (renewed, pause) = (asked, RENEW_EVERY);
+                renewed = asked;
+                next = asked + RENEW_EVERY;
                 continue;
             };
             let left = GIVE_UP_AFTER.saturating_sub(renewed.elapsed());
@@ -267,7 +281,7 @@ impl Election {
                 return;
             }
             tracing::warn!(lease = self.name, why, "the lease was not renewed; this operator tries again");
-            pause = RENEW_AGAIN_AFTER.min(left);
+            next = Instant::now() + again.min(left);
         }
         if let Ok(Ok(())) = timeout(LIMIT, self.resign()).await {
             tracing::info!(
@@ -454,7 +468,8 @@ mod tests {
         let began = Instant::now();
         let keeping = tokio::spawn({
             let (election, stop, lost) = (server.election.clone(), stop.clone(), lost.clone());
-            async move { election.keep(stop, lost).await }
+            let held = Held { asked: Instant::now(), sighting: Sighting::none() };
+            async move { election.keep(held, stop, lost).await }
         });
         let _ = timeout(Duration::from_secs(seconds), lost.cancelled()).await;
         let kept = began.elapsed().as_secs();
@@ -471,7 +486,7 @@ mod tests {
         assert_eq!(keeps(&server("me", one_in_three), 30).await, 30);
         assert_eq!(keeps(&server("other", |_, _| (200, 0)), 30).await, 2, "another holds the lease");
         let conflicts = server("me", |_, writes| if writes { (409, 0) } else { (200, 0) });
-        assert_eq!(keeps(&conflicts, 30).await, 10, "before anybody else may take over");
+        assert_eq!(keeps(&conflicts, 30).await, 20, "before anybody else may take over");
     }
 
     #[tokio::test(start_paused = true)]
@@ -483,10 +498,12 @@ mod tests {
             keeps(&server("me", |call, _| (if call % 3 == 2 { 200 } else { 429 }, 0)), 3600).await,
             3600
         );
-        let slow = server("me", |call, _| (200, if call == 0 { 0 } else { 4 }));
-        assert_eq!(keeps(&slow, 3600).await, 3600, "each write takes 4 s");
-        assert_eq!(keeps(&server("me", |_, _| (200, 60)), 30).await, 10, "no answer");
-        assert_eq!(keeps(&server("me", |_, _| (429, 0)), 30).await, 10, "refusals alone");
+        let slow = server("me", |call, _| (200, if call == 0 { 0 } else { 7 }));
+        assert_eq!(keeps(&slow, 3600).await, 3600, "each write takes 7 s");
+        let stalls = server("me", |call, writes| (200, if writes && call % 10 == 9 { 60 } else { 1 }));
+        assert_eq!(keeps(&stalls, 3600).await, 3600, "one answer of ten is lost");
+        assert_eq!(keeps(&server("me", |_, _| (200, 60)), 30).await, 20, "no answer");
+        assert_eq!(keeps(&server("me", |_, _| (429, 0)), 30).await, 20, "refusals alone");
     }
 
     #[tokio::test(start_paused = true)]

@@ -40,7 +40,7 @@ use self::archive::Archive;
 use self::creators::{Creators, Stamps};
 use self::engine::Engine;
 use self::health::Health;
-use self::leader::{Election, HighestClusterId};
+use self::leader::{Election, Held, HighestClusterId};
 use self::pool_lease::Taken;
 use self::seal::Seals;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
@@ -79,7 +79,7 @@ pub enum Error {
     /// Another operator, of another release or without an election, decides about the same nodes and pods.
     #[error(
         "the pool of this cluster is {owner}'s, which is at work (Lease {ns}/{lease}): two operators would evict each \
-         other's pods. Remove one of them; this one can start 15 s after the other has stopped",
+         other's pods. Remove one of them; this one can start 30 s after the other has stopped",
         ns = kinds::lease::NAMESPACE,
         lease = api::labels::POOL_LEASE
     )]
@@ -115,7 +115,8 @@ pub async fn run(
     (seals, stamps): (Seals, Stamps),
     stop: CancellationToken,
 ) -> Result<(), Error> {
-    let surroundings = Surroundings { seals, stamps, ..Surroundings::of_a_process(client(config)?) };
+    let (client, elections) = (client(config.clone())?, client(config)?);
+    let surroundings = Surroundings { seals, stamps, ..Surroundings::of_a_process(client, elections) };
     let clock = surroundings.clock;
     tokio::select! {
         biased;
@@ -150,30 +151,30 @@ pub async fn run_in(
     let (lost, highest) = (CancellationToken::new(), HighestClusterId::default());
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
     let mut leading = None;
-    let client = answers::guarded(surroundings.client.clone());
+    let client = answers::guarded(surroundings.elections.clone());
     if let Some(lease) = lease {
         let election = Election::new(client.clone(), clock, lease, &options.identity, highest.clone());
         tokio::select! {
             biased;
-            won = election.win(&stop) => if !won { return Ok(()) },
+            won = election.win(&stop) => {
+                let Some(held) = won else { return Ok(()) };
+                leading = Some(Kept::new(election, held, &lost));
+            }
             Some(ended) = aside.join_next() => return health_ended(ended),
         }
         tracing::info!(identity = options.identity, "this operator leads");
-        leading = Some(Kept::new(election, &lost));
     }
     let owner = pool_lease::owner(lease, &options.identity);
     let of_pool = pool_lease::election(client, clock, &owner, highest.clone());
-    let mut owning = None;
-    tokio::select! {
+    let owning = tokio::select! {
         biased;
         () = lost.cancelled() => return Err(Error::LeadershipLost),
         taken = pool_lease::take(&of_pool, &health, &stop) => match taken {
-            Ok(true) => owning = Some(Kept::new(of_pool, &lost)),
-            Ok(false) => {}
+            Ok(held) => held.map(|held| Kept::new(of_pool, held, &lost)),
             Err(Taken(owner)) => return Err(Error::PoolTaken { owner }),
         },
         Some(ended) = aside.join_next() => return health_ended(ended),
-    }
+    };
     if owning.is_some() {
         health.leads(clock.now());
         // The future is in a box, since the caller keeps the future of the operator on the stack.
@@ -201,10 +202,10 @@ struct Kept {
 
 impl Kept {
     /// Renews the lease. If that fails for too long, `lost` is cancelled.
-    fn new(lease: Election, lost: &CancellationToken) -> Self {
+    fn new(lease: Election, held: Held, lost: &CancellationToken) -> Self {
         let (done, lost) = (CancellationToken::new(), lost.clone());
         let until = done.clone();
-        let keep = async move { lease.keep(until, lost).await };
+        let keep = async move { lease.keep(held, until, lost).await };
         Self { done, keeper: AbortOnDropHandle::new(tokio::spawn(keep)) }
     }
 
@@ -236,7 +237,7 @@ async fn lead(
     (health, highest): (Arc<Health>, HighestClusterId),
     stop: CancellationToken,
 ) {
-    let Surroundings { client, clock, cycles, chance, seals, stamps, shelf } = surroundings;
+    let Surroundings { client, elections: _, clock, cycles, chance, seals, stamps, shelf } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);

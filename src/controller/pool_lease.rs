@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Clock;
 use super::health::Health;
 use super::kinds::lease::NAMESPACE;
-use super::leader::{Election, HighestClusterId, Waiting};
+use super::leader::{Election, Held, HighestClusterId, Waiting};
 use api::labels::POOL_LEASE;
 
 /// The name of the pool's owner: namespace and name of the leader's Lease, which all operators of a release share, or
@@ -31,12 +31,12 @@ pub fn election(client: Client, clock: Clock, owner: &str, highest: HighestClust
 #[derive(Debug)]
 pub struct Taken(pub String);
 
-/// Waits until the pool is this owner's. Returns false if `stop` came first. While this operator waits, `health` says why.
+/// Waits until the pool is this owner's. Returns `None` if `stop` came first. While this operator waits, `health` says why.
 /// A Lease that another owner left behind is taken over once it was not renewed for its duration.
 ///
 /// # Errors
 /// When another owner is at work.
-pub async fn take(lease: &Election, health: &Health, stop: &CancellationToken) -> Result<bool, Taken> {
+pub async fn take(lease: &Election, health: &Health, stop: &CancellationToken) -> Result<Option<Held>, Taken> {
     let refuse = |waiting| match waiting {
         Waiting::Taken { holder, at_work: true } => Some(Taken(holder)),
         Waiting::Taken { holder, at_work: false } => {
@@ -96,7 +96,7 @@ mod tests {
         let lease = election(client, clock, "a/slotwright-operator", HighestClusterId::default());
         let (health, stop, began) = (Health::default(), CancellationToken::new(), Instant::now());
         let result = match timeout(Duration::from_mins(1), take(&lease, &health, &stop)).await {
-            Ok(result) => result.map_err(|Taken(owner)| owner),
+            Ok(result) => result.map(|held| held.is_some()).map_err(|Taken(owner)| owner),
             Err(_) => Err(health.unready(clock.now()).unwrap_or_default()),
         };
         (result, began.elapsed().as_secs())

@@ -24,6 +24,9 @@ use model::pool::{NegotiatorId, Time};
 pub struct Surroundings {
     /// The cluster. The client must not retry by itself: the writer retries, with a bound and a log.
     pub client: Client,
+    /// The cluster, for calls about the Leases of leaders. A process has connections of their own for them, so that a renewal never
+    /// waits for a connection that other calls hold.
+    pub elections: Client,
     /// The time.
     pub clock: Clock,
     /// Where negotiation cycles run.
@@ -41,10 +44,11 @@ pub struct Surroundings {
 impl Surroundings {
     /// The surroundings of a process that is the operator's own: the machine's clock, other threads for cycles, and a
     /// random seed.
-    pub fn of_a_process(client: Client) -> Self {
+    pub fn of_a_process(client: Client, elections: Client) -> Self {
         let chance = RandomState::new().hash_one(0_u8);
         Self {
             client,
+            elections,
             clock: Clock::start(),
             cycles: Cycles::on_other_threads(),
             chance,

@@ -216,8 +216,10 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
     };
     let seed = plan.seed;
     let noted = Arc::clone(world);
+    let client = Client::new(Wire { world: Arc::clone(world), who }, "default");
     let surroundings = Surroundings {
-        client: Client::new(Wire { world: Arc::clone(world), who }, "default"),
+        client: client.clone(),
+        elections: client,
         clock: Clock::set_to(wall),
         cycles: Cycles::run_by(move |negotiation| {
             let matches = negotiator::negotiate(&negotiation.cycle);

@@ -2,14 +2,17 @@
 
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The exit status of an operator that lost its Lease, for example since the API server of a busy computer did not answer for 10 s.
+/// The exit status of an operator that lost its Lease, for example since the API server of a busy computer did not answer for 20 s.
 const LEASE_LOST: i32 = 2;
 
 /// How often an operator that lost its Lease is started again. An operator that ends more often stays down, and its test fails by the
 /// test's own deadline.
 const STARTS: u32 = 3;
+
+/// The pause before an operator that ended is started again, as a kubelet makes: the API server may recover meanwhile.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// A running operator. If this value is dropped, the operator is killed.
 pub struct Operator(Arc<Mutex<State>>);
@@ -27,19 +30,24 @@ impl Operator {
         let shared = Arc::new(Mutex::new(state));
         let watched = Arc::downgrade(&shared);
         std::thread::spawn(move || {
-            let mut starts = 0;
+            let (mut starts, mut ended) = (0, None);
             while let Some(state) = watched.upgrade() {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 if state.killed {
                     return;
                 }
-                if let Some(status) = state.process.try_wait().unwrap() {
+                if ended.is_some_and(|at: Instant| at.elapsed() >= PAUSE) {
+                    ended = None;
+                    state.process = command.spawn().unwrap();
+                } else if ended.is_none()
+                    && let Some(status) = state.process.try_wait().unwrap()
+                {
                     eprintln!("the operator ended by itself: {status}");
                     if status.code() != Some(LEASE_LOST) || starts == STARTS {
                         return;
                     }
                     starts += 1;
-                    state.process = command.spawn().unwrap();
+                    ended = Some(Instant::now());
                 }
                 drop(state);
                 std::thread::sleep(Duration::from_millis(250));
