@@ -310,6 +310,12 @@ may_renew() { # lease
     | kubectl -n kube-node-lease apply --server-side -f -
 }
 
+# Checks that the API server has the priority level that the FlowSchema of the operator's Leases names.
+flow() {
+  [ "$MINOR" -ge 29 ] || return 0
+  kubectl wait --for=condition=Dangling=false --timeout=60s flowschema/slotwright-leases || die "the FlowSchema names no priority level"
+}
+
 chart() {
   kubectl create namespace "$NAMESPACE"
   definitions
@@ -319,6 +325,7 @@ chart() {
   permissions
   job_namespaces
   marks
+  flow
   templates
   examples
   if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
