@@ -52,8 +52,19 @@ pub async fn once<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<Result<T, kube::Error>, Elapsed> {
-    let _place = context.place().await;
-    timeout(limit, call).await
+    let mut place = context.place().await;
+    let answer = timeout(limit, call).await;
+    if let Ok(Err(error)) = &answer
+        && !is_answer(error)
+    {
+        place.failed();
+    }
+    answer
+}
+
+/// Whether an error is the API server's answer to the call, and not that the server was not reached or cannot answer at present.
+fn is_answer(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code < 500)
 }
 
 /// Makes a call, and repeats the call while that may help, [`ATTEMPTS`] times at most.
@@ -87,7 +98,7 @@ where
     Fut: Future<Output = Result<T, kube::Error>>,
 {
     let mut pause = FIRST_PAUSE;
-    let mut limit = context.lane.limit();
+    let mut limit = context.tools.places.limit(&context.lane);
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         let mut asked = Duration::ZERO;

@@ -236,11 +236,11 @@ impl Writer {
     }
 
     /// Starts a task, or queues the task behind those about the same object. A notice is dropped while [`NOTICES`] others about its
-    /// object wait.
+    /// object wait, and so is a look at a pod while any call about the pod is under way: the deciders ask for another look if need be.
     pub fn submit(&mut self, task: Task) {
         let line = line(&task);
         if let Some(waiting) = self.lines.get_mut(&line) {
-            if matches!(line, Line::Notice(_)) && waiting.len() >= NOTICES {
+            if matches!(line, Line::Notice(_)) && waiting.len() >= NOTICES || is_look(&task) {
                 return;
             }
             waiting.push_back(task);
@@ -445,6 +445,11 @@ fn line(task: &Task) -> Line {
             Line::Object(object.clone())
         }
     }
+}
+
+/// Whether a task only looks at a pod that no watch has shown for a while.
+fn is_look(task: &Task) -> bool {
+    matches!(task, Task::Effect(effect, _) if matches!(**effect, Effect::LookAtPod { .. }))
 }
 
 /// Whose places the calls of a task take.

@@ -7,7 +7,11 @@
 //! (statuses, finalizers, deletions) and for the cluster's own objects alone.
 //!
 //! The number of places follows from the calls that the API server bears: more as long as all places are taken and
-//! calls are quick, fewer once the server asks for fewer requests.
+//! calls are quick, fewer once the server asks for fewer requests, or answers slowly about the cluster's own objects.
+//!
+//! All calls that were under way at a bad moment of the API server are slow together. They make their lane's share, or the number of
+//! places, smaller once: only calls that began later tell whether that was enough. Calls that hang while the server is quick about the
+//! cluster's own objects wait for a webhook, and each of them makes the share smaller.
 //!
 //! A call holds its place while it is under way, and gives the place back before it pauses. The next call of the same task comes
 //! before tasks that have not begun, of which tens of thousands may wait. A lane begins no more tasks than [`MOST_BEGUN`] at a time:
@@ -43,16 +47,21 @@ const MOST_BEGUN: usize = 1024;
 const QUICK: Duration = Duration::from_millis(500);
 /// A call that takes this long is slow.
 const SLOW: Duration = Duration::from_secs(2);
+/// A call of a namespace that takes this long hangs, unless the API server is slow about the cluster's own objects, too.
+const HANGS: Duration = Duration::from_secs(8);
+/// For how long a slow answer about an object of the cluster tells that the API server is slow, if no quicker one comes.
+const STAYS_SLOW: Duration = Duration::from_secs(30);
 /// For how long a creation may wait for its place in a lane whose calls are slow: a little longer than a call may take.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// For how long the number of places stays after the API server has asked for fewer requests. Meanwhile its answers are
-/// about the calls that were made before.
+/// For how long the number of places stays after it was made smaller. Meanwhile the answers are about the calls that were made before.
 const CALM: Duration = Duration::from_secs(1);
 /// For how many lanes the share is remembered that slow calls have left them.
 const REMEMBERED: usize = 1000;
 
 /// How long a call about an object of the cluster may take at first. No tenant's webhook is asked about such an object.
 const LIMIT_OF_CLUSTER: Duration = Duration::from_secs(4);
+/// How long the first attempt of such a call may take while the API server is slow: longer than the server then needs for most calls.
+const LIMIT_WHILE_SLOW: Duration = Duration::from_secs(8);
 /// How long any other call may take, and the second attempt of a call about an object of the cluster: longer than the 10 s that the API
 /// server waits for a webhook by default. Otherwise each attempt would be given up just before a webhook that is ignored on failure
 /// lets the call pass. An admin's webhook may be asked about every object.
@@ -72,8 +81,8 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// How long the first attempt of a call may take. An attempt that takes longer counts as failed; later
-    /// attempts may take [`LIMIT`] and this time in turn.
+    /// How long the first attempt of a call may take, unless the last call was slow. An attempt that takes longer counts as failed;
+    /// later attempts may take [`LIMIT`] and this time in turn.
     ///
     /// The limit is no part of what keeps two leaders apart: an operator that loses its lease drops its calls with its
     /// writer, however long they may still take. The API server gives up a request whose client has gone.
@@ -100,8 +109,10 @@ struct State {
     places: usize,
     /// How many quick calls have ended since the last place was added.
     quick: usize,
-    /// When the API server last asked for fewer requests.
+    /// When the number of places was last made smaller.
     throttled: Option<Instant>,
+    /// When the last call about an object of the cluster ended, if it was slow.
+    slow: Option<Instant>,
     lanes: BTreeMap<Lane, Share>,
     held: usize,
     held_in_namespaces: usize,
@@ -116,6 +127,7 @@ impl Default for State {
             places: AT_FIRST,
             quick: 0,
             throttled: None,
+            slow: None,
             lanes: BTreeMap::new(),
             held: 0,
             held_in_namespaces: 0,
@@ -130,6 +142,10 @@ impl Default for State {
 struct Share {
     held: usize,
     most: usize,
+    /// When the share was last made smaller.
+    halved: Option<Instant>,
+    /// How many calls that were neither quick nor slow have ended since the share last changed.
+    fair: usize,
     /// How many tasks have begun and not ended.
     begun: usize,
     /// Further calls of tasks that have begun.
@@ -182,7 +198,23 @@ pub struct TurnedAway;
 impl Share {
     fn of(lane: &Lane) -> Self {
         let most = if lane.is_namespaced() { FIRST_SHARE } else { MOST };
-        Self { held: 0, most, begun: 0, further: VecDeque::new(), waiting: VecDeque::new() }
+        Self { held: 0, most, halved: None, fair: 0, begun: 0, further: VecDeque::new(), waiting: VecDeque::new() }
+    }
+
+    fn halve(&mut self) {
+        (self.most, self.halved, self.fair) = ((self.most / 2).max(1), Some(Instant::now()), 0);
+    }
+
+    /// Learns from a call that was neither quick nor slow. As many such calls as the share has places make a small share larger by one:
+    /// who bears these calls has recovered, though all of them may take half a second and more.
+    fn bears(&mut self, call: &Call) {
+        if call.failed || self.most >= FIRST_SHARE {
+            return;
+        }
+        self.fair += 1;
+        if self.fair >= self.most {
+            (self.fair, self.most) = (0, self.most + 1);
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -206,11 +238,45 @@ pub struct Place {
     places: Arc<Places>,
     lane: Lane,
     since: Instant,
+    failed: bool,
+}
+
+impl Place {
+    /// Notes that the API server did not make the call: it was not reached, or could not at present. Such a call says nothing about how
+    /// many calls the server bears, however quickly it failed.
+    pub fn failed(&mut self) {
+        self.failed = true;
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.give_back(&self.lane, self.since.elapsed());
+        self.places.give_back(&self.lane, Call { began: self.since, failed: self.failed });
+    }
+}
+
+/// A call that has ended.
+struct Call {
+    began: Instant,
+    failed: bool,
+}
+
+impl Call {
+    fn is_quick(&self) -> bool {
+        !self.failed && self.began.elapsed() < QUICK
+    }
+
+    fn is_slow(&self) -> bool {
+        self.began.elapsed() >= SLOW
+    }
+
+    fn hung(&self) -> bool {
+        self.began.elapsed() >= HANGS
+    }
+
+    /// Whether the call began after this time.
+    fn is_after(&self, time: Option<Instant>) -> bool {
+        time.is_none_or(|time| self.began >= time)
     }
 }
 
@@ -293,19 +359,23 @@ impl Places {
         let mut state = self.state();
         if lane.is_namespaced() {
             if let Some(share) = state.lanes.get_mut(lane) {
-                share.most = (share.most / 2).max(1);
+                share.halve();
             }
-        } else if state.throttled.is_none_or(|at| at.elapsed() >= CALM) {
-            state.throttled = Some(Instant::now());
-            state.quick = 0;
-            state.places = (state.places * 7 / 10).max(FEWEST);
-            tracing::debug!(places = state.places, "the API server asks for fewer requests");
+        } else {
+            state.calm_down();
         }
     }
 
-    fn give_back(self: &Arc<Self>, lane: &Lane, took: Duration) {
+    /// How long the first attempt of a call of this lane may take. While the API server is slow, a short limit would end many attempts
+    /// that the server is about to answer, and each would be made again.
+    pub fn limit(&self, lane: &Lane) -> Duration {
+        let limit = lane.limit();
+        if self.state().is_slow() { limit.max(LIMIT_WHILE_SLOW) } else { limit }
+    }
+
+    fn give_back(self: &Arc<Self>, lane: &Lane, call: Call) {
         let mut state = self.state();
-        state.learn(lane, took);
+        state.learn(lane, &call);
         state.count(lane, |held| held.saturating_sub(1));
         self.hand_out(state);
     }
@@ -320,7 +390,7 @@ impl Places {
         state.forget();
         drop(state);
         for (lane, hand) in given {
-            let place = Place { places: Arc::clone(self), lane, since: Instant::now() };
+            let place = Place { places: Arc::clone(self), lane, since: Instant::now(), failed: false };
             // If nobody waits any more, the place comes back, and is given back as it is dropped here.
             drop(hand.send(place));
         }
@@ -397,27 +467,52 @@ impl State {
         }
     }
 
+    /// Whether the API server is slow about the cluster's own objects.
+    fn is_slow(&self) -> bool {
+        self.slow.is_some_and(|at| at.elapsed() < STAYS_SLOW)
+    }
+
+    /// Makes the number of places smaller, unless that has just happened.
+    fn calm_down(&mut self) {
+        if self.throttled.is_none_or(|at| at.elapsed() >= CALM) {
+            self.throttled = Some(Instant::now());
+            self.quick = 0;
+            self.places = (self.places * 7 / 10).max(FEWEST);
+            tracing::debug!(places = self.places, "fewer calls are made at a time");
+        }
+    }
+
     /// Learns from a call that ended. A quick call makes its lane's share larger, if the lane had used up its share; if the
-    /// lane could have no larger one, the number of places grows in time. A slow call makes the share smaller; where the share
-    /// is one place already, who has waited for too long is turned away.
-    fn learn(&mut self, lane: &Lane, took: Duration) {
+    /// lane could have no larger one, the number of places grows in time. A slow call makes the share smaller, or the number of places
+    /// if no tenant's webhook can have slowed the call; where the share is one place already, who has waited for too long is turned away.
+    fn learn(&mut self, lane: &Lane, call: &Call) {
         let calm = self.throttled.is_none_or(|at| at.elapsed() >= CALM);
         let most = self.most_of(lane);
         let full = !self.has_room(lane) || self.lanes.get(lane).is_some_and(|share| share.held >= most);
-        if took < QUICK && calm && full {
+        if call.is_quick() && calm && full {
             self.quick += 1;
             // As many quick calls have ended as there are places: the server bears so many.
             if self.quick >= self.places {
                 (self.quick, self.places) = (0, (self.places + FEWEST).min(MOST));
             }
         }
-        let Some(share) = self.lanes.get_mut(lane).filter(|_| lane.is_namespaced()) else { return };
-        if took < QUICK {
+        if !lane.is_namespaced() {
+            self.slow = call.is_slow().then(Instant::now);
+            if call.is_slow() && call.is_after(self.throttled) {
+                self.calm_down();
+            }
+            return;
+        }
+        let server_is_slow = self.is_slow();
+        let Some(share) = self.lanes.get_mut(lane) else { return };
+        if call.is_quick() {
             if share.held >= share.most || share.most < FIRST_SHARE {
                 share.most = (share.most + 1).min(most).max(1);
             }
-        } else if took >= SLOW && share.most > 1 {
-            share.most /= 2;
+        } else if !call.is_slow() {
+            share.bears(call);
+        } else if share.most > 1 && (call.is_after(share.halved) || call.hung() && !server_is_slow) {
+            share.halve();
             if share.most == 1 {
                 tracing::warn!(
                     ?lane,
@@ -425,7 +520,7 @@ impl State {
                 );
             }
         }
-        if took >= SLOW && share.most == 1 {
+        if call.is_slow() && share.most == 1 {
             share.waiting.retain(|question| !question.has_waited_for(PATIENCE));
         }
     }
