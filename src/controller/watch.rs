@@ -1,6 +1,7 @@
 //! Watches: streams of changes for the engine, with deletes worked out after a relist.
 
 mod form;
+mod patience;
 mod tracker;
 
 use std::pin::pin;
@@ -15,6 +16,7 @@ use kube::{Api, Client};
 use tokio::sync::mpsc;
 
 use self::form::{Form, has_no_lists_as_watches, outlasted};
+use self::patience::Patience;
 use self::tracker::Tracker;
 use super::health::Health;
 use super::kinds::{Seen, Watched};
@@ -80,10 +82,11 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
     let mut best = Form::AsWatch;
     let mut next_form = best;
     let (mut missing, mut anew) = (pauses.clone(), pauses.clone());
+    let patience = Patience::new(pauses);
     progress.behind(kind, None, clock.now());
     loop {
         let form = next_form;
-        let mut stream = pin!(watch(api.clone(), form.config(W::PAGE)).backoff(pauses.clone()));
+        let mut stream = pin!(watch(api.clone(), form.config(W::PAGE)).backoff(patience.clone()));
         let mut lists = false;
         // The stream ends only by this loop: another stream begins with a list. For a kind that is missing, that list tells
         // that the kind is back, which the beginning of a watch would not; and it tells what a lost event was about.
@@ -93,6 +96,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
             let begins = matches!(event, Ok(Event::Init));
             if matches!(event, Ok(Event::Apply(_) | Event::Delete(_))) {
                 anew.reset();
+                patience.regain();
             }
             let back = !served && done;
             let listed_as_watch = lists && form == Form::AsWatch;
@@ -127,6 +131,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                 }
             };
             if done {
+                patience.regain();
                 progress.caught_up(kind);
                 next_form = best;
             }
