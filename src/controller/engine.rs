@@ -131,8 +131,9 @@ impl Engine {
     /// For how long the loop may sleep if no answer and no change arrives.
     fn pause(&self) -> Duration {
         let now = self.clock.now();
-        let next =
-            [self.next, self.publisher.next(self.writer.statuses_of_slots())].into_iter().flatten().min();
+        // Nothing is written before the start is over.
+        let write = if self.start.is_some() { None } else { self.publisher.next(self.writer.statuses_of_slots()) };
+        let next = [self.next, write].into_iter().flatten().min();
         let pause = next.map_or(LONGEST_PAUSE, |at| at.since(now));
         pause.clamp(Duration::from_millis(1), LONGEST_PAUSE)
     }

@@ -259,8 +259,9 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
 
 fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
     let claimed = matches!(slot.state(), State::Claimed(_));
-    let message = slot.phase().last().map(|last| last.why.to_string()).unwrap_or_default();
-    let reason = slot.state().state();
+    // No status keeps why a slot changed its state before this operator led.
+    let message = slot.phase().last().map_or("the claim was found when this operator began", |last| &last.why);
+    let (reason, message) = (slot.state().state(), message.to_owned());
     let says = Says { type_: types::CLAIMED, status: Some(claimed), reason, message };
     let mut conditions = vec![condition(old, says, 1, now)];
     conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, 1, now)));
@@ -411,6 +412,17 @@ mod tests {
             assert_eq!(object.spec.claim.as_ref().unwrap().negotiator.as_deref(), negotiator);
             assert_eq!(facts(&object).unwrap().claim, Some(claim));
         }
+    }
+
+    #[test]
+    fn the_status_of_a_claim_that_was_found_has_a_message() {
+        let name = SlotName::parse("slot1_1@n1").unwrap();
+        let (claim, resources) = (Some(claim_of_alice()), Resources::default());
+        let found = SlotFacts { name: name.clone(), resources, claim, recorded: None };
+        let mut pool = Pool::default();
+        pool.apply(Event::Slot(found), Time::from_secs(60));
+        let status = status(&pool, pool.slots().get(&name).unwrap(), &[], Time::from_secs(60));
+        assert_eq!(status.conditions[0].message, "the claim was found when this operator began");
     }
 
     /// The times are written with each status, and read by the next leader.
