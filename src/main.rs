@@ -11,6 +11,7 @@ use cli::{
     submit, transform,
 };
 use start::{Outcome, log_to_stderr, run_on};
+use tokio::runtime::Builder;
 
 /// HTCondor's policy model on Kubernetes pods.
 #[derive(Parser, Debug)]
@@ -63,7 +64,9 @@ fn main() -> ExitCode {
     let outcome: Outcome = match Cli::parse().command {
         Command::Operator(args) => {
             log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
-            block_on(operator::run(*args))
+            // The loop that decides has the main thread. One more thread makes all calls: two of them, which wake each other for each
+            // answer, take a quarter more processor time and are slower (docs/reference/performance.md).
+            run_on(Builder::new_multi_thread().worker_threads(1), operator::run(*args))
         }
         Command::Agent(args) => start::agent(args),
         Command::Guard(args) => {
@@ -118,7 +121,7 @@ fn main() -> ExitCode {
         }
         Command::Demo(args) => {
             log_to_stderr(args.log_filter());
-            block_on(demo::run(args))
+            run_on(&mut Builder::new_multi_thread(), demo::run(args))
         }
     };
     outcome.unwrap_or_else(|error| {
@@ -135,8 +138,4 @@ fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source())
         .filter_map(|error| error.downcast_ref::<io::Error>())
         .any(is_closed)
-}
-
-fn block_on<E: std::error::Error + 'static>(future: impl Future<Output = Result<ExitCode, E>>) -> Outcome {
-    run_on(tokio::runtime::Builder::new_multi_thread(), future)
 }

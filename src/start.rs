@@ -19,12 +19,12 @@ pub fn choose_tls() {
 /// Runs the agent of a node, on one thread: enough, and less memory on each node.
 pub fn agent(args: AgentArgs) -> Outcome {
     log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
-    run_on(Builder::new_current_thread(), agent::run(args))
+    run_on(&mut Builder::new_current_thread(), agent::run(args))
 }
 
 /// Runs a future to its end.
 pub fn run_on<E: Error + 'static>(
-    mut runtime: Builder,
+    runtime: &mut Builder,
     future: impl Future<Output = Result<ExitCode, E>>,
 ) -> Outcome {
     runtime.enable_all().build()?.block_on(future).map_err(Into::into)
