@@ -31,7 +31,7 @@ async fn finish(cluster: &Cluster, namespace: &str) {
         cluster.completed(&format!("{namespace}-{tenant}"), "sweep").await;
     }
     eventually("every slot is returned", || async {
-        cluster.slots().list(&kube::api::ListParams::default()).await.unwrap().items.is_empty()
+        cluster.slots().list(&kube::api::ListParams::default().limit(1)).await.unwrap().items.is_empty()
     })
     .await;
 }
