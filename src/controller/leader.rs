@@ -20,8 +20,8 @@ use answers::Item;
 use answers::wire;
 use api::labels::HIGHEST_CLUSTER;
 
-/// How long a leader may be silent before another takes over. client-go's leaders have half of that, and stop when a busy API server
-/// does not answer for 10 s; to start again would make the server busier.
+/// How long a leader may be silent before another takes over. client-go's leaders have half of this time, and stop if a busy API server
+/// does not answer for 10 s. A leader that stops makes the server busier: its successor lists everything.
 const TTL: Duration = Duration::from_secs(30);
 /// How often a leader renews the lease, and a candidate reads it.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
@@ -104,8 +104,8 @@ pub enum Waiting {
 struct Sighting {
     record: Option<(Option<String>, Option<MicroTime>, Option<i32>)>,
     at: Instant,
-    /// The lease that the next attempt writes over without reading it again: as this process last wrote it, or as
-    /// this process found it before a write that the API server refused for the moment.
+    /// The lease that the next attempt writes over without reading it again: as this process last wrote it, or as this process
+    /// found it before a write that has no answer, or that the API server refused for the moment.
     ours: Option<Box<Lease>>,
 }
 
@@ -246,7 +246,11 @@ impl Election {
             // Candidates count from the write, which comes after this.
             let asked = Instant::now();
             let until = (asked + LIMIT).min(renewed + GIVE_UP_AFTER);
-            let attempt = timeout_at(until, self.try_acquire(&mut sighting)).await;
+            let attempt = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                attempt = timeout_at(until, self.try_acquire(&mut sighting)) => attempt,
+            };
             // An API server that answers late has not asked for a pause.
             let again = if attempt.is_ok() { RENEW_AGAIN_AFTER } else { Duration::ZERO };
             let failed = match attempt {
@@ -329,13 +333,16 @@ impl Election {
     }
 
     /// Writes the lease with this process as the holder, over the one that was found. If the API server refuses the write for
-    /// now, the next attempt begins with this write.
+    /// now, or does not answer, the next attempt begins with this write: one call more might take too long.
     async fn replace(&self, found: Box<Lease>, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
         let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
         let lease = self.lease(Some(&found), transitions);
+        // If the answer takes too long, this future ends here.
+        sighting.ours = Some(found);
         let result = won(wire::replace(&self.api, &self.name, &lease).await, sighting);
-        if matches!(&result, Err(kube::Error::Api(status)) if status.code == 429) {
-            sighting.ours = Some(found);
+        let is_refused_for_now = matches!(&result, Err(kube::Error::Api(status)) if status.code == 429);
+        if !is_refused_for_now && !matches!(result, Ok(Attempt::Won)) {
+            sighting.ours = None;
         }
         result
     }
@@ -431,9 +438,21 @@ mod tests {
     struct Server {
         election: Election,
         reads: Arc<AtomicI64>,
+        is_mine: bool,
     }
 
+    /// The calls by which this process wins the Lease are answered at once, and `answer` does not count them.
     fn server(
+        holder: &'static str,
+        answer: impl Fn(u32, bool) -> (u16, u64) + Send + Sync + 'static,
+    ) -> Server {
+        let calls_to_win = if holder == "me" { 2 } else { 0 };
+        from_the_first_call(holder, move |call, writes| {
+            call.checked_sub(calls_to_win).map_or((200, 0), |call| answer(call, writes))
+        })
+    }
+
+    fn from_the_first_call(
         holder: &'static str,
         answer: impl Fn(u32, bool) -> (u16, u64) + Send + Sync + 'static,
     ) -> Server {
@@ -459,16 +478,20 @@ mod tests {
         let clock = Clock::set_to(jiff::Timestamp::UNIX_EPOCH);
         let client = Client::new(service, "ns");
         let election = Election::new(client, clock, ("ns", "l"), "me", HighestClusterId::default());
-        Server { election, reads: counted }
+        Server { election, reads: counted, is_mine: holder == "me" }
     }
 
     /// For how many seconds a leader keeps the lease, of so many.
     async fn keeps(server: &Server, seconds: u64) -> u64 {
         let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
+        let held = if server.is_mine {
+            server.election.win(&stop).await.unwrap()
+        } else {
+            Held { asked: Instant::now(), sighting: Sighting::none() }
+        };
         let began = Instant::now();
         let keeping = tokio::spawn({
             let (election, stop, lost) = (server.election.clone(), stop.clone(), lost.clone());
-            let held = Held { asked: Instant::now(), sighting: Sighting::none() };
             async move { election.keep(held, stop, lost).await }
         });
         let _ = timeout(Duration::from_secs(seconds), lost.cancelled()).await;
@@ -498,12 +521,14 @@ mod tests {
             keeps(&server("me", |call, _| (if call % 3 == 2 { 200 } else { 429 }, 0)), 3600).await,
             3600
         );
-        let slow = server("me", |call, _| (200, if call == 0 { 0 } else { 7 }));
-        assert_eq!(keeps(&slow, 3600).await, 3600, "each write takes 7 s");
-        let stalls = server("me", |call, writes| (200, if writes && call % 10 == 9 { 60 } else { 1 }));
-        assert_eq!(keeps(&stalls, 3600).await, 3600, "one answer of ten is lost");
+        assert_eq!(keeps(&server("me", |_, _| (200, 7)), 3600).await, 3600, "each write takes 7 s");
+        let stalls = server("me", |call, _| (200, if call % 10 == 9 { 60 } else { 5 }));
+        assert_eq!(keeps(&stalls, 3600).await, 3600, "calls take 5 s, and one answer of ten is lost");
         assert_eq!(keeps(&server("me", |_, _| (200, 60)), 30).await, 20, "no answer");
         assert_eq!(keeps(&server("me", |_, _| (429, 0)), 30).await, 20, "refusals alone");
+        // The lease is read in 1 s and written in 6 s; then there is no answer.
+        let silent = from_the_first_call("me", |call, _| (200, [1, 6].get(call as usize).copied().unwrap_or(60)));
+        assert_eq!(keeps(&silent, 30).await, 13, "candidates may count from what was asked 7 s before the answer");
     }
 
     #[tokio::test(start_paused = true)]
@@ -513,7 +538,7 @@ mod tests {
         assert_eq!(
             server.reads.load(Ordering::Relaxed),
             1 + 1,
-            "the first renewal reads the lease, and the end does"
+            "a lease is read before it is won, and before it is given up"
         );
     }
 }

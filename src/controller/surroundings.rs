@@ -24,8 +24,8 @@ use model::pool::{NegotiatorId, Time};
 pub struct Surroundings {
     /// The cluster. The client must not retry by itself: the writer retries, with a bound and a log.
     pub client: Client,
-    /// The cluster, for calls about the Leases of leaders. A process has connections of their own for them, so that a renewal never
-    /// waits for a connection that other calls hold.
+    /// The cluster, for calls about the Leases of leaders. The operator's process opens separate connections for these calls, so that a
+    /// renewal never waits for a connection that other calls hold.
     pub elections: Client,
     /// The time.
     pub clock: Clock,

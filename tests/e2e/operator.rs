@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The exit status of an operator that lost its Lease, for example since the API server of a busy computer did not answer for 20 s.
+/// The exit status of an operator that lost its Lease, for example because the API server of a busy computer did not answer for 20 s.
 const LEASE_LOST: i32 = 2;
 
 /// How often an operator that lost its Lease is started again. An operator that ends more often stays down, and its test fails by the
