@@ -152,6 +152,8 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
             }
             served = back || (served && !gone);
             if gone {
+                // That the kind is missing is an answer. Once the kind is back, a failure is the first again.
+                patience.regain();
                 break missing.while_missing();
             }
             if again {

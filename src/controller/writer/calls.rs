@@ -121,7 +121,7 @@ where
             Err(_) => {
                 last = format!("no answer within {limit:?}");
                 // Now the one limit and now the other: either a webhook hangs, or a connection is dead.
-                limit = if limit == LIMIT { context.lane.limit() } else { LIMIT };
+                limit = if limit == LIMIT { context.tools.places.limit(&context.lane) } else { LIMIT };
             }
         }
         // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure

@@ -100,7 +100,7 @@ pub(super) async fn unread(context: &Context, object: Unread) -> Vec<Reply> {
 
 /// Writes an event. Nothing depends on an event: there is one attempt.
 async fn write(context: &Context, told: Told) -> Vec<Reply> {
-    match once(context, context.lane.limit(), publish(context, &told)).await {
+    match once(context, context.tools.places.limit(&context.lane), publish(context, &told)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");

@@ -60,7 +60,8 @@ const REMEMBERED: usize = 1000;
 
 /// How long a call about an object of the cluster may take at first. No tenant's webhook is asked about such an object.
 const LIMIT_OF_CLUSTER: Duration = Duration::from_secs(4);
-/// How long the first attempt of such a call may take while the API server is slow: longer than the server then needs for most calls.
+/// How long the first attempt of a call about an object of the cluster may take while the API server is slow. Most calls end within this
+/// time.
 const LIMIT_WHILE_SLOW: Duration = Duration::from_secs(8);
 /// How long any other call may take, and the second attempt of a call about an object of the cluster: longer than the 10 s that the API
 /// server waits for a webhook by default. Otherwise each attempt would be given up just before a webhook that is ignored on failure
@@ -81,8 +82,8 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// How long the first attempt of a call may take, unless the last call was slow. An attempt that takes longer counts as failed;
-    /// later attempts may take [`LIMIT`] and this time in turn.
+    /// How long the first attempt of a call may take, unless the API server is slow: see [`Places::limit`]. An attempt that takes longer
+    /// counts as failed; later attempts may take [`LIMIT`] and this time in turn.
     ///
     /// The limit is no part of what keeps two leaders apart: an operator that loses its lease drops its calls with its
     /// writer, however long they may still take. The API server gives up a request whose client has gone.
@@ -111,8 +112,10 @@ struct State {
     quick: usize,
     /// When the number of places was last made smaller.
     throttled: Option<Instant>,
-    /// When the last call about an object of the cluster ended, if it was slow.
+    /// When the last slow call about an object of the cluster ended.
     slow: Option<Instant>,
+    /// When the last call about an object of the cluster began that was not slow.
+    quick_again: Option<Instant>,
     lanes: BTreeMap<Lane, Share>,
     held: usize,
     held_in_namespaces: usize,
@@ -128,6 +131,7 @@ impl Default for State {
             quick: 0,
             throttled: None,
             slow: None,
+            quick_again: None,
             lanes: BTreeMap::new(),
             held: 0,
             held_in_namespaces: 0,
@@ -467,9 +471,14 @@ impl State {
         }
     }
 
-    /// Whether the API server is slow about the cluster's own objects.
+    /// Whether the API server is slow about the cluster's own objects: no call that began after the last slow one ended was quicker.
     fn is_slow(&self) -> bool {
-        self.slow.is_some_and(|at| at.elapsed() < STAYS_SLOW)
+        self.slow.is_some_and(|at| at.elapsed() < STAYS_SLOW && self.quick_again.is_none_or(|began| began < at))
+    }
+
+    /// Whether the API server was slow about the cluster's own objects at some time of this call.
+    fn was_slow_during(&self, call: &Call) -> bool {
+        self.slow.is_some_and(|at| at >= call.began)
     }
 
     /// Makes the number of places smaller, unless that has just happened.
@@ -497,21 +506,25 @@ impl State {
             }
         }
         if !lane.is_namespaced() {
-            self.slow = call.is_slow().then(Instant::now);
+            if call.is_slow() {
+                self.slow = Some(Instant::now());
+            } else if !call.failed {
+                self.quick_again = Some(call.began);
+            }
             if call.is_slow() && call.is_after(self.throttled) {
                 self.calm_down();
             }
             return;
         }
-        let server_is_slow = self.is_slow();
+        let server_was_slow = self.was_slow_during(call);
         let Some(share) = self.lanes.get_mut(lane) else { return };
         if call.is_quick() {
             if share.held >= share.most || share.most < FIRST_SHARE {
-                share.most = (share.most + 1).min(most).max(1);
+                share.most = (share.most + 1).min(most.max(FIRST_SHARE));
             }
         } else if !call.is_slow() {
             share.bears(call);
-        } else if share.most > 1 && (call.is_after(share.halved) || call.hung() && !server_is_slow) {
+        } else if share.most > 1 && (call.is_after(share.halved) || call.hung() && !server_was_slow) {
             share.halve();
             if share.most == 1 {
                 tracing::warn!(

@@ -252,35 +252,39 @@ async fn places_go_to_who_has_fewest_and_then_to_who_has_waited_longest() {
     assert!(*last <= 1000, "no place is idle while somebody waits: {last} ms");
 }
 
-/// How many places each of two lanes has, and how many there are, after calls to an API server that needed so long for all calls that
-/// were under way for a moment, and afterwards answers within so many milliseconds.
-async fn after_a_stall(stall: u64, then: u64) -> ([Option<usize>; 2], usize) {
+/// How many places each of two lanes has, and how many there are: at the end of a stall of the API server, and after further calls that
+/// take so many milliseconds each. A lane with its first share, or more, is forgotten.
+async fn after_a_stall(stall: u64, then: u64) -> [([Option<usize>; 2], usize); 2] {
     let places = Arc::new(Places::default());
     let mut under_way = JoinSet::new();
     for namespace in ["a", "b"] {
         calls(&mut under_way, &places, &making(namespace), 8, stall);
     }
     calls(&mut under_way, &places, &Lane::Cluster, 30, stall);
+    let shares = || {
+        let state = places.state();
+        let most = |namespace| state.lanes.get(&making(namespace)).map(|share| share.most);
+        ([most("a"), most("b")], state.places)
+    };
     last(under_way).await;
+    let at_the_end = shares();
     let mut further = JoinSet::new();
     for namespace in ["a", "b"] {
         calls(&mut further, &places, &making(namespace), 40, then);
     }
     last(further).await;
-    let state = places.state();
-    let most = |namespace| state.lanes.get(&making(namespace)).map(|share| share.most);
-    ([most("a"), most("b")], state.places)
+    [at_the_end, shares()]
 }
 
-/// A lane with its first share, or more, is forgotten.
 #[tokio::test(start_paused = true)]
 async fn a_stall_of_the_server_makes_shares_smaller_once_and_calls_below_two_seconds_mend_that() {
+    let halved = ([Some(4), Some(4)], 33);
     for stall in [2500, 9000] {
-        assert_eq!(after_a_stall(stall, 10).await, ([None, None], 33), "{stall}");
-        assert_eq!(after_a_stall(stall, 1500).await, ([None, None], 33), "{stall}");
+        assert_eq!(after_a_stall(stall, 10).await, [halved, ([None, None], 33)], "{stall}");
+        assert_eq!(after_a_stall(stall, 1500).await, [halved, ([None, None], 33)], "{stall}");
     }
     let slow = after_a_stall(2500, 2500).await;
-    assert_eq!(slow, ([Some(1), Some(1)], 33), "the server stays slow for these namespaces");
+    assert_eq!(slow, [halved, ([Some(1), Some(1)], 33)], "the server stays slow for these namespaces");
 }
 
 #[tokio::test(start_paused = true)]
@@ -303,20 +307,25 @@ async fn fewer_calls_are_made_at_a_time_while_the_server_is_slow_about_the_clust
 /// An API server that is away refuses connections at once.
 #[tokio::test(start_paused = true)]
 async fn calls_that_fail_at_once_do_not_make_more_places() {
+    assert_eq!(after_quick_calls(true).await, AT_FIRST);
+    assert_eq!(after_quick_calls(false).await, MOST);
+}
+
+/// How many places there are after a thousand calls that end at once.
+async fn after_quick_calls(fail: bool) -> usize {
     let places = Arc::new(Places::default());
-    for _ in 0..1000 {
-        let (mut place, _task) = places.begin(&Lane::Cluster).await.begin();
-        place.failed();
-    }
     let mut others = JoinSet::new();
     for _ in 0..1000 {
         let places = Arc::clone(&places);
         others.spawn(async move {
             let (mut place, _task) = places.begin(&Lane::Cluster).await.begin();
             sleep(Duration::from_millis(5)).await;
-            place.failed();
+            if fail {
+                place.failed();
+            }
         });
     }
     others.join_all().await;
-    assert_eq!(places.state().places, AT_FIRST);
+    let found = places.state().places;
+    found
 }
