@@ -29,18 +29,15 @@ impl Pool {
         let for_drain =
             slot.retires_for() == Some(Cause::Draining) && matches!(slot.state(), State::Preempting(_));
         let ran_for = slot.running().map_or(0, |running| running.run_time(now).as_secs());
-        // Runtimes make up the time 0.
-        let finished = facts.finished.filter(|finished| finished.millis() > 0);
         let spent = slot.running().and_then(|running| {
             // The program may have begun, run and ended while no operator led.
             let started = running.started.or(facts.started)?;
-            let ended = finished.map_or(now, |finished| finished.max(started).min(now));
-            let wall = ended.since(started);
+            let wall = facts.over_at(started, now).since(started);
             let suspended = running.suspend_time(now).min(wall);
             Some(Spent { started, wall: wall.as_secs(), suspended: suspended.as_secs() })
         });
         // An operator that begins learns of all ends of the time before.
-        if let Some(finished) = finished.filter(|_| self.synced && ran) {
+        if let Some(finished) = facts.finished.filter(|_| self.synced && ran) {
             self.lasting.learn_end(now.since(finished));
         }
         let lost = i64::try_from(ran_for).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);

@@ -39,8 +39,7 @@ impl Pool {
         };
         self.drop_orphan(&uid, now);
         self.count_beyond_slot(&name, &facts);
-        let is_new = |slot: &Slot| slot.is_requested() && slot.claim().last.proc == facts.proc;
-        if self.slots.get(&name).is_some_and(is_new) {
+        if self.slots.get(&name).is_some_and(Slot::is_requested) {
             // The pod is seen before its creation is answered.
             self.pod_is_accepted(&facts.job, facts.proc, now);
         }

@@ -42,6 +42,8 @@ pub struct LastRun {
     pub host: Arc<str>,
     /// When the containers started, if they did.
     pub started: Option<Time>,
+    /// When the run was over.
+    pub ended: Time,
     /// For how long the job was suspended.
     pub suspended: Duration,
     /// The usage of the pod, as an agent last reported.
@@ -113,7 +115,7 @@ impl Ended {
     fn set_run(&self, run: &LastRun, ad: &mut Ad) {
         #[allow(clippy::cast_precision_loss, reason = "seconds")]
         let secs = |secs: u64| secs as f64;
-        let ran = run.started.map_or(0, |started| self.at.since(started).as_secs());
+        let ran = run.started.map_or(0, |started| run.ended.since(started).as_secs());
         // The proc's history counts only the runs before this one.
         let suspended = self.history.suspended.saturating_add(run.suspended.as_secs());
         ad.set("LastRemoteHost", &*run.host);
@@ -220,14 +222,18 @@ impl Pool {
             return Some(LastRun {
                 host: host(facts)?.as_str().into(),
                 started: facts.started,
+                ended: facts.started.map_or(now, |started| facts.over_at(started, now)),
                 suspended: Duration::ZERO,
                 usage: Usage::default(),
             });
         };
         let report = self.reports.get(&slot.name().machine);
+        let started = facts.and_then(|facts| facts.started).or(pod.started);
+        let ended = facts.zip(started).map_or(now, |(facts, started)| facts.over_at(started, now));
         Some(LastRun {
             host: slot.name().to_string().as_str().into(),
-            started: facts.and_then(|facts| facts.started).or(pod.started),
+            started,
+            ended,
             suspended: pod.suspend_time(now),
             usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).cloned().unwrap_or_default(),
         })

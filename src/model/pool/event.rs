@@ -303,6 +303,12 @@ pub struct PodFacts {
 }
 
 impl PodFacts {
+    /// When the run of this pod that began at `started` was over: when the program ended, by its node's clock, or else `now`, when that
+    /// is told. Between the two, no operator may have led for a while.
+    pub(super) fn over_at(&self, started: Time, now: Time) -> Time {
+        self.finished.map_or(now, |finished| finished.max(started).min(now))
+    }
+
     /// The pod of a slot, of which only is known that it was created.
     pub(super) fn of_nothing(pod: PodRef, slot: &Slot) -> Self {
         Self {

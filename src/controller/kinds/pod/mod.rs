@@ -336,12 +336,17 @@ fn hold(pod: &SlimPod) -> Option<HoldReason> {
 fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     let state = &main_container(pod)?.state;
     let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
-    running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).map(convert::time)
+    known(running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()))
 }
 
 /// When the main container ended, if it did.
 pub fn finished(pod: &SlimPod) -> Option<model::pool::Time> {
-    main_container(pod)?.state.terminated.as_ref()?.finished_at.as_ref().map(convert::time)
+    known(main_container(pod)?.state.terminated.as_ref()?.finished_at.as_ref())
+}
+
+/// A time of a container. A runtime that does not know the time reports 1970: of a container that was created and did not start.
+fn known(time: Option<&Time>) -> Option<model::pool::Time> {
+    time.map(convert::time).filter(|time| time.millis() > 0)
 }
 
 /// The longest grace period of a pod's deletions, as far as the pod shows them. If somebody shortens a grace period,

@@ -423,7 +423,9 @@ fn a_node_that_could_not_start_a_container_evicts() {
         json!({"phase": "Failed", "containerStatuses": [ended("main", 128, "StartError", "00:05:00")]});
     let message = "failed to create shim task: context canceled: unknown";
     status["containerStatuses"][0]["state"]["terminated"]["message"] = json!(message);
+    status["containerStatuses"][0]["state"]["terminated"]["startedAt"] = json!("1970-01-01T00:00:00Z");
     let facts = ours(status, json!({}));
+    assert_eq!(facts.started, None, "the runtime does not know a time: the program did not start");
     let why = format!("its node could not start its container: StartError: {message}");
     assert_eq!((facts.end, facts.hold), (gone(&why), None));
 }
