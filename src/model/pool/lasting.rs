@@ -31,9 +31,15 @@ const WHOLE_SECOND: Duration = Duration::from_secs(1);
 /// server is busy, most claims of short procs end before their turn comes, and are never written.
 const AT_ONCE: usize = 16;
 
+/// How many claims are being written at the same time while more than [`AT_ONCE`] pods wait to be created: the writes would take turns
+/// with those creations.
+const WHILE_PODS_WAIT: usize = 2;
+
 /// The slots whose claims were activated a short while ago.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lasting {
+    /// The slots whose pods wait to be created.
+    uncreated: BTreeSet<SlotName>,
     /// When the claim and the status of each slot are written, if its proc lasts and no news of pods comes late.
     timers: Timers<SlotName>,
     /// The slots whose claims are being written because their procs have lasted.
@@ -48,7 +54,12 @@ impl Lasting {
     /// When the next slot is due. `None` while as many claims as possible are being written: the end of a write lets the deciders
     /// look again.
     pub(super) fn next(&self) -> Option<Time> {
-        self.timers.next().filter(|_| self.writing.len() < AT_ONCE).map(|at| at + self.lateness())
+        self.timers.next().filter(|_| self.has_room()).map(|at| at + self.lateness())
+    }
+
+    /// Whether one more claim may be written now.
+    fn has_room(&self) -> bool {
+        self.writing.len() < if self.uncreated.len() > AT_ONCE { WHILE_PODS_WAIT } else { AT_ONCE }
     }
 
     /// Takes out a slot that is due by now.
@@ -88,8 +99,13 @@ impl Average {
 }
 
 impl Pool {
-    /// Notes whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
+    /// Notes whether the slot's pod waits to be created, and whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
     pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
+        if self.slots.get(name).is_some_and(Slot::is_requested) {
+            self.lasting.uncreated.insert(name.clone());
+        } else {
+            self.lasting.uncreated.remove(name);
+        }
         let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
         let at = at.map(|slot| {
             let runs = slot.active().is_some_and(|running| running.runs);
@@ -114,6 +130,7 @@ impl Pool {
     /// Forgets a slot that is gone.
     pub(super) fn lasts_no_longer(&mut self, slot: &Slot) {
         self.lasting.timers.set(slot.name(), None);
+        self.lasting.uncreated.remove(slot.name());
     }
 
     /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written, a limited number at the same
@@ -121,7 +138,7 @@ impl Pool {
     pub(super) fn show_what_lasted(&mut self, now: Time) {
         let slots = &self.slots;
         self.lasting.writing.retain(|name| slots.get(name).is_some_and(is_being_written));
-        while self.lasting.writing.len() < AT_ONCE
+        while self.lasting.has_room()
             && let Some(name) = self.lasting.pop_due(now)
         {
             self.changed(Change::SlotObject(&name));
@@ -164,6 +181,20 @@ mod tests {
         assert_eq!(after(&[1; 100], &[7; 100]), 11, "ends that are told late");
         assert_eq!(after(&[600; 100], &[600; 100]), 15, "the most");
         assert_eq!(after(&[], &[86_400]), 1, "one end that is told a day late");
+    }
+
+    #[test]
+    fn few_claims_are_written_while_many_pods_wait_to_be_created() {
+        let slot = |number: usize| SlotName::parse(&format!("slot1_{number}@n1")).unwrap();
+        let mut lasting = Lasting::default();
+        lasting.writing.extend((1..=WHILE_PODS_WAIT).map(slot));
+        lasting.uncreated.extend((101..=100 + AT_ONCE).map(slot));
+        assert!(lasting.has_room(), "as many pods as claims are no reason");
+        lasting.uncreated.insert(slot(100));
+        assert!(!lasting.has_room());
+        lasting.uncreated.clear();
+        lasting.writing.extend((1..=AT_ONCE).map(slot));
+        assert!(!lasting.has_room());
     }
 
     /// A proc that was thought to have lasted waits on once news comes late, and a proc that waits is due at once when news is early
