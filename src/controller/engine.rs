@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::archive::Archive;
@@ -25,6 +26,10 @@ use model::pool::{Document, Effect, Event, Pool, Time};
 
 /// The most changes that the loop takes in before it asks the deciders: enough to be quick, few enough to answer soon.
 const AT_A_TIME: usize = 2000;
+
+/// The loop turns at most this often while much happens. Each turn costs something, however little has changed, and so does each time that
+/// the loop's thread is woken.
+const MOMENT: Duration = Duration::from_millis(3);
 
 /// The loop turns at least this often, so that its heartbeat says that it lives.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -90,6 +95,7 @@ impl Engine {
 
     /// Runs until `stop`, then waits for writes under way.
     pub async fn run(mut self, mut seen: mpsc::Receiver<Seen>, stop: CancellationToken) {
+        let mut turned = Instant::now();
         loop {
             let pause = self.pause();
             tokio::select! {
@@ -99,6 +105,7 @@ impl Engine {
                 biased;
                 () = stop.cancelled() => break,
                 Some(first) = self.writer.finished() => {
+                    sleep_until(turned + MOMENT).await;
                     self.take_answers(first);
                     if let Ok(first) = seen.try_recv() {
                         self.take_in(first, &mut seen);
@@ -114,8 +121,11 @@ impl Engine {
                         self.event(stage, Event::Job(job).into());
                     }
                 }
-                Some(first) = seen.recv() => self.take_in(first, &mut seen),
-                () = tokio::time::sleep(pause) => {}
+                Some(first) = seen.recv() => {
+                    sleep_until(turned + MOMENT).await;
+                    self.take_in(first, &mut seen);
+                }
+                () = sleep(pause) => {}
             }
             // An operator that is told to stop while it takes in changes begins no more writes.
             if stop.is_cancelled() {
@@ -124,6 +134,7 @@ impl Engine {
             self.decide();
             self.publish();
             self.health.beat(&self.pool, self.clock.now());
+            turned = Instant::now();
         }
         self.finish_writes().await;
     }
@@ -308,7 +319,7 @@ impl Engine {
     /// Waits for the writes that are under way, for five seconds at most, so that no write is left half done without
     /// need.
     async fn finish_writes(&mut self) {
-        let limit = tokio::time::sleep(Duration::from_secs(5));
+        let limit = sleep(Duration::from_secs(5));
         let mut limit = std::pin::pin!(limit);
         while !self.writer.is_idle() {
             tokio::select! {
