@@ -108,6 +108,8 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         | "SubmitMacro"
         | "UnknownVariable"
         | "AttributeNotActedOn"
+        | "AttributeOfProcs"
+        | "LimitAmount"
         | "AmountInBytes"
         | "NoScheduler"
         | "ProbeWhileSuspended" => &JOB_IN_VAIN,

@@ -20,6 +20,22 @@ const NOT_ACTED_ON: [&str; 3] = ["MaxRetries", "RetryUntil", "SuccessExitCode"];
 /// Attributes that are acted on where a submit file is submitted, and nowhere else.
 const AT_SUBMISSION: [&str; 5] = ["Err", "Iwd", "Out", "ShouldTransferFiles", "TransferInput"];
 
+/// Attributes that differ from proc to proc. All procs of a job share one ad when they are matched, which has none of these.
+const OF_PROCS: [&str; 12] = [
+    "DiskUsage",
+    "ImageSize",
+    "JobRunCount",
+    "LastMatchTime",
+    "LastRemoteHost",
+    "MemoryUsage",
+    "NumHolds",
+    "NumJobCompletions",
+    "NumJobMatches",
+    "NumJobStarts",
+    "NumShadowStarts",
+    "ResidentSetSize",
+];
+
 /// The macros of submit files that stand for a proc's number.
 const SUBMIT_MACROS: [&str; 6] =
     ["$(Process)", "$(ProcId)", "$(Cluster)", "$(ClusterId)", "$(Step)", "$(Item)"];
@@ -46,7 +62,9 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         .chain(probes(&template))
         .chain(of_attributes(job))
         .chain(of_memory(job))
-        .chain(misspelt(job));
+        .chain(misspelt(job))
+        .chain(of_procs(job))
+        .chain(of_limits(job));
     all.take(TOLD).collect()
 }
 
@@ -189,16 +207,53 @@ fn of_memory(job: &HTCJob) -> Option<Problem> {
     })
 }
 
+/// Amounts of concurrency limits that are no numbers above 0: the job takes one unit, as in HTCondor.
+fn of_limits(job: &HTCJob) -> Vec<Problem> {
+    let amount_is_wrong = |limit: &String| {
+        let (_, amount) = limit.split_once(':')?;
+        let is_right = amount.trim().parse::<f64>().is_ok_and(|amount| amount.is_finite() && amount > 0.0);
+        let message = format!("{limit} takes one unit: expected a number above 0 behind the colon");
+        (!is_right).then(|| warning("LimitAmount", "spec.concurrencyLimits".into(), message))
+    };
+    job.spec.concurrency_limits.iter().filter_map(amount_is_wrong).collect()
+}
+
+/// The expressions by which a job is matched, each with its field.
+fn of_matching(job: &HTCJob) -> impl Iterator<Item = (&'static str, Expr)> {
+    let texts = [("requirements", &job.spec.requirements), ("rank", &job.spec.rank)];
+    texts.into_iter().filter_map(|(field, text)| Some((field, Expr::parse(text.as_ref()?).ok()?)))
+}
+
+/// Whether the spec gives the job an attribute of this name.
+fn is_own(job: &HTCJob, name: &Name) -> bool {
+    job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name.as_str()))
+}
+
+/// Attributes in requirements and rank that only procs have.
+fn of_procs(job: &HTCJob) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, expr) in of_matching(job) {
+        let references = expr.references();
+        let names = references.my.iter().chain(references.bare.iter()).filter(|name| !is_own(job, name));
+        let known = names.filter(|name| OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name.as_str())));
+        found.extend(known.map(|name| {
+            let message = format!(
+                "{} is undefined here: it differs from proc to proc, and all procs of a job are matched as one",
+                name.as_str()
+            );
+            warning("AttributeOfProcs", format!("spec.{field}"), message)
+        }));
+    }
+    found
+}
+
 /// Attributes in requirements and rank whose names are almost those of well-known attributes. The job's own attributes count as
 /// meant.
 fn misspelt(job: &HTCJob) -> Vec<Problem> {
-    let own = |name: &Name| job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name.as_str()));
-    let texts = [("requirements", &job.spec.requirements), ("rank", &job.spec.rank)];
     let mut found = Vec::new();
-    for (field, text) in texts {
-        let Some(expr) = text.as_ref().and_then(|text| Expr::parse(text).ok()) else { continue };
+    for (field, expr) in of_matching(job) {
         let references = expr.references();
-        let names = references.target.iter().chain(references.bare.iter().filter(|name| !own(name)));
+        let names = references.target.iter().chain(references.bare.iter().filter(|name| !is_own(job, name)));
         found.extend(names.filter_map(|name| Some((name, meant(name.as_str())?))).map(|(name, meant)| {
             let message = format!(
                 "no machine has the attribute {} unless an admin adds it; did you mean {meant}?",
@@ -282,6 +337,15 @@ mod tests {
                 "spec.requirements: no machine has the attribute Memroy unless an admin adds it; did you mean Memory?",
             ),
             (
+                json!({"requirements": "TARGET.Machine =!= LastRemoteHost"}),
+                "spec.requirements: LastRemoteHost is undefined here: it differs from proc to proc, and all procs of a job are matched \
+                 as one",
+            ),
+            (
+                json!({"concurrencyLimits": ["matlab", "XSW:2.5", "FOO:x"]}),
+                "spec.concurrencyLimits: FOO:x takes one unit: expected a number above 0 behind the colon",
+            ),
+            (
                 json!({"rank": "Capabilty"}),
                 "spec.rank: no machine has the attribute Capabilty unless an admin adds it; did you mean Capability?",
             ),
@@ -295,6 +359,7 @@ mod tests {
         for spec in [
             json!({"requirements": "TARGET.Memory > 100 && Cpus > 1 && HasRack =?= true"}),
             json!({"requirements": "Disks > 1", "attributes": {"Disks": "2"}}),
+            json!({"requirements": "MY.NumJobStarts < 3 && TARGET.MemoryUsage < 5", "attributes": {"NumJobStarts": "0"}}),
             json!({"requests": {"memory": "500Mi"}}),
             json!({"requests": {"memory": "1073741824"}}),
             json!({"template": {"spec": {"containers": [{"name": "main", "args": ["$(HOME)"], "resources": {"limits": {"example.com/x": "1"}}}]}}}),
