@@ -298,6 +298,61 @@ fn conditions_on_gpus_are_left_out_if_a_job_asks_for_none() {
     assert!(jobs[0]["spec"]["requests"].get("requireGpus").is_none(), "{}", jobs[0]["spec"]["requests"]);
 }
 
+/// What `condor_submit` takes for a request of a resource of its own, or for an expression with a mistake.
+#[test]
+fn a_misspelt_request_and_a_unit_of_kubernetes_are_told_of() {
+    let said = |line: &str| {
+        let text = format!("executable = /bin/true\ntransfer_executable = false\n{line}queue\n");
+        let (submission, manifests) = submitted("lines", &text);
+        let findings = submission.findings.iter().map(ToString::to_string);
+        findings.chain(manifests.findings.iter().map(ToString::to_string)).collect::<Vec<_>>().join("; ")
+    };
+    for (line, expected) in [
+        ("request_memmory = 4096\n", "did you mean request_memory?"),
+        ("request_ram = 4096\n", "did you mean request_memory?"),
+        ("request_cores = 4\n", "did you mean request_cpus?"),
+        ("request_memory = 2Gi\n", "'2Gi' is no amount: the units are K, M, G and T, as in 2G"),
+        ("request_disk = 2.5 gigs\n", "'2.5 gigs' is no amount"),
+    ] {
+        assert!(said(line).contains(expected), "{line}: {}", said(line));
+    }
+    for line in ["request_cogs = 4\n", "request_licenses = 1\n", "request_memory = 2 * 1024\n", "request_disk = 2gb\n"] {
+        assert_eq!(said(line), "", "{line}");
+    }
+}
+
+/// HTCondor's negotiator reads the attribute, which the command accounting_group sets.
+#[test]
+fn attributes_of_the_ad_that_fields_give_are_in_the_fields() {
+    let spec = |lines: &str| {
+        let text = format!("executable = /bin/true\ntransfer_executable = false\n{lines}queue\n");
+        submitted("fields", &text).1.jobs[0]["spec"].clone()
+    };
+    let group = |lines: &str| spec(lines)["accountingGroup"].as_str().map(str::to_owned);
+    assert_eq!(group("+AccountingGroup = \"group_x.hep.alice\"\n").as_deref(), Some("group_x.hep"));
+    assert_eq!(group("accounting_group = group_y\n+AccountingGroup = \"group_x.alice\"\n").as_deref(), Some("group_x"));
+    assert_eq!(group("+AccountingGroup = \"alice\"\n"), None);
+    assert_eq!(group("accounting_group = group_y\n").as_deref(), Some("group_y"));
+    assert_eq!(spec("+RequestLicenses = 3\n")["requests"]["resources"], serde_json::json!({"Licenses": 3}));
+}
+
+#[test]
+fn a_vacating_time_that_is_a_number_is_the_grace_period_of_the_pod() {
+    for (lines, expected) in [
+        ("job_max_vacate_time = 300\n", Some(300)),
+        ("kill_sig_timeout = 40\n", Some(40)),
+        ("job_max_vacate_time = 300\nkill_sig_timeout = 40\n", Some(300)),
+        ("job_max_vacate_time = 0\n", Some(1)),
+        ("job_max_vacate_time = Memory\n", None),
+        ("", None),
+    ] {
+        let text = format!("executable = /bin/true\ntransfer_executable = false\n{lines}queue\n");
+        let (_, Manifests { jobs, .. }) = submitted("grace", &text);
+        let grace = jobs[0].pointer("/spec/template/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+        assert_eq!(grace, expected, "{lines}");
+    }
+}
+
 /// condor_submit takes any text, and the schedd holds the job.
 #[test]
 fn a_wrong_crontab_is_refused_with_its_place() {

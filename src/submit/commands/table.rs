@@ -338,7 +338,12 @@ pub const COMMANDS: &[Command] = &[
     command("get_env", "", Special, Honored("as getenv")),
     command("request_cpus", "RequestCpus", Special, Honored("spec.requests.cpus")),
     command("request_memory", "RequestMemory", Special, Honored("spec.requests.memory")),
-    command("request_disk", "RequestDisk", Special, Honored("spec.requests.disk")),
+    command(
+        "request_disk",
+        "RequestDisk",
+        Special,
+        Honored("spec.requests.disk; 0, which DiskUsage is for a job without files, requests what a job gets that says nothing"),
+    ),
     command("request_gpus", "RequestGPUs", Special, Honored("spec.requests.gpus")),
     command("require_gpus", "RequireGPUs", Special, Honored("spec.requests.requireGpus")),
     command(

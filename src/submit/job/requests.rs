@@ -10,6 +10,19 @@ use crate::amount::amount;
 const MIB: i64 = 1 << 20;
 const KIB: i64 = 1 << 10;
 
+/// The resource of every machine that was likely meant by the name of another.
+fn meant(resource: &str) -> Option<&'static str> {
+    match resource {
+        "mem" | "ram" => return Some("memory"),
+        "core" | "cores" | "ncpus" => return Some("cpus"),
+        _ => {}
+    }
+    let allowed = if resource.len() < 6 { 1 } else { 2 };
+    ["memory", "disk", "cpus", "gpus"]
+        .into_iter()
+        .find(|known| strsim::osa_distance(known, resource) <= allowed)
+}
+
 impl Job<'_, '_> {
     pub(super) fn set_requests(&mut self) -> Outcome {
         let names: Vec<String> = self
@@ -28,6 +41,10 @@ impl Job<'_, '_> {
                 _ if resource.len() < 2 || resource.starts_with('_') => {}
                 _ => {
                     if let Some(given) = self.given(&name, None)? {
+                        if let Some(meant) = meant(&lower) {
+                            let message = format!("requests a resource named {resource}: did you mean request_{meant}?");
+                            self.warn(&given, "request_typo", message);
+                        }
                         self.assign(&format!("Request{resource}"), &given)?;
                     }
                 }
@@ -68,7 +85,7 @@ impl Job<'_, '_> {
             return Ok(());
         };
         let Some(found) = amount(given.as_str(), MIB, true) else {
-            return self.assign_request("RequestMemory", &given);
+            return self.assign_amount("RequestMemory", &given);
         };
         self.set("RequestMemory", found.units);
         if let Some(rest) = found.rest.filter(|rest| !rest.is_empty()) {
@@ -97,7 +114,7 @@ impl Job<'_, '_> {
             return Ok(());
         };
         let Some(found) = amount(given.as_str(), KIB, true) else {
-            return self.assign_request("RequestDisk", &given);
+            return self.assign_amount("RequestDisk", &given);
         };
         self.set("RequestDisk", found.units);
         if let Some(rest) = found.rest.filter(|rest| !rest.is_empty()) {
@@ -111,6 +128,19 @@ impl Job<'_, '_> {
 
     fn assign_request(&mut self, attribute: &str, given: &Given) -> Outcome {
         if given.is("undefined") { Ok(()) } else { self.assign(attribute, given) }
+    }
+
+    /// Assigns what is no amount: an expression.
+    fn assign_amount(&mut self, attribute: &str, given: &Given) -> Outcome {
+        let text = given.as_str().trim();
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
+        if unit.len() < text.len() && !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic()) {
+            return Err(self.fault(
+                given,
+                format!("'{text}' is no amount: the units are K, M, G and T, as in 2G, which are multiples of 1024"),
+            ));
+        }
+        self.assign_request(attribute, given)
     }
 
     fn set_gpus(&mut self) -> Outcome {

@@ -197,7 +197,10 @@ impl Job<'_, '_> {
         if secret && !(self.has("EC2AccessKeyId") && self.has("EC2SecretAccessKey")) {
             let message = "URLs of s3 and gs are not fetched, only those of http and https: let the program fetch the file, or put it \
                            into a volume";
-            return Err(self.missing(message));
+            return Err(match self.given("transfer_input_files", Some("TransferInput"))? {
+                Some(given) => self.fault(&given, message),
+                None => self.missing(message),
+            });
         }
         if !methods.is_empty() {
             let list = methods.into_iter().collect::<Vec<_>>().join(",");

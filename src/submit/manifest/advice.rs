@@ -20,7 +20,9 @@ fn of_attribute(written: &Written) -> Option<Diagnostic> {
     let (start, name) = written.name.split_at_checked(3)?;
     start.eq_ignore_ascii_case("MY.").then_some(())?;
     let is_in = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let why = if is_in(&SET_BY_OPERATOR) {
+    let why = if is_in(&["AcctGroupUser"]) {
+        "has no effect: the namespace of a job says who is charged"
+    } else if is_in(&SET_BY_OPERATOR) {
         "has no effect: the operator sets this attribute of each job itself"
     } else if is_in(&PROGRAM) {
         "is only shown in the job's ad: its pod is made of the commands, such as arguments and container_image"

@@ -78,7 +78,7 @@ pub(super) fn shared(cluster: &Cluster, loaded: &Loaded<'_>, settings: &Settings
     if priority != 0 {
         spec.insert("priority".to_owned(), priority.into());
     }
-    spec.extend(job.string("AcctGroup").map(|group| ("accountingGroup".to_owned(), group.into())));
+    spec.extend(job.group().map(|group| ("accountingGroup".to_owned(), group.into())));
     spec.extend(job.limits());
     if job.ad.get("JobStatus").and_then(classad::Expr::as_literal) == Some(&ClassAdValue::Int(5)) {
         spec.insert("hold".to_owned(), true.into());
@@ -188,6 +188,14 @@ impl Shared<'_> {
         }) || self.program.items.iter().any(|(name, _)| name.eq_ignore_ascii_case(command))
     }
 
+    /// The accounting group. `+AccountingGroup = "GROUP.USER"` goes before the command accounting_group, whose attribute it replaces.
+    fn group(&self) -> Option<String> {
+        if self.gives("MY.AccountingGroup", "") {
+            return Some(self.string("AccountingGroup")?.rsplit_once('.')?.0.to_owned());
+        }
+        self.string("AcctGroup")
+    }
+
     fn string(&self, attribute: &str) -> Option<String> {
         self.ad.get(attribute)?.as_literal()?.as_str().map(str::to_owned)
     }
@@ -225,7 +233,10 @@ impl Shared<'_> {
         if self.gives("request_disk", "RequestDisk")
             && let Some(disk) = self.integer("request_disk", "RequestDisk")?
         {
-            insert("disk", quantity(disk, "Ki"));
+            // The old default of HTCondor, DiskUsage, is 0 for a job without files: nothing is requested.
+            if disk != 0 {
+                insert("disk", quantity(disk, "Ki"));
+            }
         }
         let gpus = self.integer("request_gpus", "RequestGPUs")?;
         if let Some(gpus) = gpus {
@@ -264,8 +275,13 @@ impl Shared<'_> {
     fn others(&self) -> Result<Map<String, Value>, Wrong> {
         let mut others = Map::new();
         for written in &self.cluster.written {
-            let Some((start, name)) = written.name.split_at_checked(8) else { continue };
-            if !start.eq_ignore_ascii_case("request_")
+            // `+RequestLicenses = 3` is what HTCondor makes of `request_licenses = 3`.
+            let named = [8, 10].into_iter().filter_map(|length| written.name.split_at_checked(length));
+            let mut named = named.filter(|(start, _)| {
+                ["request_", "MY.Request"].iter().any(|known| start.eq_ignore_ascii_case(known))
+            });
+            let Some((_, name)) = named.next() else { continue };
+            if name.is_empty()
                 || ["cpus", "memory", "disk", "gpus", "cpu", "gpu"]
                     .iter()
                     .any(|known| name.eq_ignore_ascii_case(known))
@@ -397,13 +413,13 @@ impl Shared<'_> {
         Ok(template)
     }
 
-    /// The vacating time that the file gives as a number, in seconds: the pod's grace period, which a removal gives the program. A grace
-    /// period of 0 would mean that Kubernetes does not wait for the program's end.
+    /// The vacating time that the file gives as a number, in seconds: the pod's grace period, which a removal gives the program. As on a
+    /// machine, job_max_vacate_time goes before kill_sig_timeout. A grace period of 0 would mean that Kubernetes does not wait for the
+    /// program's end.
     fn grace(&self) -> Option<i64> {
-        if !self.gives("job_max_vacate_time", "JobMaxVacateTime") {
-            return None;
-        }
-        self.ad.get("JobMaxVacateTime")?.as_literal()?.as_int().map(|seconds| seconds.max(1))
+        let commands = [("job_max_vacate_time", "JobMaxVacateTime"), ("kill_sig_timeout", "KillSigTimeout")];
+        let (_, attribute) = commands.into_iter().find(|(command, attribute)| self.gives(command, attribute))?;
+        self.ad.get(attribute)?.as_literal()?.as_int().map(|seconds| seconds.max(1))
     }
 
     /// The image of a job, or that of the settings.
