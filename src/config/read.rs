@@ -293,8 +293,8 @@ impl Pass<'_> {
             context.block = self.block_line(block, &line, context);
             return;
         }
-        // A conditional with a colon in front is hidden from old versions of HTCondor. A line without text would have no place for
-        // messages.
+        // A conditional with a colon in front is hidden from old versions of HTCondor. A colon alone stays: a message about
+        // an empty line would have no line number.
         let hidden = line.len() > 1 && line.bytes().first() == Some(&b':') && !context.in_template();
         if hidden && (context.conditionals.inside() || is_hidden_if(line.bytes())) {
             line.cut(0, 1);

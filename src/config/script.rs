@@ -235,7 +235,7 @@ impl<C> Reading<'_, C> {
             return;
         }
         let mut line = line.clone();
-        // A line without text would have no place for messages.
+        // A colon alone stays: a message about an empty line would have no line number.
         let hidden = line.len() > 1 && line.bytes().first() == Some(&b':');
         if hidden && (self.conditionals.inside() || starts_hidden_if(&line)) {
             line.cut(0, 1);

@@ -5,10 +5,12 @@ use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
 use api::{Negotiator, NodePolicy, SubmitPolicy};
+use std::collections::BTreeSet;
+
 use controller::kinds;
 use model::pool::Problem;
 use model::schedd;
-use model::startd::config::{Remark, of_file, understand};
+use model::startd::config::{Remark, Severity, of_file, sort, understand};
 
 /// The field of configuration text.
 const TEXT: &str = "spec.config";
@@ -49,9 +51,24 @@ fn others(problems: Option<Vec<Problem>>) -> Vec<Problem> {
     problems.into_iter().flatten().filter(|problem| problem.field != TEXT).collect()
 }
 
-/// Checks a file of configuration text.
+/// Checks a file of configuration text: what any daemon would say of it, and what the object that takes the text would refuse.
 pub fn text(source: &Source, report: &mut Report) {
-    for remark in of_file(&source.text) {
+    let mut remarks = of_file(&source.text);
+    let lines: BTreeSet<u32> = remarks.iter().map(|remark| remark.line).collect();
+    let of_objects = [
+        understand(&source.text).remarks,
+        schedd::policy::understand(&source.text).1,
+        kinds::negotiator::understand_text(&source.text).1,
+    ];
+    // The text may be meant for several objects. That a knob has no effect in one of them is no mistake.
+    let counts = |remark: &Remark| {
+        remark.severity == Severity::Error || matches!(remark.reason, "AttributeNotReported" | "KillNeedsAgent")
+    };
+    remarks.extend(
+        of_objects.into_iter().flatten().filter(|remark| counts(remark) && !lines.contains(&remark.line)),
+    );
+    sort(&mut remarks);
+    for remark in remarks {
         let offset = source.offset(remark.line as usize, remark.column as usize);
         report.add(rule(&remark), source, offset, saying(&remark, ""));
     }

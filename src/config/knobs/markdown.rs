@@ -12,9 +12,8 @@ Every configuration variable of HTCondor's manual that a policy may name, and wh
 in `src/config/knobs/` by `slotwright knobs`; `make lint` checks that it is current.
 
 - **Names** are compared without case. `<N>` stands for a number, other angle brackets for a name of your own.
-- **Default** is what HTCondor has where nothing is configured; empty means unset. Where a pool of Slotwright has another
-  default, that default stands behind HTCondor's. A pool without configuration behaves as these say, as far as the knob is in
-  force.
+- **Default** is what HTCondor has where nothing is configured; empty means unset. If Slotwright's default differs, the table
+  gives that default after *here*, and a pool without configuration behaves by it, as far as the knob is in force.
 - **Type**: booleans and numbers may be expressions that need no ad, such as `10 * 60`; expressions are evaluated
   against the ads of slot and job. A number out of its range, and a value of the wrong type, is an error.
 - **\u{2020}** marks knobs that `SLOT_TYPE_<N>_NAME` overrides for the slots of a type.

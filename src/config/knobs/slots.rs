@@ -6,6 +6,7 @@ use super::knob::{Kind, Knob, Reader, Support};
 const STARTD: &[Reader] = &[Reader::Startd];
 const RESERVED: Support =
     Support::MappedTo("the kubelet's kube-reserved and system-reserved: what is reserved is not allocatable");
+const OF_KUBELET: Support = Support::Meaningless("a kubelet admits no more than its node has");
 const EXTENDED: Support = Support::MappedTo("extended resources, which device plugins announce");
 const SCRATCH: Support = Support::MappedTo("ephemeral storage, or a volume in the job's pod template");
 const DISK_LIMITS: Support =
@@ -18,11 +19,11 @@ const SCRATCH_DISK: &str = "Policy Configuration: Enforcing scratch disk usage w
 const CONSUMED: &str = "ifThenElse(target.Request<resource> =?= undefined, 0, target.Request<resource>)";
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob::new("NUM_CPUS", Kind::Integer, STARTD, Planned, "How many CPUs the machine pretends to have.")
+    Knob::new("NUM_CPUS", Kind::Integer, STARTD, OF_KUBELET, "How many CPUs the machine pretends to have.")
         .unit("CPUs")
         .at_least(0.0)
         .section("Policy Configuration: Examples of Policy Configuration"),
-    Knob::new("MEMORY", Kind::Integer, STARTD, Planned, "How much memory the machine pretends to have.")
+    Knob::new("MEMORY", Kind::Integer, STARTD, OF_KUBELET, "How much memory the machine pretends to have.")
         .unit("MiB")
         .at_least(0.0)
         .section("Policy Configuration: Examples of Policy Configuration"),

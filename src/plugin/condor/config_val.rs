@@ -143,21 +143,22 @@ fn text(
     spec: &impl Serialize,
     fields: &[(&str, &str)],
 ) -> Option<Written> {
-    let config = written(&serde_json::to_value(spec).ok()?, fields)?;
+    let config = written(&serde_json::to_value(spec).ok()?, daemon, fields)?;
     let name = object.name_any();
     Some(Written { daemon, object: format!("{kind} {name}"), name, config })
 }
 
 /// The configuration that a spec gives, as a text, with the knobs for which fields stand; `None` if the spec gives none.
-fn written(spec: &Value, fields: &[(&str, &str)]) -> Option<String> {
+fn written(spec: &Value, daemon: &str, fields: &[(&str, &str)]) -> Option<String> {
     let mut text = spec.pointer("/config").and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
+    // The daemon's own name of the knob goes before the other, as the field does.
     for (field, knob) in fields {
         let value = match spec.get(*field) {
             Some(Value::String(value)) => value.split_whitespace().collect::<Vec<_>>().join(" "),
             Some(Value::Number(value)) => value.to_string(),
             _ => continue,
         };
-        text.extend(["\n", knob, " = ", &value]);
+        text.extend(["\n", daemon, ".", knob, " = ", &value]);
     }
     (!text.is_empty()).then(|| text.trim_start_matches('\n').to_owned() + "\n")
 }
@@ -204,6 +205,12 @@ impl Configs {
     }
 }
 
+/// Whether a configuration itself defines a name, with or without its daemon before the name.
+fn is_defined(config: &Config, name: &str) -> bool {
+    let with_daemon = format!("{}.{name}", config.subsystem());
+    [name, &with_daemon].into_iter().any(|name| config.definition(name).is_some())
+}
+
 /// The default of a knob in Slotwright, if HTCondor's is another; `Some(None)` if the knob is unset by default.
 fn ours(name: &str) -> Option<Option<String>> {
     let Class::Knob(knob) = knobs::classify(name) else { return None };
@@ -219,11 +226,15 @@ fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String
     let defaults = Configs::of(daemon, "defaults", "", macros)?;
     let (mut out, mut missing) = (String::new(), Vec::new());
     for name in &asked.names {
-        let default = defaults.config.raw(name);
-        let sets =
-            |configs: &Configs| configs.config.raw(name).is_some_and(|raw| Some(&raw) != default.as_ref());
+        let (default, ours) = (defaults.config.raw(name), ours(name));
+        // A value that is HTCondor's default means something where Slotwright has another default.
+        let sets = |configs: &Configs| match configs.config.raw(name) {
+            Some(raw) if ours.is_none() => Some(&raw) != default.as_ref(),
+            Some(_) => is_defined(&configs.config, name),
+            None => false,
+        };
         let setting = configs.iter().find(|(_, config)| sets(config));
-        let (place, value) = match (setting, ours(name)) {
+        let (place, value) = match (setting, ours) {
             (Some((text, config)), _) => (text.object.as_str(), config.value(name)),
             (None, Some(ours)) => ("Slotwright's default", Ok(ours)),
             (None, None) => ("HTCondor's default", defaults.value(name)),
@@ -350,14 +361,27 @@ mod tests {
                     PRIORITY_HALFLIFE = 86400\n # at: HTCondor's default\n";
         let missing = vec!["Not defined: QUEUE_SUPER_USERS".to_owned()];
         assert_eq!(values(&read, &verbose, &mut notes).unwrap(), (said.to_owned(), missing));
+        let texts = vec![
+            of("NEGOTIATOR", "Negotiator a", "NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = true\n"),
+            of("SCHEDD", "SubmitPolicy a", "SCHEDD.QUEUE_SUPER_USERS = root, condor\n"),
+        ];
+        let read = Read { texts, macros: None };
+        let htcondors = values(&read, &asked(&[names[0], names[2]]), &mut notes).unwrap();
+        assert_eq!(htcondors, ("true\nroot, condor\n".to_owned(), Vec::new()));
     }
 
     #[test]
     fn a_field_of_a_negotiator_goes_before_its_text() {
-        let spec = serde_json::json!({"config": "NEGOTIATOR_INTERVAL = 30", "intervalSeconds": 15});
-        let config = written(&spec, &negotiator::KNOBS_OF_FIELDS).unwrap();
-        let read = Read { texts: vec![of("NEGOTIATOR", "Negotiator a", &config)], macros: None };
-        assert_eq!(values(&read, &asked(&["NEGOTIATOR_INTERVAL"]), &mut Vec::new()).unwrap().0, "15\n");
+        for text in ["NEGOTIATOR_INTERVAL = 30", "NEGOTIATOR.NEGOTIATOR_INTERVAL = 30"] {
+            let spec = serde_json::json!({"config": text, "intervalSeconds": 15});
+            let config = written(&spec, "NEGOTIATOR", &negotiator::KNOBS_OF_FIELDS).unwrap();
+            let read = Read { texts: vec![of("NEGOTIATOR", "Negotiator a", &config)], macros: None };
+            assert_eq!(
+                values(&read, &asked(&["NEGOTIATOR_INTERVAL"]), &mut Vec::new()).unwrap().0,
+                "15\n",
+                "{text}"
+            );
+        }
     }
 
     #[test]
@@ -382,7 +406,7 @@ mod tests {
     #[test]
     fn a_value_that_depends_on_the_node_needs_the_node() {
         let spec = serde_json::json!({"config": "HALF = $(DETECTED_CPUS) / 2", "start": "TARGET.RequestCpus\n  <= $(HALF)"});
-        let policy = of(STARTD, "NodePolicy b", &written(&spec, &node_policy::KNOBS_OF_FIELDS).unwrap());
+        let policy = of(STARTD, "NodePolicy b", &written(&spec, STARTD, &node_policy::KNOBS_OF_FIELDS).unwrap());
         let mut read = Read { texts: vec![policy, of(STARTD, "NodePolicy c", "")], macros: None };
         let mut notes = Vec::new();
         let missing = values(&read, &asked(&["START"]), &mut notes).unwrap().1;
@@ -394,6 +418,6 @@ mod tests {
             "TARGET.RequestCpus <= 32 / 2\n"
         );
         assert_eq!(values(&read, &asked(&["DETECTED_CPUS"]), &mut notes).unwrap().0, "32\n");
-        assert_eq!(written(&serde_json::json!({"nodeSelector": {}}), &node_policy::KNOBS_OF_FIELDS), None);
+        assert_eq!(written(&serde_json::json!({"nodeSelector": {}}), STARTD, &node_policy::KNOBS_OF_FIELDS), None);
     }
 }

@@ -10,7 +10,7 @@ use condor_config::{
     Config, Definition, Diagnostic, Host, Origin, Position, Reader, Reading, Source, ValueError,
 };
 
-use super::macros::Macros;
+use super::macros::{KNOWN, Macros};
 use crate::attributes::meant;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
@@ -215,6 +215,7 @@ fn of_definition(
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
     remarks.extend(of_misspelt(config, name, position));
+    remarks.extend(of_undefined(config, definition, position));
     remarks.extend(of_kill(config, name, position));
     if !is_read {
         remarks.extend(knobs::unknown(name).map(|finding| {
@@ -269,6 +270,47 @@ fn of_misspelt(config: &Config, knob: &str, position: &Position) -> Vec<Remark> 
         Remark::new(Severity::Warning, "UnlikelyAttribute", position, message).about(knob)
     };
     strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
+}
+
+/// Remarks about macros in an expression that nothing defines. HTCondor puts nothing in their place, so that `START = $(MyStrat)` is no
+/// START at all.
+fn of_undefined(config: &Config, definition: &Definition, position: &Position) -> Vec<Remark> {
+    let knob = definition.name.as_str();
+    if knobs::find(knob).is_none_or(|known| known.kind != knobs::Kind::Expression) {
+        return Vec::new();
+    }
+    let raw = definition.raw();
+    let parts = raw.split("$(").skip(1).zip(raw.split("$("));
+    // $$(NAME) is an attribute of the machine, and $(NAME:default) has a default.
+    let names = parts.filter(|(_, before)| !before.ends_with('$')).filter_map(|(part, _)| part.split_once(')'));
+    let plain = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let known = |name: &str| {
+        config.raw(name).is_some()
+            || KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
+            || name.bytes().all(|byte| byte.is_ascii_digit())
+            || name.eq_ignore_ascii_case("DOLLAR")
+    };
+    let undefined: BTreeSet<&str> =
+        names.map(|(name, _)| name).filter(|name| plain(name) && !known(name)).collect();
+    let of = |name: &str| {
+        let meant = nearest_definition(config, name);
+        let hint = meant.map_or(String::new(), |meant| format!("; did you mean $({meant})?"));
+        let message = format!("{knob} refers to $({name}), which nothing defines: nothing stands in its place{hint}");
+        Remark::new(Severity::Warning, "ConfigurationWarning", position, message).about(knob)
+    };
+    undefined.into_iter().map(of).collect()
+}
+
+/// The name that the text or HTCondor defines and that is the fewest edits away, if these are few.
+fn nearest_definition<'c>(config: &'c Config, name: &str) -> Option<&'c str> {
+    let upper = name.to_ascii_uppercase();
+    let allowed = (name.len() / 4).clamp(1, 3);
+    let known = config.names().into_iter().filter(|known| known.len().abs_diff(name.len()) <= allowed);
+    known
+        .map(|known| (strsim::osa_distance(&known.to_ascii_uppercase(), &upper), known))
+        .filter(|(edits, _)| *edits <= allowed)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, known)| known)
 }
 
 /// A remark about a name that is for a type of slots above the last that there may be.
@@ -362,9 +404,14 @@ struct Readers(BTreeSet<String>);
 impl Readers {
     fn of(text: &str, config: &Config) -> Self {
         let mut names = BTreeSet::new();
-        for part in text.split('$').skip(1) {
-            let Some((_, inside)) = part.split_once('(') else { continue };
-            names.extend(words(inside.split(')').next().unwrap_or_default()));
+        for line in text.lines() {
+            // `ALLOW_WRITE = $(ALLOW_WRITE), *.edu` appends, and nothing reads the result.
+            let own = line.split_once('=').map(|(name, _)| name.trim().trim_start_matches(['@', ':']));
+            for part in line.split('$').skip(1) {
+                let Some((_, inside)) = part.split_once('(') else { continue };
+                let read = words(inside.split(')').next().unwrap_or_default());
+                names.extend(read.filter(|name| own.is_none_or(|own| !own.eq_ignore_ascii_case(name))));
+            }
         }
         for line in text.lines().map(str::trim_start) {
             let line = line.trim_start_matches(['@', ':']);
