@@ -20,7 +20,7 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("amazon linux", "AmazonLinux"),
 ];
 
-/// Puts `OpSysLongName`, `OpSysName`, `OpSysShortName`, `OpSysMajorVer`, `OpSysVer`, `OpSysAndVer`, `OpSysLegacy` and the
+/// Puts `HasDocker` and `HasContainer`, which are true where programs run in images, and `OpSysLongName`, `OpSysName`, `OpSysShortName`, `OpSysMajorVer`, `OpSysVer`, `OpSysAndVer`, `OpSysLegacy` and the
 /// `Utsname` attributes into the ad. Those about which the kubelet reports nothing are left out.
 pub(super) fn set(ad: &mut Ad, node: &str, os: &str, arch: &str, system: &System) {
     ad.set("OpSysLegacy", &*os.to_ascii_uppercase());
@@ -28,6 +28,8 @@ pub(super) fn set(ad: &mut Ad, node: &str, os: &str, arch: &str, system: &System
     ad.set("UtsnameMachine", utsname_machine(arch));
     if os.eq_ignore_ascii_case("linux") {
         ad.set("UtsnameSysname", "Linux");
+        ad.set("HasDocker", true);
+        ad.set("HasContainer", true);
     }
     if !system.kernel.is_empty() {
         ad.set("UtsnameRelease", &*system.kernel);

@@ -143,7 +143,7 @@ fn every_machine_attribute_of_the_manual_that_can_be_known() {
     {
         assert!(ad.contains(name), "3.6.1: {name}");
     }
-    for name in "DetectedCpus DetectedMemory EnteredCurrentState LastBenchmark MachineMaxVacateTime MachineResources \
+    for name in "DetectedCpus DetectedMemory EnteredCurrentState HasContainer HasDocker LastBenchmark MachineMaxVacateTime MachineResources \
                  MyCurrentTime NumDynamicSlots OpSysAndVer OpSysLegacy OpSysLongName OpSysMajorVer OpSysName \
                  OpSysShortName OpSysVer PartitionableSlot Rank RetirementTimeRemaining SlotID SlotType SlotTypeID \
                  SlotWeight Start TotalCondorLoadAvg TotalCpus TotalDisk TotalLoadAvg TotalMemory TotalSlotCpus \
