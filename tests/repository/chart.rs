@@ -22,6 +22,7 @@ use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{
     Namespace, PersistentVolumeClaim, PodSpec, ResourceQuota, Secret, Service, ServiceAccount, Volume,
 };
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
@@ -113,6 +114,7 @@ fn check_types(objects: &[Value]) -> usize {
             "CustomResourceDefinition" => drop(typed::<CustomResourceDefinition>(object)),
             "DaemonSet" => drop(typed::<DaemonSet>(object)),
             "Deployment" => drop(typed::<Deployment>(object)),
+            "FlowSchema" => drop(typed::<FlowSchema>(object)),
             "Namespace" => drop(typed::<Namespace>(object)),
             "NetworkPolicy" => drop(typed::<NetworkPolicy>(object)),
             "ResourceQuota" => drop(typed::<ResourceQuota>(object)),
@@ -191,6 +193,7 @@ fn wrong_values_are_refused_by_name() {
         ("webhook.certManager.issuer=site", "/webhook/certManager/issuer"),
         ("webhook.certManager.issuer.namespace=x", "namespace"),
         ("admissionPolicy.owner=yes", "/admissionPolicy/owner"),
+        ("flowSchema.enabled=yes", "/flowSchema/enabled"),
         ("admissionPolicy.leanPods=yes", "/admissionPolicy/leanPods"),
         ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
@@ -209,7 +212,7 @@ fn wrong_values_are_refused_by_name() {
 
 #[test]
 fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
-    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false,networkPolicy.enabled=false,admissionPolicy.enabled=false";
+    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false,networkPolicy.enabled=false,admissionPolicy.enabled=false,flowSchema.enabled=false";
     let Some(text) = render(&["--set", off]) else { return };
     let objects = objects(&text);
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
