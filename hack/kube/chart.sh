@@ -40,6 +40,7 @@ render() { # [argument...]
   local fitting=(); [ "$MINOR" -ge 21 ] || { fitting=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
   # Validating policies are there from 1.30. Helm's SDK renders for the newest server.
   [ "$MINOR" -ge 30 ] || { fitting+=(--set admissionPolicy.enabled=false); say "no admission policies here"; }
+  [ "$MINOR" -ge 29 ] || { fitting+=(--set flowSchema.enabled=false); say "no flowcontrol/v1 here: without the FlowSchema"; }
   # Helm's SDK does not ask the server for its kinds.
   [ "$MINOR" -lt 36 ] || fitting+=(--set admissionPolicy.leanPods=true)
   "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${fitting[@]}" "$@" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
