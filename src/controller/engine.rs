@@ -143,7 +143,8 @@ impl Engine {
     fn pause(&self) -> Duration {
         let now = self.clock.now();
         // Nothing is written before the start is over.
-        let write = if self.start.is_some() { None } else { self.publisher.next(self.writer.statuses_of_slots()) };
+        let write =
+            if self.start.is_some() { None } else { self.publisher.next(self.writer.statuses_of_slots()) };
         let next = [self.next, write].into_iter().flatten().min();
         let pause = next.map_or(LONGEST_PAUSE, |at| at.since(now));
         pause.clamp(Duration::from_millis(1), LONGEST_PAUSE)

@@ -527,8 +527,13 @@ mod tests {
         assert_eq!(keeps(&server("me", |_, _| (200, 60)), 30).await, 20, "no answer");
         assert_eq!(keeps(&server("me", |_, _| (429, 0)), 30).await, 20, "refusals alone");
         // The lease is read in 1 s and written in 6 s; then there is no answer.
-        let silent = from_the_first_call("me", |call, _| (200, [1, 6].get(call as usize).copied().unwrap_or(60)));
-        assert_eq!(keeps(&silent, 30).await, 13, "candidates may count from what was asked 7 s before the answer");
+        let silent =
+            from_the_first_call("me", |call, _| (200, [1, 6].get(call as usize).copied().unwrap_or(60)));
+        assert_eq!(
+            keeps(&silent, 30).await,
+            13,
+            "candidates may count from what was asked 7 s before the answer"
+        );
     }
 
     #[tokio::test(start_paused = true)]

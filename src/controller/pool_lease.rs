@@ -36,7 +36,11 @@ pub struct Taken(pub String);
 ///
 /// # Errors
 /// When another owner is at work.
-pub async fn take(lease: &Election, health: &Health, stop: &CancellationToken) -> Result<Option<Held>, Taken> {
+pub async fn take(
+    lease: &Election,
+    health: &Health,
+    stop: &CancellationToken,
+) -> Result<Option<Held>, Taken> {
     let refuse = |waiting| match waiting {
         Waiting::Taken { holder, at_work: true } => Some(Taken(holder)),
         Waiting::Taken { holder, at_work: false } => {

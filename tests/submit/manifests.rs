@@ -316,7 +316,12 @@ fn a_misspelt_request_and_a_unit_of_kubernetes_are_told_of() {
     ] {
         assert!(said(line).contains(expected), "{line}: {}", said(line));
     }
-    for line in ["request_cogs = 4\n", "request_licenses = 1\n", "request_memory = 2 * 1024\n", "request_disk = 2gb\n"] {
+    for line in [
+        "request_cogs = 4\n",
+        "request_licenses = 1\n",
+        "request_memory = 2 * 1024\n",
+        "request_disk = 2gb\n",
+    ] {
         assert_eq!(said(line), "", "{line}");
     }
 }
@@ -330,7 +335,10 @@ fn attributes_of_the_ad_that_fields_give_are_in_the_fields() {
     };
     let group = |lines: &str| spec(lines)["accountingGroup"].as_str().map(str::to_owned);
     assert_eq!(group("+AccountingGroup = \"group_x.hep.alice\"\n").as_deref(), Some("group_x.hep"));
-    assert_eq!(group("accounting_group = group_y\n+AccountingGroup = \"group_x.alice\"\n").as_deref(), Some("group_x"));
+    assert_eq!(
+        group("accounting_group = group_y\n+AccountingGroup = \"group_x.alice\"\n").as_deref(),
+        Some("group_x")
+    );
     assert_eq!(group("+AccountingGroup = \"alice\"\n"), None);
     assert_eq!(group("accounting_group = group_y\n").as_deref(), Some("group_y"));
     assert_eq!(spec("+RequestLicenses = 3\n")["requests"]["resources"], serde_json::json!({"Licenses": 3}));
@@ -348,7 +356,8 @@ fn a_vacating_time_that_is_a_number_is_the_grace_period_of_the_pod() {
     ] {
         let text = format!("executable = /bin/true\ntransfer_executable = false\n{lines}queue\n");
         let (_, Manifests { jobs, .. }) = submitted("grace", &text);
-        let grace = jobs[0].pointer("/spec/template/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+        let grace =
+            jobs[0].pointer("/spec/template/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
         assert_eq!(grace, expected, "{lines}");
     }
 }

@@ -62,7 +62,8 @@ pub fn text(source: &Source, report: &mut Report) {
     ];
     // The text may be meant for several objects. That a knob has no effect in one of them is no mistake.
     let counts = |remark: &Remark| {
-        remark.severity == Severity::Error || matches!(remark.reason, "AttributeNotReported" | "KillNeedsAgent")
+        remark.severity == Severity::Error
+            || matches!(remark.reason, "AttributeNotReported" | "KillNeedsAgent")
     };
     remarks.extend(
         of_objects.into_iter().flatten().filter(|remark| counts(remark) && !lines.contains(&remark.line)),

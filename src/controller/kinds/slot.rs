@@ -260,7 +260,8 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
 fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
     let claimed = matches!(slot.state(), State::Claimed(_));
     // A leader does not read the last transition of an earlier leader from the status.
-    let message = slot.phase().last().map_or("the claim was found when this operator began", |last| &last.why);
+    let message =
+        slot.phase().last().map_or("the claim was found when this operator began", |last| &last.why);
     let (reason, message) = (slot.state().state(), message.to_owned());
     let says = Says { type_: types::CLAIMED, status: Some(claimed), reason, message };
     let mut conditions = vec![condition(old, says, 1, now)];

@@ -202,7 +202,15 @@ pub struct TurnedAway;
 impl Share {
     fn of(lane: &Lane) -> Self {
         let most = if lane.is_namespaced() { FIRST_SHARE } else { MOST };
-        Self { held: 0, most, halved: None, fair: 0, begun: 0, further: VecDeque::new(), waiting: VecDeque::new() }
+        Self {
+            held: 0,
+            most,
+            halved: None,
+            fair: 0,
+            begun: 0,
+            further: VecDeque::new(),
+            waiting: VecDeque::new(),
+        }
     }
 
     fn halve(&mut self) {
@@ -473,7 +481,8 @@ impl State {
 
     /// Whether the API server is slow about the cluster's own objects: no call that began after the last slow one ended was quicker.
     fn is_slow(&self) -> bool {
-        self.slow.is_some_and(|at| at.elapsed() < STAYS_SLOW && self.quick_again.is_none_or(|began| began < at))
+        self.slow
+            .is_some_and(|at| at.elapsed() < STAYS_SLOW && self.quick_again.is_none_or(|began| began < at))
     }
 
     /// Whether the API server was slow about the cluster's own objects at some time of this call.

@@ -127,9 +127,7 @@ async fn texts(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Vec<Written
     let mut all: Vec<Written> = Vec::new();
     all.extend(policies.iter().filter_map(|one| text("SCHEDD", "SubmitPolicy", one, &one.spec, &[])));
     let fields = &negotiator::KNOBS_OF_FIELDS;
-    all.extend(
-        negotiators.iter().filter_map(|one| text("NEGOTIATOR", "Negotiator", one, &one.spec, fields)),
-    );
+    all.extend(negotiators.iter().filter_map(|one| text("NEGOTIATOR", "Negotiator", one, &one.spec, fields)));
     let fields = &node_policy::KNOBS_OF_FIELDS;
     all.extend(of_machines.iter().filter_map(|one| text(STARTD, "NodePolicy", one, &one.spec, fields)));
     Ok(all)
@@ -406,7 +404,8 @@ mod tests {
     #[test]
     fn a_value_that_depends_on_the_node_needs_the_node() {
         let spec = serde_json::json!({"config": "HALF = $(DETECTED_CPUS) / 2", "start": "TARGET.RequestCpus\n  <= $(HALF)"});
-        let policy = of(STARTD, "NodePolicy b", &written(&spec, STARTD, &node_policy::KNOBS_OF_FIELDS).unwrap());
+        let policy =
+            of(STARTD, "NodePolicy b", &written(&spec, STARTD, &node_policy::KNOBS_OF_FIELDS).unwrap());
         let mut read = Read { texts: vec![policy, of(STARTD, "NodePolicy c", "")], macros: None };
         let mut notes = Vec::new();
         let missing = values(&read, &asked(&["START"]), &mut notes).unwrap().1;
@@ -418,6 +417,9 @@ mod tests {
             "TARGET.RequestCpus <= 32 / 2\n"
         );
         assert_eq!(values(&read, &asked(&["DETECTED_CPUS"]), &mut notes).unwrap().0, "32\n");
-        assert_eq!(written(&serde_json::json!({"nodeSelector": {}}), STARTD, &node_policy::KNOBS_OF_FIELDS), None);
+        assert_eq!(
+            written(&serde_json::json!({"nodeSelector": {}}), STARTD, &node_policy::KNOBS_OF_FIELDS),
+            None
+        );
     }
 }

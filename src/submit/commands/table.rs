@@ -342,7 +342,9 @@ pub const COMMANDS: &[Command] = &[
         "request_disk",
         "RequestDisk",
         Special,
-        Honored("spec.requests.disk; 0, which DiskUsage is for a job without files, requests what a job gets that says nothing"),
+        Honored(
+            "spec.requests.disk; 0, which DiskUsage is for a job without files, requests what a job gets that says nothing",
+        ),
     ),
     command("request_gpus", "RequestGPUs", Special, Honored("spec.requests.gpus")),
     command("require_gpus", "RequireGPUs", Special, Honored("spec.requests.requireGpus")),

@@ -42,7 +42,9 @@ impl Job<'_, '_> {
                 _ => {
                     if let Some(given) = self.given(&name, None)? {
                         if let Some(meant) = meant(&lower) {
-                            let message = format!("requests a resource named {resource}: did you mean request_{meant}?");
+                            let message = format!(
+                                "requests a resource named {resource}: did you mean request_{meant}?"
+                            );
                             self.warn(&given, "request_typo", message);
                         }
                         self.assign(&format!("Request{resource}"), &given)?;

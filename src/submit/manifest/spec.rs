@@ -418,7 +418,8 @@ impl Shared<'_> {
     /// program's end.
     fn grace(&self) -> Option<i64> {
         let commands = [("job_max_vacate_time", "JobMaxVacateTime"), ("kill_sig_timeout", "KillSigTimeout")];
-        let (_, attribute) = commands.into_iter().find(|(command, attribute)| self.gives(command, attribute))?;
+        let (_, attribute) =
+            commands.into_iter().find(|(command, attribute)| self.gives(command, attribute))?;
         self.ad.get(attribute)?.as_literal()?.as_int().map(|seconds| seconds.max(1))
     }
 

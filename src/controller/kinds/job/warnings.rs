@@ -235,7 +235,8 @@ fn of_procs(job: &HTCJob) -> Vec<Problem> {
     for (field, expr) in of_matching(job) {
         let references = expr.references();
         let names = references.my.iter().chain(references.bare.iter()).filter(|name| !is_own(job, name));
-        let known = names.filter(|name| OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name.as_str())));
+        let known =
+            names.filter(|name| OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name.as_str())));
         found.extend(known.map(|name| {
             let message = format!(
                 "{} is undefined here: it differs from proc to proc, and all procs of a job are matched as one",

@@ -282,8 +282,11 @@ fn of_undefined(config: &Config, definition: &Definition, position: &Position) -
     let raw = definition.raw();
     let parts = raw.split("$(").skip(1).zip(raw.split("$("));
     // $$(NAME) is an attribute of the machine, and $(NAME:default) has a default.
-    let names = parts.filter(|(_, before)| !before.ends_with('$')).filter_map(|(part, _)| part.split_once(')'));
-    let plain = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let names =
+        parts.filter(|(_, before)| !before.ends_with('$')).filter_map(|(part, _)| part.split_once(')'));
+    let plain = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
     let known = |name: &str| {
         config.raw(name).is_some()
             || KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -295,7 +298,8 @@ fn of_undefined(config: &Config, definition: &Definition, position: &Position) -
     let of = |name: &str| {
         let meant = nearest_definition(config, name);
         let hint = meant.map_or(String::new(), |meant| format!("; did you mean $({meant})?"));
-        let message = format!("{knob} refers to $({name}), which nothing defines: nothing stands in its place{hint}");
+        let message =
+            format!("{knob} refers to $({name}), which nothing defines: nothing stands in its place{hint}");
         Remark::new(Severity::Warning, "ConfigurationWarning", position, message).about(knob)
     };
     undefined.into_iter().map(of).collect()
