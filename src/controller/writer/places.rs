@@ -490,9 +490,14 @@ impl State {
         self.slow.is_some_and(|at| at >= call.began)
     }
 
+    /// Whether the number of places has not just been made smaller.
+    fn is_calm(&self) -> bool {
+        self.throttled.is_none_or(|at| at.elapsed() >= CALM)
+    }
+
     /// Makes the number of places smaller, unless that has just happened.
     fn calm_down(&mut self) {
-        if self.throttled.is_none_or(|at| at.elapsed() >= CALM) {
+        if self.is_calm() {
             self.throttled = Some(Instant::now());
             self.quick = 0;
             self.places = (self.places * 7 / 10).max(FEWEST);
@@ -504,10 +509,10 @@ impl State {
     /// lane could have no larger one, the number of places grows in time. A slow call makes the share smaller, or the number of places
     /// if no tenant's webhook can have slowed the call; where the share is one place already, who has waited for too long is turned away.
     fn learn(&mut self, lane: &Lane, call: &Call) {
-        let calm = self.throttled.is_none_or(|at| at.elapsed() >= CALM);
+        let is_calm = self.is_calm();
         let most = self.most_of(lane);
         let full = !self.has_room(lane) || self.lanes.get(lane).is_some_and(|share| share.held >= most);
-        if call.is_quick() && calm && full {
+        if call.is_quick() && is_calm && full {
             self.quick += 1;
             // As many quick calls have ended as there are places: the server bears so many.
             if self.quick >= self.places {

@@ -209,10 +209,10 @@ fn is_defined(config: &Config, name: &str) -> bool {
     [name, &with_daemon].into_iter().any(|name| config.definition(name).is_some())
 }
 
-/// The default of a knob in Slotwright, if HTCondor's is another; `Some(None)` if the knob is unset by default.
-fn ours(name: &str) -> Option<Option<String>> {
+/// The default of a knob in Slotwright, if HTCondor's is another; an empty text if the knob is unset by default.
+fn ours(name: &str) -> Option<&'static str> {
     let Class::Knob(knob) = knobs::classify(name) else { return None };
-    knob.ours.map(|ours| (!ours.is_empty()).then(|| ours.to_owned()))
+    knob.ours
 }
 
 /// The values of names: of the first object that sets the name, or else the default. Beside them, what is said of names
@@ -234,7 +234,8 @@ fn values(read: &Read, asked: &Asked, notes: &mut Vec<String>) -> Result<(String
         let setting = configs.iter().find(|(_, config)| sets(config));
         let (place, value) = match (setting, ours) {
             (Some((text, config)), _) => (text.object.as_str(), config.value(name)),
-            (None, Some(ours)) => ("Slotwright's default", Ok(ours)),
+            (None, Some("")) => ("Slotwright's default", Ok(None)),
+            (None, Some(ours)) => ("Slotwright's default", Ok(Some(ours.to_owned()))),
             (None, None) => ("HTCondor's default", defaults.value(name)),
         };
         let policies = configs.iter().filter(|(text, _)| text.daemon == STARTD).count();

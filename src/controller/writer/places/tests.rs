@@ -327,6 +327,5 @@ async fn after_quick_calls(fail: bool) -> usize {
         });
     }
     others.join_all().await;
-    let found = places.state().places;
-    found
+    places.state().places
 }
