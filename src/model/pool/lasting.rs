@@ -31,8 +31,9 @@ const WHOLE_SECOND: Duration = Duration::from_secs(1);
 /// server is busy, most claims of short procs end before their turn comes, and are never written.
 const AT_ONCE: usize = 16;
 
-/// How many claims are being written at the same time while more than [`AT_ONCE`] pods wait to be created: the writes would take turns
-/// with those creations.
+/// How many claims are being written at the same time while more than [`AT_ONCE`] pods wait to be created: each further write would
+/// delay such a creation. A tenant whose webhook hangs can keep as many pods waiting; then the claims of others are written later, for
+/// which nobody waits.
 const WHILE_PODS_WAIT: usize = 2;
 
 /// The slots whose claims were activated a short while ago.
@@ -99,7 +100,8 @@ impl Average {
 }
 
 impl Pool {
-    /// Notes whether the slot's pod waits to be created, and whether the slot's claim has just been activated. Returns whether that is so: then the status waits.
+    /// Notes whether the slot's pod waits to be created, and whether the slot's claim has just been activated. Returns whether the claim
+    /// has: the status of its Slot then waits.
     pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
         if self.slots.get(name).is_some_and(Slot::is_requested) {
             self.lasting.uncreated.insert(name.clone());

@@ -149,7 +149,7 @@ fn text(
 /// The configuration that a spec gives, as a text, with the knobs for which fields stand; `None` if the spec gives none.
 fn written(spec: &Value, daemon: &str, fields: &[(&str, &str)]) -> Option<String> {
     let mut text = spec.pointer("/config").and_then(Value::as_str).unwrap_or_default().trim_end().to_owned();
-    // The daemon's own name of the knob goes before the other, as the field does.
+    // A field goes before the text, even where the text names the daemon: NEGOTIATOR.NEGOTIATOR_INTERVAL.
     for (field, knob) in fields {
         let value = match spec.get(*field) {
             Some(Value::String(value)) => value.split_whitespace().collect::<Vec<_>>().join(" "),
