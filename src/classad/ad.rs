@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hashbrown::HashTable;
-
 use super::env::Env;
 use super::error::ParseError;
 use super::eval;
 use super::expr::Expr;
+use super::layers::Layers;
 use super::name::{Name, folded_hash};
 use super::syntax::{ads, parser, unparse};
 use super::value::Value;
@@ -29,12 +28,15 @@ use super::value::Value;
 /// assert_eq!(proc.to_long(), "ProcId = 3\n");
 /// # Ok::<(), classad::ParseError>(())
 /// ```
+///
+/// Attributes that many ads have alike may be kept once, in an ad that these ads stand on ([`Ad::share_with`]). Only memory and time tell
+/// the difference.
 #[derive(Clone, Default)]
 pub struct Ad(Arc<Body>);
 
 #[derive(Clone, Default)]
 struct Body {
-    table: HashTable<(Name, Expr)>,
+    layers: Layers,
     chained: Option<Ad>,
 }
 
@@ -97,28 +99,15 @@ impl Ad {
     /// Sets an attribute to an expression. An attribute of this name is replaced and, as in HTCondor, keeps the
     /// spelling of its name.
     pub fn insert(&mut self, name: impl Into<Name>, expr: impl Into<Expr>) {
-        let entry = (name.into(), expr.into());
-        let body = Arc::make_mut(&mut self.0);
-        let hash = entry.0.hash_code();
-        match body.table.find_mut(hash, |(known, _)| *known == entry.0) {
-            Some(known) => known.1 = entry.1,
-            None => {
-                body.table.insert_unique(hash, entry, |(name, _)| name.hash_code());
-            }
-        }
+        Arc::make_mut(&mut self.0).layers.insert(name.into(), expr.into());
     }
 
-    /// Lets the ad share memory with another: names and literals that both have are kept once. The ad stays what it was.
+    /// Lets the ad share memory with another. The ad stays what it was.
+    ///
+    /// If most attributes of the two are alike, the ad keeps only those that differ. Else names and literals that both have are kept
+    /// once.
     pub fn share_with(&mut self, other: &Self) {
-        let body = Arc::make_mut(&mut self.0);
-        for (name, expr) in &mut body.table {
-            let same = other.0.table.find(name.hash_code(), |(known, _)| known.as_str() == name.as_str());
-            let Some((known, shared)) = same else { continue };
-            if expr.is_same_literal(shared) {
-                expr.clone_from(shared);
-            }
-            name.clone_from(known);
-        }
+        Arc::make_mut(&mut self.0).layers.share_with(&other.0.layers);
     }
 
     /// Sets an attribute to a value.
@@ -136,10 +125,8 @@ impl Ad {
     /// Removes an attribute of this ad and returns its expression. A chained parent keeps its attributes.
     pub fn remove(&mut self, name: &str) -> Option<Expr> {
         let hash = folded_hash(name);
-        self.0.table.find(hash, |(known, _)| known.is(name))?;
-        let body = Arc::make_mut(&mut self.0);
-        let entry = body.table.find_entry(hash, |(known, _)| known.is(name)).ok()?;
-        Some(entry.remove().0.1)
+        self.0.layers.find(hash, |known| known.is(name))?;
+        Arc::make_mut(&mut self.0).layers.remove(hash, |known| known.is(name))
     }
 
     /// The expression of an attribute of this ad or its chained parent. The name is compared without case.
@@ -156,7 +143,7 @@ impl Ad {
     fn find(&self, hash: u64, is: impl Fn(&Name) -> bool) -> Option<&Expr> {
         let mut ad = self;
         loop {
-            if let Some((_, expr)) = ad.0.table.find(hash, |(known, _)| is(known)) {
+            if let Some((_, expr)) = ad.0.layers.find(hash, &is) {
                 return Some(expr);
             }
             ad = ad.0.chained.as_ref()?;
@@ -180,24 +167,24 @@ impl Ad {
 
     /// The number of attributes of this ad, its chained parent's left out.
     pub fn len(&self) -> usize {
-        self.0.table.len()
+        self.0.layers.len()
     }
 
     /// Whether this ad has no attributes, its chained parent's left out.
     pub fn is_empty(&self) -> bool {
-        self.0.table.is_empty()
+        self.0.layers.len() == 0
     }
 
     /// The attributes of this ad, its chained parent's left out, sorted by name without case.
     pub fn iter(&self) -> std::vec::IntoIter<(&Name, &Expr)> {
-        let mut entries: Vec<(&Name, &Expr)> = self.0.table.iter().map(|(name, expr)| (name, expr)).collect();
+        let mut entries: Vec<(&Name, &Expr)> = self.unsorted().collect();
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
     }
 
     /// As [`Ad::iter`], in no order. Sorting is most of the work of reading all attributes of many ads.
     pub fn unsorted(&self) -> impl Iterator<Item = (&Name, &Expr)> {
-        self.0.table.iter().map(|(name, expr)| (name, expr))
+        self.0.layers.iter().map(|(name, expr)| (name, expr))
     }
 
     /// Sets all attributes that the other ad has, its chained parent's left out. An attribute of the same name is
@@ -206,6 +193,11 @@ impl Ad {
         for (name, expr) in other {
             self.insert(name, expr.clone());
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn layers(&self) -> &Layers {
+        &self.0.layers
     }
 
     /// Evaluates an attribute in this ad, with `target` as the other ad of a match. `undefined`: there is no such
@@ -237,8 +229,8 @@ impl PartialEq for Ad {
         self.is_same(other)
             || (self.len() == other.len()
                 && self.0.chained == other.0.chained
-                && self.0.table.iter().all(|(name, expr)| {
-                    let twin = other.0.table.find(name.hash_code(), |(known, _)| known == name);
+                && self.unsorted().all(|(name, expr)| {
+                    let twin = other.0.layers.find(name.hash_code(), |known| known == name);
                     twin.is_some_and(|(_, theirs)| theirs == expr)
                 }))
     }
@@ -279,23 +271,5 @@ impl<N: Into<Name>, E: Into<Expr>> FromIterator<(N, E)> for Ad {
         let mut ad = Self::new();
         ad.extend(entries);
         ad
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ads_that_share_memory_stay_what_they_were() {
-        let first = Ad::new().with("Cpus", 8).with("Machine", "a").with("Load", 0.0).with("Memory", 1024);
-        let mut second =
-            Ad::new().with("Cpus", 8).with("Machine", "b").with("Load", -0.0).with("MEMORY", 1024);
-        second.insert("Rank", Expr::parse("Cpus").unwrap());
-        let before = second.to_long();
-        second.share_with(&first);
-        assert_eq!(second.to_long(), before);
-        let shared = |name: &str| first.get(name).unwrap().address() == second.get(name).unwrap().address();
-        assert_eq!(["Cpus", "Machine", "Load"].map(shared), [true, false, false]);
     }
 }

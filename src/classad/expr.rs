@@ -262,8 +262,11 @@ impl Expr {
         }
     }
 
-    /// Whether both expressions are the same literal.
-    pub(crate) fn is_same_literal(&self, other: &Self) -> bool {
+    /// Whether both are one expression in memory, or the same literal. Equal expressions that were parsed apart are not compared.
+    pub(crate) fn is_identical(&self, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return true;
+        }
         match (&*self.0.nodes, &*other.0.nodes) {
             ([Node::Literal(value)], [Node::Literal(same)]) => value.is_identical(same),
             _ => false,

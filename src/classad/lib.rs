@@ -79,6 +79,7 @@ mod error;
 mod eval;
 mod expr;
 mod functions;
+mod layers;
 mod matching;
 mod name;
 mod roster;
