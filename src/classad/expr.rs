@@ -322,6 +322,13 @@ pub struct References {
     pub bare: BTreeSet<Name>,
 }
 
+impl References {
+    /// Whether the expression refers to no attribute.
+    pub fn is_empty(&self) -> bool {
+        self.my.is_empty() && self.target.is_empty() && self.bare.is_empty()
+    }
+}
+
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0

@@ -79,6 +79,7 @@
 //! | `error` | errors of reading, expanding and understanding |
 
 mod allowance;
+mod amount;
 mod arguments;
 mod condition;
 mod error;
@@ -104,6 +105,7 @@ mod text;
 pub mod user_map;
 mod value;
 
+pub use amount::{Amount, amount};
 pub use error::{ExpandError, ExpandFault, ReadError, ValueError};
 pub use format::Format;
 pub use host::{FileError, Host};

@@ -1,5 +1,6 @@
 //! Values of names as text, numbers, booleans, lists and expressions.
 
+use super::amount::amount;
 use super::error::{ExpandError, ValueError};
 use super::expand::Expander;
 use super::format::leading_integer_and_rest;
@@ -54,6 +55,27 @@ impl Config {
     /// The value as a ClassAd expression. The position of a parse error is the place in the configuration text.
     pub fn expr(&self, name: &str) -> Result<Option<Expr>, ValueError> {
         self.text(name)?.map(|text| self.parse_expr(name, &text)).transpose()
+    }
+
+    /// The value as an expression that evaluates to an amount of at least `least`. A knob of the kind [`Amount`](knobs::Kind::Amount)
+    /// may have a unit: `2 GB`. An expression without attributes must evaluate to such an amount now.
+    pub fn amount(&self, name: &str, least: f64) -> Result<Option<Expr>, ValueError> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let literal = match knobs::find(name).map(|knob| knob.kind) {
+            Some(knobs::Kind::Amount(base)) => {
+                amount(&text.as_str(), base, false).map(|found| found.units)
+            }
+            _ => None,
+        };
+        let expr = match literal {
+            Some(units) => Expr::literal(units),
+            None => self.parse_expr(name, &text)?,
+        };
+        let is_amount = |value: &Value| value.as_number().is_some_and(|number| number.ceil() >= least);
+        if expr.references().is_empty() && !is_amount(&expr.eval(None, None, &Env::at(self.host.now))) {
+            return self.typed(name, if least > 0.0 { "positive amount" } else { "amount" }, |_, _| None);
+        }
+        Ok(Some(expr))
     }
 
     /// An expanded text as a ClassAd expression; `name` is what an error calls the text.

@@ -34,7 +34,6 @@
 //! | `streams` | standard output and standard error in files of a volume |
 //! | `world` | what the caller hands in |
 
-mod amount;
 pub mod commands;
 pub mod each;
 mod file;

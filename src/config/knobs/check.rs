@@ -2,6 +2,7 @@
 
 use super::knob::{Kind, Knob, Support};
 use super::name::{Class, classify};
+use crate::amount::amount;
 use classad::{Env, Expr, Value};
 
 /// How bad a finding about a knob is.
@@ -91,6 +92,11 @@ fn wrong_value(name: &str, knob: &Knob, value: &str) -> Option<Finding> {
     match knob.kind {
         Kind::List | Kind::Text | Kind::Transform | Kind::Shares => None,
         Kind::Expression => Expr::parse(value).err().map(|error| wrong_type(name, knob, &error.to_string())),
+        Kind::Amount(base) if amount(value, base, false).is_some() => None,
+        Kind::Amount(_) => Expr::parse(value).err().map(|error| {
+            let why = format!("{error}; units are K, M, G and T, as in 2 GB");
+            wrong_type(name, knob, &why)
+        }),
         Kind::Boolean => boolean(value).err().map(|why| wrong_type(name, knob, &why)),
         Kind::Integer | Kind::Real => match number(value) {
             Err(why) => Some(wrong_type(name, knob, &why)),

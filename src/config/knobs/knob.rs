@@ -109,6 +109,9 @@ pub enum Kind {
     Real,
     /// A ClassAd expression that is evaluated again and again against ads.
     Expression,
+    /// An amount of memory or disk, which may have a unit (`2 GB`) and else counts units of so many bytes; or an expression, as
+    /// [`Kind::Expression`], that evaluates to such a count.
+    Amount(i64),
     /// Names between commas or white space.
     List,
     /// Shares of a machine's resources: `cpus=2, memory=25%, 50%`.
@@ -120,6 +123,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether a value may be a ClassAd expression that is evaluated against ads.
+    pub const fn is_expression(self) -> bool {
+        matches!(self, Self::Expression | Self::Amount(_))
+    }
+
     /// The type's name in the documentation and in messages, with its article.
     pub const fn described(self) -> &'static str {
         match self {
@@ -127,6 +135,7 @@ impl Kind {
             Self::Integer => "an integer",
             Self::Real => "a number",
             Self::Expression => "an expression",
+            Self::Amount(_) => "an amount or expression",
             Self::List => "a list",
             Self::Shares => "shares of resources",
             Self::Transform => "a transform",

@@ -129,7 +129,7 @@ pub(super) const KNOBS: &[Knob] = &[
     .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
     Knob::new(
         "JOB_DEFAULT_REQUESTMEMORY",
-        Kind::Expression,
+        Kind::Amount(1 << 20),
         SUBMIT,
         Honored,
         "How much memory a job asks for that does not say.",
@@ -138,7 +138,7 @@ pub(super) const KNOBS: &[Knob] = &[
     .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
     Knob::new(
         "JOB_DEFAULT_REQUESTDISK",
-        Kind::Expression,
+        Kind::Amount(1 << 10),
         SUBMIT,
         Honored,
         "How much disk a job asks for that does not say.",

@@ -23,6 +23,15 @@ const KNOBS: [(&str, &str); 4] = [
 /// The largest amount that a default may give: more than any machine has, but far from where sums overflow.
 const MOST: f64 = 1e15;
 
+/// The least amount that a request may be; none if the attribute is no request.
+fn least(attribute: &str) -> Option<f64> {
+    match attribute {
+        "RequestCpus" | "RequestMemory" => Some(1.0),
+        "RequestDisk" => Some(0.0),
+        _ => None,
+    }
+}
+
 /// Defaults for what a job does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDefaults {
@@ -43,16 +52,20 @@ impl JobDefaults {
         Arc::clone(&OWN)
     }
 
-    /// Reads `JOB_DEFAULT_REQUESTCPUS`, `JOB_DEFAULT_REQUESTMEMORY` (MiB), `JOB_DEFAULT_REQUESTDISK` (KiB) and
-    /// `JOB_DEFAULT_LEASE_DURATION` (seconds). A knob that the text does not set has HTCondor's own default; a knob
+    /// Reads `JOB_DEFAULT_REQUESTCPUS`, `JOB_DEFAULT_REQUESTMEMORY` (MiB without a unit), `JOB_DEFAULT_REQUESTDISK` (KiB without a
+    /// unit) and `JOB_DEFAULT_LEASE_DURATION` (seconds). A knob that the text does not set has HTCondor's own default; a knob
     /// that the text sets to nothing gives no default.
     ///
     /// # Errors
-    /// The knobs whose value is no expression.
+    /// The knobs whose value is no expression, or a constant that is no amount.
     pub fn read(config: &Config) -> Result<Self, Vec<ValueError>> {
         let (mut all, mut faults) = (Vec::new(), Vec::new());
         for (attribute, knob) in KNOBS {
-            match config.expr(knob) {
+            let read = match least(attribute) {
+                Some(least) => config.amount(knob, least),
+                None => config.expr(knob),
+            };
+            match read {
                 Ok(expr) => all.extend(expr.map(|expr| (attribute, expr))),
                 Err(fault) => faults.push(fault),
             }
@@ -85,12 +98,14 @@ impl JobDefaults {
         let unsaid = std::mem::take(&mut spec.request.unsaid);
         let mut problems = Vec::new();
         let rows = [
-            (unsaid.cpus, "Cpus", 1.0, &mut spec.request.cpus),
-            (unsaid.memory, "Memory", 1.0, &mut spec.request.memory_mib),
-            (unsaid.disk, "Disk", 0.0, &mut spec.request.disk_kib),
+            (unsaid.cpus, "Cpus", &mut spec.request.cpus),
+            (unsaid.memory, "Memory", &mut spec.request.memory_mib),
+            (unsaid.disk, "Disk", &mut spec.request.disk_kib),
         ];
-        for (_, resource, least, amount) in rows.into_iter().filter(|(unsaid, ..)| *unsaid) {
-            let value = spec.ad.eval_attr(&format!("Request{resource}"), None, &env);
+        for (_, resource, amount) in rows.into_iter().filter(|(unsaid, ..)| *unsaid) {
+            let attribute = format!("Request{resource}");
+            let (value, least) =
+                (spec.ad.eval_attr(&attribute, None, &env), least(&attribute).unwrap_or_default());
             match value.as_number().map(f64::ceil).filter(|found| (least..=MOST).contains(found)) {
                 #[allow(clippy::cast_possible_truncation, reason = "it is whole and far below 2^53")]
                 Some(found) => *amount = found as i64,
@@ -177,6 +192,15 @@ mod tests {
         );
         let (request, _) = completed("", "TransferInputSizeMB = 1999");
         assert_eq!(request.disk_kib, 2_560_000);
+    }
+
+    /// condor_submit 25: a default for memory or disk is read as request_memory and request_disk are.
+    #[test]
+    fn a_default_may_have_a_unit() {
+        let text = "JOB_DEFAULT_REQUESTMEMORY = 2GB\nJOB_DEFAULT_REQUESTDISK = 1.5 M\n";
+        let (request, values) = completed(text, "Owner = \"alice\"");
+        assert_eq!((request.memory_mib, request.disk_kib), (2048, 1536));
+        assert_eq!(values[1], Value::Int(2048));
     }
 
     #[test]

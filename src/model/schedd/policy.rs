@@ -70,6 +70,22 @@ mod tests {
     }
 
     #[test]
+    fn a_default_that_comes_to_no_amount_is_told() {
+        for (value, fault) in [
+            ("2 GB", None),
+            ("128 + 64", None),
+            ("ifThenElse(WantBig =?= true, 8192, 128)", None),
+            ("\"much\"", Some("\"much\", which is no positive amount")),
+            ("undefined", Some("undefined, which is no positive amount")),
+            ("-5", Some("-5, which is no positive amount")),
+        ] {
+            let (usable, told) = told(&format!("JOB_DEFAULT_REQUESTMEMORY = {value}\n"));
+            let line = |fault| format!("line 1, column 29: JOB_DEFAULT_REQUESTMEMORY is {fault}");
+            assert_eq!((usable, told), (fault.is_none(), fault.into_iter().map(line).collect()), "{value}");
+        }
+    }
+
+    #[test]
     fn a_text_that_cannot_be_used_names_knob_and_place() {
         let text =
             "JOB_DEFAULT_REQUESTCPUS = 1\nJOB_DEFAULT_REQUESTDISK = 3 *\nJOB_DEFAULT_LEASE_DURATION = -1\n";

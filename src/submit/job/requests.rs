@@ -1,11 +1,10 @@
 //! The requests of a job: request_cpus and the others, and the demands on each GPU.
 
 use classad::Expr;
-use condor_config::Variable;
+use condor_config::{Variable, amount};
 
 use super::policy::operand;
 use super::{Given, Job, Outcome};
-use crate::amount::amount;
 
 const MIB: i64 = 1 << 20;
 const KIB: i64 = 1 << 10;

@@ -1,9 +1,9 @@
 //! More memory or disk after an eviction: retry_request_memory and its kin, as transforms that the schedd applies.
 
 use classad::{Ad, Env, Expr};
+use condor_config::amount;
 
 use super::{Given, Job, Outcome};
-use crate::amount::amount;
 
 impl Job<'_, '_> {
     /// Adds the transform of a request. `line` is a list of amounts whose last may be an expression; `increase` is what is

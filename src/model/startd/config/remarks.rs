@@ -255,7 +255,7 @@ fn of_kill(config: &Config, knob: &str, position: &Position) -> Option<Remark> {
 /// Remarks about attributes in an expression whose names are almost those of well-known attributes. A name that the text defines
 /// counts as meant.
 fn of_misspelt(config: &Config, knob: &str, position: &Position) -> Vec<Remark> {
-    let is_expression = knobs::find(knob).is_some_and(|known| known.kind == knobs::Kind::Expression);
+    let is_expression = knobs::find(knob).is_some_and(|known| known.kind.is_expression());
     let Some(expr) = is_expression.then(|| config.expr(knob).ok()).flatten().flatten() else {
         return Vec::new();
     };
@@ -276,7 +276,7 @@ fn of_misspelt(config: &Config, knob: &str, position: &Position) -> Vec<Remark> 
 /// START at all.
 fn of_undefined(config: &Config, definition: &Definition, position: &Position) -> Vec<Remark> {
     let knob = definition.name.as_str();
-    if knobs::find(knob).is_none_or(|known| known.kind != knobs::Kind::Expression) {
+    if !knobs::find(knob).is_some_and(|known| known.kind.is_expression()) {
         return Vec::new();
     }
     let raw = definition.raw();
@@ -379,7 +379,7 @@ fn of_finding(config: &Config, name: &str, position: &Position, finding: knobs::
         "UnknownKnob" => "UnknownKnob",
         _ => "KnobNotActedOn",
     };
-    let is_expression = knobs::find(name).is_some_and(|knob| knob.kind == knobs::Kind::Expression);
+    let is_expression = knobs::find(name).is_some_and(|knob| knob.kind.is_expression());
     match config.expr(name) {
         // The error of the parser has the exact place in the text.
         Err(error) if is_expression && reason == "InvalidValue" => Remark::of_value(&error).about(name),

@@ -1,19 +1,19 @@
-//! Amounts with units, such as `2 GB`.
+//! Amounts of memory and disk with units, such as `2 GB`.
 
 /// An amount, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Amount<'t> {
+pub struct Amount<'t> {
     /// In units of the base, rounded up.
-    pub(crate) units: i64,
+    pub units: i64,
     /// Whether the text names a unit.
-    pub(crate) has_unit: bool,
+    pub has_unit: bool,
     /// The text behind the comma that ended the amount. `None`: the amount is the whole text.
-    pub(crate) rest: Option<&'t str>,
+    pub rest: Option<&'t str>,
 }
 
 /// Reads an amount, which may have a fraction and a unit (K, M, G or T, perhaps with B). An amount without a unit counts units
 /// of `base` bytes. With `list`, a comma may end the amount. `None`: the text is something else, such as an expression.
-pub(crate) fn amount(text: &str, base: i64, list: bool) -> Option<Amount<'_>> {
+pub fn amount(text: &str, base: i64, list: bool) -> Option<Amount<'_>> {
     let text = text.trim_start();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text).bytes().take_while(u8::is_ascii_digit).count();
     let sign = usize::from(text.starts_with(['-', '+']) && digits > 0);
