@@ -321,6 +321,7 @@ impl<'s> World<'s> {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: false,
+            created: Some(now),
             started: None,
             finished: None,
             obstacle: None,

@@ -110,6 +110,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         | "AttributeNotActedOn"
         | "AttributeOfProcs"
         | "LimitAmount"
+        | "LimitName"
         | "AmountInBytes"
         | "NoScheduler"
         | "ProbeWhileSuspended" => &JOB_IN_VAIN,

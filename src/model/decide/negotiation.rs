@@ -94,7 +94,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
         let own = host.slot_config(&startd, slot.slot);
         let weight = slot_weight(&ad, &left, own, &env);
         cycle.slots.push(Candidate {
-            carving: Some(Arc::new(own.requests.clone())),
+            carving: Some(Arc::clone(&own.requests)),
             overdrawn: host
                 .machine_slots
                 .get(&slot.slot)

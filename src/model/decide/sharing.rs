@@ -111,25 +111,26 @@ pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "{}; of several the first by name matches a slot: let the constraints exclude each other",
+            "{}; if several Negotiators take a slot, the first by name matches it: let the constraints exclude each other",
             parts.join("; ")
         )
     })
 }
 
-/// The problem that a negotiator shares all its slots with another, whatever slots there are: it has no `NEGOTIATOR_SLOT_CONSTRAINT`, or
-/// that of a negotiator that comes before it by name. `None` if that depends on the slots, or if the negotiator makes no matches.
+/// The problem that every slot of this negotiator is also another's: this negotiator has no `NEGOTIATOR_SLOT_CONSTRAINT`, or the same
+/// constraint as a negotiator that comes before it by name. `None` if the overlap depends on the slots, or if this negotiator makes no
+/// matches.
 pub fn shares_all(pool: &Pool, name: &Arc<str>) -> Option<Problem> {
     let constraint =
         |object: &Governing<NegotiatorConfig>| Some(object.config.as_ref()?.cycle.slot_constraint.clone());
     let own = pool.negotiators().get(name).and_then(constraint)?;
-    let mut others = pool.negotiators().iter().filter(|(other, _)| *other != name);
+    let others = pool.negotiators().iter().filter(|(other, _)| *other != name);
+    let mut others = others.filter_map(|(other, object)| Some((other, constraint(object)?)));
     let what = if own.is_none() {
         let (other, _) = others.next()?;
-        format!("without a slotConstraint every slot of the Negotiator {other} is within this one, too")
+        format!("this Negotiator has no slotConstraint, so that it also takes every slot of the Negotiator {other}")
     } else {
-        let (other, _) =
-            others.find(|(other, object)| *other < name && constraint(object).as_ref() == Some(&own))?;
+        let (other, _) = others.find(|(other, theirs)| *other < name && *theirs == own)?;
         format!("the Negotiator {other} has the same slotConstraint, and matches all these slots")
     };
     Some(Problem {

@@ -1,6 +1,8 @@
 //! One submitter's turn in a spin: the submitter's requests are served one after the other, and each job gets the slot that is
 //! preferred most.
 
+use std::collections::BTreeSet;
+
 use super::candidates::{Judge, Offer, Search};
 use super::cycle::{Match, PreemptState, RejectReason, Request, Stats};
 use super::in_use::SubmitterFacts;
@@ -17,6 +19,9 @@ pub(super) struct Progress {
     pub(super) left: u64,
     /// Why the last job that was considered got no slot.
     pub(super) reason: Option<RejectReason>,
+    /// Whether no later turn of the cycle can match the request. Slots and free units of limits only become fewer within a cycle: a
+    /// request that no slot matched, or whose every match a concurrency limit refused, is never matched later.
+    pub(super) hopeless: bool,
     /// Whether the request of a group's submitter was considered in the root's turn.
     pub(super) regrouped: bool,
     /// The steps that evaluating the request has cost so far.
@@ -24,15 +29,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Whether the request cannot be matched any more in this cycle. Slots and free units of limits only become fewer within a
-    /// cycle, so that a request that no slot matched is never matched later.
-    fn hopeless(self) -> bool {
-        use RejectReason::{
-            ConcurrencyLimit, EvaluationShare, NoMatch, PreemptionPolicy, PreemptionRank, TooExpensive,
-        };
-        let hopeless =
-            [NoMatch, ConcurrencyLimit, PreemptionPolicy, PreemptionRank, EvaluationShare, TooExpensive];
-        self.reason.is_some_and(|reason| hopeless.contains(&reason))
+    /// Notes why the job that was considered last got no slot. The reason may be another in a later turn.
+    fn waits(&mut self, reason: RejectReason) {
+        (self.reason, self.hopeless) = (Some(reason), false);
+    }
+
+    /// Notes why the request gets no slot in the rest of the cycle.
+    fn ends(&mut self, reason: RejectReason) {
+        (self.reason, self.hopeless) = (Some(reason), true);
     }
 }
 
@@ -132,7 +136,7 @@ impl Turn<'_> {
         for (index, (request, progress)) in self.requests.iter().zip(progress.iter_mut()).enumerate() {
             // Slots can read `SubmitterAutoregroup`: a slot that did not match the request before may match it now.
             let otherwise = self.asking.autoregroup && !progress.regrouped;
-            if progress.left == 0 || progress.hopeless() && !otherwise {
+            if progress.left == 0 || progress.hopeless && !otherwise {
                 continue;
             }
             if self.reached(used.all, &shared.judge).is_some() {
@@ -183,18 +187,18 @@ impl Turn<'_> {
         let mut filling: Option<usize> = None;
         while progress.left > 0 {
             if let Some(reason) = self.reached(used.all, &shared.judge) {
-                progress.reason = Some(reason);
+                progress.waits(reason);
                 return reason == self.limits.reason();
             }
             if let Limited::Always(wants) = &limited
                 && shared.limits.blocked(wants).is_some()
             {
-                progress.reason = Some(RejectReason::ConcurrencyLimit);
+                progress.ends(RejectReason::ConcurrencyLimit);
                 return false;
             }
             let share = shared.shares.left(self.submitter, progress.spent);
             if share == 0 {
-                progress.reason = Some(RejectReason::EvaluationShare);
+                progress.ends(RejectReason::EvaluationShare);
                 return false;
             }
             let mut look = search.take().unwrap_or_else(|| {
@@ -208,20 +212,25 @@ impl Turn<'_> {
             shared.shares.spend(self.submitter, spent - counted);
             counted = spent;
             let Some((offer, wants)) = best else {
-                let late = self.deadline.is_over().then_some(RejectReason::TimeLimit);
-                if let Some(reason) = too_much(&look).or(late) {
-                    progress.reason = Some(reason);
+                if let Some(reason) = too_much(&look) {
+                    progress.ends(reason);
+                    return false;
+                }
+                if self.deadline.is_over() {
+                    progress.waits(RejectReason::TimeLimit);
                     return false;
                 }
                 let only_rank = used.all >= self.limits.limit;
-                let otherwise = if only_rank {
-                    self.limits.reason()
-                } else {
-                    shared.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)
-                };
-                let (bar, limit) = barred.now(self, *used);
-                progress.reason = Some(bar.map_or(otherwise, |bar| bar.reason(self)));
-                return limit || only_rank;
+                let bars = barred.now(self, *used);
+                match bars.last() {
+                    Some(bar) if bars.iter().all(|bar| *bar == Bar::Concurrency) => {
+                        progress.ends(bar.reason(self));
+                    }
+                    Some(bar) => progress.waits(bar.reason(self)),
+                    None if only_rank => progress.waits(self.limits.reason()),
+                    None => progress.ends(shared.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)),
+                }
+                return only_rank || bars.contains(&Bar::Limit);
             };
             used.of_group += self.growth(&shared.judge, &look, &offer);
             let dynamic = shared.judge.take(&mut look, &offer);
@@ -365,13 +374,12 @@ impl Barred {
         }
     }
 
-    /// Why the matches are refused, once `used` is taken, and whether the submitter's limit refuses any of them.
+    /// Why the matches are refused, once `used` is taken: each bar once, in the order of [`Bar`].
     ///
     /// The bars are asked for now and not when each match was passed over, because another bar may hold by now: a list of
     /// matches that serves several jobs says the same as a fresh search for the last job.
-    fn now(&self, turn: &Turn<'_>, used: Used) -> (Option<Bar>, bool) {
+    fn now(&self, turn: &Turn<'_>, used: Used) -> Vec<Bar> {
         let bars = self.passed.iter().map(|passed| turn.bar(*passed, used).unwrap_or(Bar::Concurrency));
-        let limit = bars.clone().any(|bar| bar == Bar::Limit);
-        (bars.max(), limit)
+        bars.collect::<BTreeSet<Bar>>().into_iter().collect()
     }
 }

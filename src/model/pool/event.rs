@@ -261,6 +261,8 @@ pub struct PodFacts {
     pub claim: ClaimId,
     /// Whether the pod's containers have started.
     pub running: bool,
+    /// When the pod was created, by the API server's clock; `None` if nothing of the pod is known.
+    pub created: Option<Time>,
     /// When the main container started, as far as known.
     pub started: Option<Time>,
     /// When the main container ended, by its node's clock and in whole seconds, as far as known.
@@ -318,6 +320,7 @@ impl PodFacts {
             proc: slot.claim().last.proc,
             claim: slot.claim().id.clone(),
             running: false,
+            created: None,
             started: None,
             finished: None,
             end: None,

@@ -38,7 +38,7 @@ pub struct Acting {
     execute_duration: bool,
     /// `JobSuccessExitCode`, which is 0 unless the job says otherwise.
     success: i64,
-    /// Whether an attribute of the ad reads `ProcId`, so that procs of the same age may differ.
+    /// Whether an attribute of the ad reads `ProcId`, so that expressions may tell procs of the same age apart.
     by_proc: bool,
 }
 
@@ -108,11 +108,18 @@ pub struct ProcView {
     pub hold: Option<HoldReason>,
     /// When the containers of the present pod started, if they have.
     pub started: Option<Time>,
+    /// Whether the run of the present pod has ended, and is counted in `history`.
+    pub is_over: bool,
     /// The usage of the present pod, if an agent tells.
     pub usage: Option<Usage>,
 }
 
 impl ProcView {
+    /// An idle proc.
+    pub fn of_idle(proc: u32, history: History) -> Self {
+        Self { proc, standing: Standing::Idle, history, hold: None, started: None, is_over: false, usage: None }
+    }
+
     /// The job's ad with the attributes of the proc.
     pub fn ad(&self, spec: &JobSpec, now: Time) -> Ad {
         let since = self.history.since;
@@ -120,7 +127,7 @@ impl ProcView {
         ad.set("ProcId", i64::from(self.proc));
         ad.set("JobStatus", self.standing.status());
         ad.set("CurrentTime", now.secs());
-        self.history.set_in(&mut ad, self.started.is_some());
+        self.history.set_in(&mut ad, self.started.is_some() && !self.is_over);
         if let Some(hold) = &self.hold {
             ad.set("HoldReason", &*hold.reason);
             ad.set("HoldReasonCode", hold.code);
@@ -129,6 +136,10 @@ impl ProcView {
         if self.standing.has_slot() {
             ad.set("ShadowBday", since.secs());
             ad.set("JobCurrentStartDate", since.secs());
+            // A first run is not in the history yet, or began there with its program.
+            if self.history.starts <= u32::from(self.is_over) {
+                ad.set("JobStartDate", since.secs());
+            }
         }
         if let Some(started) = self.started {
             ad.set("JobCurrentStartExecutingDate", started.secs());
@@ -152,7 +163,7 @@ impl ProcView {
 
     /// Whether two procs of a job are alike to expressions that do not read `ProcId`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let face = |view: &Self| (view.standing, view.history, view.started);
+        let face = |view: &Self| (view.standing, view.history, view.started, view.is_over);
         face(self) == face(other) && self.hold == other.hold && self.usage == other.usage
     }
 }
@@ -235,9 +246,7 @@ impl Acting {
         };
         // Only the value false of this expression acts.
         let remove = ad.get("OnExitRemove").map(|expr| Own { name: "OnExitRemove", expr: expr.clone() });
-        let by_proc =
-            || ad.unsorted().any(|(_, expr)| expr.to_string().to_ascii_lowercase().contains("procid"));
-        let mut acting = Self {
+        Self {
             on_exit_hold: own("OnExitHold"),
             on_exit_remove: remove,
             hold: own("PeriodicHold"),
@@ -248,10 +257,8 @@ impl Acting {
             job_duration: ad.contains("AllowedJobDuration"),
             execute_duration: ad.contains("AllowedExecuteDuration"),
             success: ad.get("JobSuccessExitCode").and_then(|expr| whole(expr.as_literal()?)).unwrap_or(0),
-            by_proc: false,
-        };
-        acting.by_proc = acting.is_periodic() && by_proc();
-        acting
+            by_proc: ad.unsorted().any(|(_, expr)| reads_proc(expr)),
+        }
     }
 
     /// Whether some expression is to be evaluated from time to time.
@@ -265,9 +272,9 @@ impl Acting {
         i64::from(code) == self.success
     }
 
-    /// Whether procs must be looked at one by one, since an expression may read their numbers.
-    pub fn is_by_proc(&self) -> bool {
-        self.by_proc
+    /// Whether procs must be looked at one by one, since an expression of the job's or of the SubmitPolicy's may read their numbers.
+    pub fn is_by_proc(&self, system: &SystemPolicy) -> bool {
+        self.by_proc && (self.is_periodic() || system.is_periodic()) || system.is_by_proc()
     }
 
     /// The action that the first expression that acts asks for, in HTCondor's order; and the steps that the evaluations took.
@@ -400,6 +407,25 @@ pub struct SystemExpr {
     pub reason: Option<Expr>,
     /// `..._SUBCODE`: an expression for the subcode.
     pub subcode: Option<Expr>,
+    /// Whether one of the three reads `ProcId` itself.
+    by_proc: bool,
+}
+
+impl SystemExpr {
+    /// Makes an expression with those for its reason and its subcode.
+    pub fn new(name: &str, expr: Expr, reason: Option<Expr>, subcode: Option<Expr>) -> Self {
+        let by_proc = [Some(&expr), reason.as_ref(), subcode.as_ref()].into_iter().flatten().any(reads_proc);
+        Self { name: name.into(), expr, reason, subcode, by_proc }
+    }
+}
+
+/// Whether an expression may read `ProcId`, perhaps from within a string.
+fn reads_proc(expr: &Expr) -> bool {
+    let reads = |text: &str| text.to_ascii_lowercase().contains("procid");
+    match expr.as_literal() {
+        Some(value) => value.as_str().is_some_and(reads),
+        None => reads(&expr.to_string()),
+    }
 }
 
 /// The expressions of the SubmitPolicy that are evaluated from time to time for every job.
@@ -436,6 +462,11 @@ impl SystemPolicy {
     /// Whether some expression is to be evaluated from time to time.
     pub fn is_periodic(&self) -> bool {
         [&self.hold, &self.release, &self.remove, &self.vacate].iter().any(|all| !all.is_empty())
+    }
+
+    /// Whether some expression itself reads the number of the proc.
+    fn is_by_proc(&self) -> bool {
+        [&self.hold, &self.release, &self.remove, &self.vacate].into_iter().flatten().any(|one| one.by_proc)
     }
 
     fn may_release(&self, holds: u32) -> bool {
@@ -477,7 +508,7 @@ mod tests {
         ] {
             assert_eq!(Acting::of(&ad(text)).is_periodic(), periodic, "{text}");
         }
-        let by_proc = |text: &str| Acting::of(&ad(text)).is_by_proc();
+        let by_proc = |text: &str| Acting::of(&ad(text)).is_by_proc(&SystemPolicy::default());
         assert!(by_proc("[Mine = procid * 2; PeriodicHold = Mine > 4]"));
         assert!(!by_proc("[PeriodicHold = NumJobStarts > 4]"));
     }

@@ -15,7 +15,7 @@ use super::job::{Job, JobSpec};
 use super::job_policy::{Acting, Fate, ProcView, Standing, SystemPolicy, Verdict};
 use super::leaving::HoldReason;
 use super::marks::Change;
-use super::slot::Removal;
+use super::slot::{Removal, Running, Slot};
 use super::time::Time;
 use super::units::counted;
 
@@ -100,7 +100,7 @@ impl Pool {
         let acting = Arc::clone(&job.acting);
         let mut asked = Asked { known: Vec::new(), spent: 0 };
         let mut told = Told::new();
-        let alike = job.evaluated_to == 0 && !acting.is_by_proc();
+        let alike = job.evaluated_to == 0 && !acting.is_by_proc(&system);
         let first = if alike { fresh(job).next() } else { None };
         if let Some(first) = first {
             let view = self.view_of(job, first);
@@ -112,7 +112,7 @@ impl Pool {
             }
         }
         let (procs, mut finished) =
-            self.jobs.get(uid).map(|job| next_procs(job, &acting)).unwrap_or_default();
+            self.jobs.get(uid).map(|job| next_procs(job, acting.is_by_proc(&system))).unwrap_or_default();
         let mut reached = 0;
         for proc in procs {
             if asked.spent > TURN {
@@ -145,20 +145,22 @@ impl Pool {
         let slot = job.active.get(&proc).and_then(|name| self.slots.get(name)).filter(|_| hold.is_none());
         let history = job.history_of(proc);
         let waits = if hold.is_some() { Standing::Held } else { Standing::Idle };
-        let Some((slot, pod)) = slot.and_then(|slot| Some((slot, slot.active()?))) else {
-            return ProcView { proc, standing: waits, history, hold, started: None, usage: None };
-        };
+        match slot.and_then(|slot| Some((slot, slot.active()?))) {
+            Some((slot, run)) => self.view_of_run(slot, run, ProcView { hold, ..ProcView::of_idle(proc, history) }),
+            None => ProcView { standing: waits, hold, ..ProcView::of_idle(proc, history) },
+        }
+    }
+
+    /// The view of a proc during a run in a slot, or at the end of the run. `view` is the proc without what the run says.
+    fn view_of_run(&self, slot: &Slot, run: &Running, view: ProcView) -> ProcView {
         let report = self.reports.get(&slot.name().machine);
+        let since = run.created.or(run.started).unwrap_or_else(|| slot.phase().entered_activity());
         ProcView {
-            proc,
-            standing: if pod.suspended_since.is_some() { Standing::Suspended } else { Standing::Running },
-            history: History {
-                since: pod.started.unwrap_or_else(|| slot.phase().entered_activity()),
-                ..history
-            },
-            hold,
-            started: pod.started,
-            usage: report.and_then(|report| report.usage.get(&pod.pod.uid)).cloned(),
+            standing: if run.suspended_since.is_some() { Standing::Suspended } else { Standing::Running },
+            history: History { since, ..view.history },
+            started: run.started,
+            usage: report.and_then(|report| report.usage.get(&run.pod.uid)).cloned(),
+            ..view
         }
     }
 
@@ -193,9 +195,13 @@ impl Pool {
     /// The fate of a proc whose program has ended with this exit code, which is counted already.
     pub(super) fn fate(&self, job: &Job, proc: u32, now: Time) -> Fate {
         let Some(spec) = job.spec_of(proc) else { return Fate::Done };
-        let history = job.history_of(proc);
-        let view =
-            ProcView { proc, standing: Standing::Running, history, hold: None, started: None, usage: None };
+        let slot = job.active.get(&proc).and_then(|name| self.slots.get(name));
+        let view = ProcView::of_idle(proc, job.history_of(proc));
+        let view = match slot.and_then(|slot| Some((slot, slot.running()?))) {
+            Some((slot, run)) => self.view_of_run(slot, run, view),
+            None => view,
+        };
+        let view = ProcView { standing: Standing::Running, is_over: true, ..view };
         job.acting.at_exit(&self.system_policy(), spec, &view, now)
     }
 }
@@ -207,12 +213,12 @@ fn fresh(job: &Job) -> impl Iterator<Item = u32> + use<'_> {
 }
 
 /// The procs of a job that are looked at next, besides those that have never had a slot; and whether these are all.
-fn next_procs(job: &Job, acting: &Acting) -> (Vec<u32>, bool) {
+fn next_procs(job: &Job, by_proc: bool) -> (Vec<u32>, bool) {
     let from = job.evaluated_to;
     let mut procs: Vec<u32> = job.history.range(from..).map(|(proc, _)| *proc).take(PROCS).collect();
     procs.extend(job.active.range(from..).map(|(proc, _): (&u32, &SlotName)| *proc).take(PROCS));
     procs.extend(job.on_hold.range(from..).map(|(proc, _): (&u32, &HoldReason)| *proc).take(PROCS));
-    if acting.is_by_proc() {
+    if by_proc {
         procs.extend(job.idle.iter().skip_while(|proc| *proc < from).take(PROCS));
     }
     procs.sort_unstable();
@@ -240,7 +246,7 @@ impl Asked {
         now: Time,
     ) -> Option<Verdict> {
         self.spent = self.spent.saturating_add(LOOK);
-        if !acting.is_by_proc()
+        if !acting.is_by_proc(system)
             && let Some((.., said)) =
                 self.known.iter().find(|(of, known, _)| Arc::ptr_eq(of, spec) && known.is_like(view))
         {

@@ -115,7 +115,7 @@ pub struct SlotConfig {
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
     /// `MODIFY_REQUEST_EXPR_*`.
-    pub requests: RequestPolicy,
+    pub requests: Arc<RequestPolicy>,
     /// `CONSUMPTION_POLICY`, if it is true.
     pub consumption: Option<ConsumptionPolicy>,
     /// `STARTD_LATCH_EXPRS`, and `CpuBusy` if it is not among them.
@@ -126,7 +126,7 @@ pub struct SlotConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latch {
     /// The expression's name.
-    pub name: String,
+    pub name: Arc<str>,
     /// The expression, which is evaluated in the slot's ad.
     pub expr: Expr,
     /// True if `STARTD_LATCH_EXPRS` lists the name: then `<name>Value` is the expression's value, and `<name>Time` when

@@ -1,6 +1,8 @@
 //! Explains why a job does not match.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::clauses::{Look, Tally};
@@ -12,7 +14,7 @@ use crate::pool::{
 use crate::startd::whole_slot_ad;
 use classad::{Ad, Env};
 
-/// The most machines, and the most slots, that are examined to explain a job.
+/// The most slots of machines that offer their resources, and of others, that are examined to explain a job.
 const LOOKED_AT: usize = 1000;
 
 /// The most things that a message names.
@@ -37,28 +39,38 @@ pub struct Offers<'a> {
     slots: Vec<(&'a Machine, &'a MachineSlot, OnceCell<Ad>)>,
     /// How many of the slots are offered.
     offered: usize,
+    /// Whether these are all slots of the pool.
+    all: bool,
+    /// The sizes of all slots of the pool, each with the name of a machine that has such a slot. Neighbours differ.
+    sizes: Vec<(&'a Resources, &'a str)>,
     /// Machines that offer nothing now.
     withheld: Vec<&'a Machine>,
 }
 
 impl<'a> Offers<'a> {
-    /// The slots of the pool's machines, of at most 1000 machines and at most 1000 slots.
+    /// The slots of the pool's machines. If there are more than 2000, these are some of each kind: machines that differ in more than
+    /// their names, and slots of other types.
     pub fn of(pool: &'a Pool) -> Self {
-        let machines = |offered: bool| -> Vec<&'a Machine> {
-            let there = pool.machines().values().filter(|machine| machine.offer != Offer::Gone);
-            there.filter(|machine| (machine.offer == Offer::Offered) == offered).take(LOOKED_AT).collect()
+        let there = pool.machines().values().filter(|machine| machine.offer != Offer::Gone);
+        let (given, withheld): (Vec<&Machine>, Vec<&Machine>) =
+            there.partition(|machine| machine.offer == Offer::Offered);
+        let slots = |machines: &[&'a Machine]| -> Vec<(&'a Machine, &'a MachineSlot)> {
+            machines.iter().flat_map(|machine| machine.slots().map(|slot| (*machine, slot))).collect()
         };
-        let withheld = machines(false);
-        let slots = |machines: &[&'a Machine]| -> Vec<_> {
-            let all = machines
-                .iter()
-                .flat_map(|machine| machine.slots().map(|slot| (*machine, slot, OnceCell::new())));
-            all.take(LOOKED_AT).collect()
-        };
-        let mut all = slots(&machines(true));
-        let offered = all.len();
-        all.extend(slots(&withheld));
-        Self { pool, slots: all, offered, withheld }
+        let (given, others) = (slots(&given), slots(&withheld));
+        let mut sizes: Vec<(&Resources, &str)> = Vec::new();
+        for (machine, slot) in given.iter().chain(&others) {
+            if sizes.last().is_none_or(|(size, _)| **size != slot.total) {
+                sizes.push((&slot.total, machine.facts.name.as_str()));
+            }
+        }
+        let there = given.len() + others.len();
+        let given = some_of_each(given);
+        let offered = given.len();
+        let slots: Vec<_> = given.into_iter().chain(some_of_each(others)).collect();
+        let all = slots.len() == there;
+        let slots = slots.into_iter().map(|(machine, slot)| (machine, slot, OnceCell::new())).collect();
+        Self { pool, slots, offered, all, sizes, withheld }
     }
 
     fn ad(&self, place: usize) -> Option<&Ad> {
@@ -83,7 +95,7 @@ impl<'a> Offers<'a> {
         if self.offered == 0 {
             return found(no("NoMachines", "", self.none_offered()));
         }
-        if let Some(problem) = too_large(&spec.request, &self.slots) {
+        if let Some(problem) = too_large(&spec.request, &self.sizes) {
             return found(Matchable::No(problem));
         }
         let (env, by) = (Env::at(now.secs()), self.pool.offers());
@@ -171,7 +183,8 @@ impl<'a> Offers<'a> {
         let which = if only {
             format!("the only node, {node},")
         } else {
-            format!("no node matches: the nearest, {node},")
+            let among = if self.all { String::new() } else { format!(" of {} slots of all kinds", self.offered) };
+            format!("no node matches: the nearest{among}, {node},")
         };
         let (reason, advice) = match first.side {
             Side::Job => ("RequirementsNotMet", "relax the job, or add a node that meets it"),
@@ -187,10 +200,53 @@ fn no(reason: &'static str, field: &str, message: String) -> Matchable {
     Matchable::No(Problem { reason, field: field.to_owned(), message })
 }
 
-/// The problem that the job requests more of a resource than any slot has, if so.
-fn too_large(request: &Request, slots: &[(&Machine, &MachineSlot, OnceCell<Ad>)]) -> Option<Problem> {
+/// At most [`LOOKED_AT`] slots, in their order: as many of each kind as there is room for.
+fn some_of_each<'a>(slots: Vec<(&'a Machine, &'a MachineSlot)>) -> Vec<(&'a Machine, &'a MachineSlot)> {
+    if slots.len() <= LOOKED_AT {
+        return slots;
+    }
+    let mut known: HashMap<u64, usize> = HashMap::new();
+    let mut last: Option<(&Machine, u64)> = None;
+    // Each slot with its number among those of its kind, and its place.
+    let mut numbered: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
+    for (place, (machine, slot)) in slots.iter().enumerate() {
+        let kind = match last {
+            Some((of, kind)) if std::ptr::eq(of, *machine) => kind,
+            _ => kind_of(machine),
+        };
+        last = Some((machine, kind));
+        let mut hasher = DefaultHasher::new();
+        (kind, slot.slot_type, slot.total.cpus, slot.total.memory_mib).hash(&mut hasher);
+        let number = known.entry(hasher.finish()).and_modify(|number| *number += 1).or_insert(0);
+        numbered.push((*number, place));
+    }
+    numbered.sort_unstable();
+    numbered.truncate(LOOKED_AT);
+    numbered.sort_unstable_by_key(|(_, place)| *place);
+    numbered.into_iter().filter_map(|(_, place)| slots.get(place).copied()).collect()
+}
+
+/// A hash of what machines differ in beside their names.
+fn kind_of(machine: &Machine) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let facts = &machine.facts;
+    (&facts.arch, &facts.os).hash(&mut hasher);
+    for label in facts.labels.iter().filter(|(_, value)| value.as_str() != facts.name.as_str()) {
+        label.hash(&mut hasher);
+    }
+    for taint in &facts.taints {
+        (&taint.key, &taint.value).hash(&mut hasher);
+    }
+    for (resource, _) in machine.total.extended.iter() {
+        resource.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The problem that the job requests more of a resource than any slot of the pool has, if so.
+fn too_large(request: &Request, sizes: &[(&Resources, &str)]) -> Option<Problem> {
     let check = |field: &str, name: &str, asked: i64, of: &dyn Fn(&Resources) -> i64| {
-        let amounts = slots.iter().map(|(machine, slot, _)| (of(&slot.total), machine.facts.name.as_str()));
+        let amounts = sizes.iter().map(|(size, node)| (of(size), *node));
         let (most, node) = amounts.max_by_key(|(amount, _)| *amount)?;
         (asked > most).then(|| Problem {
             reason: "RequestTooLarge",
@@ -206,7 +262,7 @@ fn too_large(request: &Request, slots: &[(&Machine, &MachineSlot, OnceCell<Ad>)]
     check("spec.requests.cpus", "Cpus", request.cpus, &|r| r.cpus)
         .or_else(|| check("spec.requests.memory", "Memory", request.memory_mib, &|r| r.memory_mib))
         .or_else(|| {
-            let managed = slots.iter().all(|(_, slot, _)| slot.total.disk_kib > 0);
+            let managed = sizes.iter().all(|(size, _)| size.disk_kib > 0);
             managed.then(|| check("spec.requests.disk", "Disk", request.disk_kib, &|r| r.disk_kib)).flatten()
         })
         .or_else(|| {

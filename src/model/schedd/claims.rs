@@ -176,7 +176,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let others = queue.filter_map(|key| pool.jobs().get(&key.job().uid));
     let jobs = first.into_iter().chain(others.filter(|job| !is_matched(job)));
     let waiting = jobs
-        .filter(|job| may_start(pool, job))
+        .filter(|job| may_start(pool, job) && !lacks_pods(pool, job, now))
         .map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
     let mut left = STEPS;
     for (job, proc, spec) in waiting.flatten().take(LOOKED_AT) {

@@ -39,11 +39,9 @@ impl Text<'_> {
     fn one(&mut self, name: &str) -> Option<SystemExpr> {
         let expr = self.expr(name)?;
         let never = expr.as_literal().is_some_and(|value| value.as_bool_equiv() != Some(true));
-        (!never).then(|| SystemExpr {
-            reason: self.expr(&format!("{name}_REASON")),
-            subcode: self.expr(&format!("{name}_SUBCODE")),
-            name: name.into(),
-            expr,
+        (!never).then(|| {
+            let [reason, subcode] = ["REASON", "SUBCODE"].map(|what| self.expr(&format!("{name}_{what}")));
+            SystemExpr::new(name, expr, reason, subcode)
         })
     }
 

@@ -111,7 +111,7 @@ pub fn held(job: &Job) -> Option<Said> {
         1 => "; 1 proc is held for another reason".to_owned(),
         _ => format!("; {} are held for other reasons", counted(count(others), "proc")),
     };
-    let all = if alike + others == 1 { "it" } else { "them" };
+    let all = if alike == 1 { "it" } else { "them" };
     let remedy = if hold.is_by_spec() {
         format!("take spec.hold out of the job's manifest to release {all}")
     } else if hold.outlasts_edits() {

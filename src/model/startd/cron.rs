@@ -48,7 +48,7 @@ fn wanted(machine: &Machine, policy: &CronPolicy, now: Time) -> Crontab {
     if policy.conditions.is_empty() {
         return tab;
     }
-    let (ad, env) = (machine_ad(machine), Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) });
+    let (ad, env) = (machine_ad(machine), Env::at(now.secs()));
     for job in &mut tab.jobs {
         let condition = policy.conditions.get(&job.name);
         let met =

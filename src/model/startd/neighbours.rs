@@ -73,7 +73,7 @@ fn cpus(resources: &Resources) -> f64 {
 fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
-    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+    let env = Env::at(now.secs());
     let changed: Vec<(SlotName, Vec<Latched>)> = slots(pool, machine)
         .filter_map(|(name, slot)| {
             let latches = &machine.slot_config(&config, name.slot).latches;
@@ -110,7 +110,7 @@ fn cross(pool: &mut Pool, name: &MachineName, now: Time) {
     if config.slot_attrs.is_empty() && machine.crossed.is_empty() {
         return;
     }
-    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+    let env = Env::at(now.secs());
     let crossed: Vec<(String, Expr)> =
         slots(pool, machine).flat_map(|(name, slot)| shown(machine, &config, &name, &slot, &env)).collect();
     if *machine.crossed != *crossed {

@@ -129,7 +129,7 @@ pub(super) fn surroundings(
     let asks = |expr: Option<&Expr>, question: Question| {
         expr.is_some_and(|expr| {
             let value = expr.as_literal().cloned().unwrap_or_else(|| {
-                let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+                let env = Env::at(now.secs());
                 expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &env)
             });
             question.is_met_by(Answer::of(&value))

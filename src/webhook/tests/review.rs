@@ -165,7 +165,7 @@ fn what_leaves_another_object_nothing_is_warned_of() {
             "Negotiator",
             json!({}),
             vec![format!(
-                "spec: without a slotConstraint every slot of the Negotiator gpu is within this one, too; {apart}"
+                "spec: this Negotiator has no slotConstraint, so that it also takes every slot of the Negotiator gpu; {apart}"
             )],
         ),
         (

@@ -41,7 +41,7 @@ const SUBMIT_MACROS: [&str; 6] =
     ["$(Process)", "$(ProcId)", "$(Cluster)", "$(ClusterId)", "$(Step)", "$(Item)"];
 
 /// The least memory in bytes that a job can mean: with less, not even a shell starts.
-const LEAST_MEMORY: i64 = 1 << 20;
+const LEAST_AMOUNT: i64 = 1 << 20;
 
 /// Returns what the job says in vain, at most [`TOLD`] warnings.
 pub fn warnings(job: &HTCJob) -> Vec<Problem> {
@@ -61,7 +61,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         .chain(to_scheduler(&template))
         .chain(probes(&template))
         .chain(of_attributes(job))
-        .chain(of_memory(job))
+        .chain(of_amounts(job))
         .chain(misspelt(job))
         .chain(of_procs(job))
         .chain(of_limits(job));
@@ -196,26 +196,34 @@ fn of_attributes(job: &HTCJob) -> Vec<Problem> {
     job.spec.attributes.iter().filter_map(told).collect()
 }
 
-/// Amounts without a unit are bytes in Kubernetes, and MiB in HTCondor.
-fn of_memory(job: &HTCJob) -> Option<Problem> {
-    let text = &job.spec.requests.memory.as_ref()?.0;
-    let bytes: i64 = text.parse().ok()?;
-    (1..LEAST_MEMORY).contains(&bytes).then(|| {
+/// Amounts without a unit are bytes in Kubernetes. In HTCondor they are MiB of memory, and KiB of disk.
+fn of_amounts(job: &HTCJob) -> impl Iterator<Item = Problem> {
+    let requests = &job.spec.requests;
+    let amounts = [("memory", &requests.memory, "Mi"), ("disk", &requests.disk, "Ki")];
+    amounts.into_iter().filter_map(|(field, amount, unit)| {
+        let bytes: i64 = amount.as_ref()?.0.parse().ok()?;
         let message =
-            format!("{bytes} is so many bytes, less than a MiB, as Kubernetes counts; write {bytes}Mi");
-        warning("AmountInBytes", "spec.requests.memory".into(), message)
+            format!("{bytes} is so many bytes, less than a MiB, as Kubernetes counts; write {bytes}{unit}");
+        let field = format!("spec.requests.{field}");
+        (1..LEAST_AMOUNT).contains(&bytes).then(|| warning("AmountInBytes", field, message))
     })
 }
 
-/// Amounts of concurrency limits that are no numbers above 0: the job takes one unit, as in HTCondor.
+/// Items of the concurrency limits that are several limits, and amounts that are no numbers above 0: the job takes one unit, as in
+/// HTCondor.
 fn of_limits(job: &HTCJob) -> Vec<Problem> {
+    let told = |reason, message| warning(reason, "spec.concurrencyLimits".into(), message);
+    let are_several = |limit: &String| {
+        let several = limit.split([',', ' ', '\t']).filter(|part| !part.is_empty()).nth(1).is_some();
+        several.then(|| told("LimitName", format!("'{limit}' is several limits; give each an item of its own")))
+    };
     let amount_is_wrong = |limit: &String| {
         let (_, amount) = limit.split_once(':')?;
         let is_right = amount.trim().parse::<f64>().is_ok_and(|amount| amount.is_finite() && amount > 0.0);
         let message = format!("{limit} takes one unit: expected a number above 0 behind the colon");
-        (!is_right).then(|| warning("LimitAmount", "spec.concurrencyLimits".into(), message))
+        (!is_right).then(|| told("LimitAmount", message))
     };
-    job.spec.concurrency_limits.iter().filter_map(amount_is_wrong).collect()
+    job.spec.concurrency_limits.iter().filter_map(|limit| are_several(limit).or_else(|| amount_is_wrong(limit))).collect()
 }
 
 /// The expressions by which a job is matched, each with its field.
@@ -345,6 +353,14 @@ mod tests {
             (
                 json!({"concurrencyLimits": ["matlab", "XSW:2.5", "FOO:x"]}),
                 "spec.concurrencyLimits: FOO:x takes one unit: expected a number above 0 behind the colon",
+            ),
+            (
+                json!({"concurrencyLimits": ["a b", "c"]}),
+                "spec.concurrencyLimits: 'a b' is several limits; give each an item of its own",
+            ),
+            (
+                json!({"requests": {"disk": "10"}}),
+                "spec.requests.disk: 10 is so many bytes, less than a MiB, as Kubernetes counts; write 10Ki",
             ),
             (
                 json!({"rank": "Capabilty"}),

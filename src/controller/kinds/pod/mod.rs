@@ -260,6 +260,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         proc,
         claim,
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
+        created: pod.metadata.creation_timestamp.as_ref().map(convert::time),
         started: started(pod),
         finished: finished(pod),
         remains: remains(pod),

@@ -151,7 +151,7 @@ fn slots_that_several_take_are_told_of_and_the_first_by_name_has_them() {
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "b", "alice", 4), claim("n2", "a", "alice", 4)].into());
     let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), world.pool.sharing());
-    let end = "of several the first by name matches a slot: let the constraints exclude each other";
+    let end = "if several Negotiators take a slot, the first by name matches it: let the constraints exclude each other";
     let says = |other: &str| {
         let first = format!("NEGOTIATOR_SLOT_CONSTRAINT of {other} takes 1 of these slots, too (slot1@n2)");
         Some(format!("{first}; {end}"))

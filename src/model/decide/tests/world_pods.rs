@@ -87,6 +87,7 @@ impl World {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: obstacle.is_none(),
+            created: Some(self.now),
             started: obstacle.is_none().then_some(self.now),
             finished: None,
             obstacle,

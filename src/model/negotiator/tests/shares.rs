@@ -1,8 +1,9 @@
 //! Shares of the pie, spins, rounding and ceilings.
 
 use super::assert_near;
-use super::kit::{cycle, jobs, jobs_with, rejections, single_cores, slot, slots, submitter, weights};
+use super::kit::{cycle, jobs, jobs_with, no_ranks, rejections, single_cores, slot, slots, submitter, weights};
 use crate::negotiator::RejectReason::{Ceiling, NoMatch, NoSlots, SubmitterLimit};
+use crate::negotiator::limits::{Capacity, LimitBook};
 use crate::negotiator::{Config, Cycle, SubmitterInput, negotiate};
 
 fn using(mut submitter: SubmitterInput, weighted_used: f64) -> SubmitterInput {
@@ -260,4 +261,18 @@ fn nothing_comes_of_nothing() {
         cycle(single_cores(3), vec![submitter("a", f64::NAN, &[jobs(9)]), submitter("b", -4.0, &[jobs(9)])]);
     weird.submitters[0].weighted_used = f64::NAN;
     assert_eq!(negotiate(&weird).matches.len(), 3);
+}
+
+/// A job whose limits depend on the slot: one match is refused by a limit, another by the submitter's share. HTCondor's negotiator goes on
+/// with the submitter in the next spin (MM_RESUME), when the share is larger.
+#[test]
+fn a_limit_for_one_slot_does_not_end_what_the_share_refuses() {
+    let limited = "ConcurrencyLimits = ifThenElse(TARGET.Cpus == 2, \"gone\", \"free\")";
+    let a = submitter("a", 1.0, &[jobs_with(3, limited)]);
+    let b = submitter("b", 1.0, &[jobs_with(1, "Requirements = TARGET.Cpus == 2")]);
+    let mut cycle = cycle(vec![slot(1), slot(2), slot(3)], vec![a, b]);
+    cycle.config = no_ranks();
+    let named = |name: &str, units| (name.to_owned(), Capacity::Named(units));
+    cycle.limits = LimitBook::new([named("gone", 0.0), named("free", 9.0)], 0.0);
+    assert_eq!(weights(&cycle, &negotiate(&cycle)), [4.0, 2.0]);
 }

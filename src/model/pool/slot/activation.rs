@@ -76,6 +76,8 @@ pub struct Running {
     pub runs: bool,
     /// Whether the pod is being deleted, or the operator has asked for its deletion.
     pub deleting: bool,
+    /// When the proc got the slot for this run: when its pod was created, or was first seen.
+    pub created: Option<Time>,
     /// `JobStart`: when the containers started; `None` until they have.
     pub started: Option<Time>,
     /// For how long the job was suspended, without the present suspension: part of `TotalJobSuspendTime`.
@@ -122,6 +124,7 @@ impl Running {
             pod,
             runs: false,
             deleting: false,
+            created: None,
             started: None,
             suspended: Duration::ZERO,
             suspended_since: None,

@@ -192,6 +192,7 @@ impl Slot {
         let ran = self.active().is_some_and(|running| running.runs);
         let mut running = self.activation.take_pod(&facts.pod);
         running.note_deletion(&facts, now);
+        running.created.get_or_insert(facts.created.unwrap_or(now));
         running.runs = facts.running;
         running.deleting |= facts.deleting;
         running.lease = facts.lease.max(running.lease);

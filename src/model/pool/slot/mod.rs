@@ -8,6 +8,8 @@
 //! | `activation` | how far the proc has come, and its pod |
 //! | `happenings` | what happens to a slot: the only way in which a slot changes |
 
+use std::sync::Arc;
+
 use super::ids::{PodUid, SlotName};
 use super::leaving::{Cause, Eviction, HoldReason, Preemptor, Retirement};
 use super::limits::Wants;
@@ -54,6 +56,8 @@ impl Removal {
 /// The value of a [`Latch`](super::Latch) at its last evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latched {
+    /// The latch's name.
+    pub name: Arc<str>,
     /// The value; a boolean is 1 or 0.
     pub value: Expr,
     /// Since when the latch has had this value.

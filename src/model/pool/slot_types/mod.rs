@@ -28,6 +28,7 @@
 //! manual is silent, the startd of HTCondor 25.14.1, whose answers `tests/commands/slot_types_oracle.rs` keeps. The arithmetic is that of
 //! SLOT_CONFIG_FAILURE_MODE = ABORT: if one slot does not fit, the machine gets no slots.
 
+mod check;
 mod consumption;
 mod devices;
 mod fault;

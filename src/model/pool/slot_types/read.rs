@@ -1,5 +1,6 @@
 //! Reads slot types from a configuration.
 
+use super::check::Misfit;
 use super::devices::Constraint;
 use super::fault::Fault;
 use super::share::{self, Item, Share, Standard, Unit, Written};
@@ -36,6 +37,9 @@ impl SlotTypes {
         };
         let usable = reader.faults.iter().all(|fault| fault.severity != Severity::Error);
         let types = usable.then_some(SlotTypes { types, reserved, declared });
+        for misfit in types.iter().flat_map(SlotTypes::misfits) {
+            reader.warn(misfit);
+        }
         Reading { types, faults: reader.faults }
     }
 }
@@ -227,6 +231,17 @@ impl Reader<'_> {
             self.faults.push(Fault::of_value(knob, &error));
             None
         })
+    }
+
+    fn warn(&mut self, misfit: Misfit) {
+        let number = misfit.slot_type;
+        for knob in [format!("SLOT_TYPE_{number}"), format!("NUM_SLOTS_TYPE_{number}")] {
+            let Ok(Some(text)) = self.config.text(&knob) else { continue };
+            let position = self.config.position_in(&text, 1, 1);
+            let message = format!("{knob}: {}", misfit.message);
+            self.faults.push(Fault { severity: Severity::Warning, knob, position, message });
+            return;
+        }
     }
 
     fn error_at_value(&mut self, knob: &str, message: String) {

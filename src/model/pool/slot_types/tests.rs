@@ -16,7 +16,8 @@ fn config(text: &str) -> Config {
 
 fn types(text: &str) -> SlotTypes {
     let reading = SlotTypes::read(&config(text));
-    assert!(reading.faults.is_empty(), "{text}: {:?}", reading.faults);
+    let mut errors = reading.faults.iter().filter(|fault| fault.severity == condor_config::Severity::Error);
+    assert_eq!(errors.next(), None, "{text}");
     reading.types.unwrap()
 }
 
@@ -354,4 +355,52 @@ proptest! {
             let _ = types.lay_out(&machine());
         }
     }
+}
+
+#[test]
+fn types_that_fit_no_machine_are_warned_of() {
+    let types = |first: &str, second: &str| {
+        format!("SLOT_TYPE_1 = {first}\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_2 = {second}\nNUM_SLOTS_TYPE_2 = 2\n")
+    };
+    let warnings = |text: &str| -> Vec<String> {
+        SlotTypes::read(&config(text)).faults.iter().map(ToString::to_string).collect()
+    };
+    for fitting in [
+        types("50%", "25%"),
+        types("cpus=1, memory=2048", "auto"),
+        types("cpus=100%, 50%", "cpus=min, 25%"),
+        types("33.4%", "33.4%"),
+        types("gpus=1, 50%", "25%"),
+        types("tpu=1, 50%", "25%"),
+        "NUM_SLOTS = 3\n".to_owned(),
+    ] {
+        assert_eq!(warnings(&fitting), Vec::<String>::new(), "{fitting}");
+    }
+    let too_much = |line: u32, knob: &str, percent: u32, name: &str| {
+        format!(
+            "policy line {line}, column {}: {knob}: the slots of all types together are to have {percent} % of {name}, which no machine \
+             has: give them less, or make fewer of them",
+            knob.len() + 4
+        )
+    };
+    assert_eq!(warnings(&types("75%", "25%")), [too_much(3, "SLOT_TYPE_2", 125, "Cpus")]);
+    assert_eq!(
+        warnings(&types("cpus=1, mem=60%", "cpus=1, ram=1/4")),
+        [too_much(3, "SLOT_TYPE_2", 110, "Memory")]
+    );
+    assert_eq!(warnings(&types("GPUs=100%, 1/2", "GPUs=50%, 1/4")), [too_much(3, "SLOT_TYPE_2", 200, "GPUs")]);
+    assert_eq!(
+        warnings(&types("100%", "cpus=1")),
+        [
+            "policy line 3, column 15: SLOT_TYPE_2: the slots with a part of Memory take all of it, and leave nothing for those of \
+          SLOT_TYPE_2, whose part is auto: give the others less"
+        ]
+    );
+    assert_eq!(
+        warnings(&types("gpu=1, 50%", "memroy=1, 25%")),
+        [
+            "policy line 1, column 15: SLOT_TYPE_1: gpu is the name of a custom resource that a node may have; did you mean GPUs?",
+            "policy line 3, column 15: SLOT_TYPE_2: memroy is the name of a custom resource that a node may have; did you mean Memory?"
+        ]
+    );
 }

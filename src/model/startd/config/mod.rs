@@ -278,7 +278,7 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     let custom = modified(config);
     let custom: Vec<&str> = custom.iter().map(String::as_str).collect();
     match RequestPolicy::read(config, slot_type.unwrap_or(0), &custom) {
-        Ok(requests) => said.requests = requests,
+        Ok(requests) => said.requests = Arc::new(requests),
         Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
     }
     match ConsumptionPolicy::read(config, slot_type.unwrap_or(0)) {
@@ -348,7 +348,7 @@ fn latches(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) ->
         if let Some(expr) = expr
             && !latches.iter().any(|known| known.name.eq_ignore_ascii_case(&name))
         {
-            latches.push(Latch { name, expr, listed });
+            latches.push(Latch { name: name.into(), expr, listed });
         }
     }
     latches
@@ -359,7 +359,7 @@ fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> 
     found.map_err(|error| faults.push(Remark::of_value(&error.into()))).ok()
 }
 
-/// Remarks about attributes that START reads and that only agents report.
+/// Remarks about attributes that policies read and that only agents report.
 fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
     let of_all = [(None, &said.slots)];
     let all = of_all.into_iter().chain(said.types.iter().map(|(slot_type, slot)| (Some(*slot_type), slot)));
@@ -369,7 +369,14 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
         let start = slot.policy.start.as_ref()?;
         remarks::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
     };
-    let mut remarks: Vec<Remark> = all.filter_map(of).collect();
+    let others = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
+        let name_of = |knob: &str| {
+            let name = setting_name(config, slot_type, knob)?;
+            Some(if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") })
+        };
+        remarks::of_unsensed_policies(config, name_of, |attribute| publishes(slot, attribute))
+    };
+    let mut remarks: Vec<Remark> = all.flat_map(|each| [of(each), others(each)]).flatten().collect();
     remarks.dedup();
     remarks
 }

@@ -232,9 +232,10 @@ const FORESEEN: &[&str] =
 /// A remark if KILL looks at more than the time. The operator foresees when a KILL of the time alone becomes true, and gives the
 /// pod that much grace. A kubelet that already ends a pod does not look at a shorter grace, so that only an agent can kill then.
 fn of_kill(config: &Config, knob: &str, position: &Position) -> Option<Remark> {
-    let is_kill = |name: &str| name.eq_ignore_ascii_case("KILL");
-    let kind = knob.strip_prefix("SLOT_TYPE_").and_then(|rest| rest.split_once('_')).map(|(_, name)| name);
-    if !is_kill(kind.unwrap_or(knob)) {
+    let upper = knob.to_ascii_uppercase();
+    let plain = upper.strip_prefix("STARTD.").unwrap_or(&upper);
+    let of_type = plain.strip_prefix("SLOT_TYPE_").and_then(|rest| rest.split_once('_')).map(|(_, name)| name);
+    if !forms("KILL").any(|form| form == of_type.unwrap_or(plain)) {
         return None;
     }
     let references = config.expr(knob).ok()??.references();
@@ -352,21 +353,66 @@ pub(super) fn of_unsensed(
     start: &Expr,
     is_published: impl Fn(&str) -> bool,
 ) -> Option<Remark> {
-    let looked_at = start.references();
-    let names = looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str);
-    let unknown: BTreeSet<&str> = names
-        .filter(|name| SENSED.iter().any(|sensed| sensed.eq_ignore_ascii_case(name)) && !is_published(name))
-        .collect();
     let position = config.position(config.definition(knob)?);
-    let unknown: Vec<&str> = unknown.into_iter().collect();
+    let unknown = unreported(start, is_published);
     (!unknown.is_empty()).then(|| {
         let message = format!(
             "START looks at {}, which only an agent reports of a node: without one it is undefined, and a slot \
              whose START is not true takes no job; leave it out, or publish it by STARTD_ATTRS",
-            unknown.join(", ")
+            listed(&unknown)
         );
         Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")
     })
+}
+
+/// The knobs that do nothing on a node without an agent if they read an attribute that only agents report.
+const POLICIES: [&str; 8] =
+    ["IS_OWNER", "WANT_SUSPEND", "SUSPEND", "CONTINUE", "PREEMPT", "WANT_VACATE", "KILL", "WANT_HOLD"];
+
+/// The names of a policy's knob: the plain one, and those for single universes.
+fn forms(policy: &'static str) -> impl Iterator<Item = String> {
+    ["", "_VANILLA", "_VM"].into_iter().map(move |universe| format!("{policy}{universe}"))
+}
+
+/// A remark about knobs of one type of slots other than START that read attributes which only agents report. `name_of` says how the
+/// text calls a knob; none if the text does not set it.
+pub(super) fn of_unsensed_policies(
+    config: &Config,
+    name_of: impl Fn(&str) -> Option<String>,
+    is_published: impl Fn(&str) -> bool,
+) -> Option<Remark> {
+    let (mut attributes, mut knobs, mut position) = (BTreeSet::new(), Vec::new(), None);
+    for name in POLICIES.into_iter().flat_map(forms).filter_map(|form| name_of(&form)) {
+        let Some(definition) = config.definition(&name) else { continue };
+        let Ok(Some(expr)) = config.expr(&name) else { continue };
+        let unknown = unreported(&expr, &is_published);
+        if !unknown.is_empty() {
+            position = position.or_else(|| Some(config.position(definition)));
+            attributes.extend(unknown);
+            knobs.push(name);
+        }
+    }
+    let position = position?;
+    let look = if knobs.len() == 1 { "looks" } else { "look" };
+    let message = format!(
+        "{} {look} at {}, which only an agent reports of a node: without one, a clause about it is undefined, which does not count as \
+         true; leave it out, or publish it by STARTD_ATTRS",
+        knobs.join(", "),
+        listed(&attributes)
+    );
+    Some(Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about(knobs.first()?))
+}
+
+/// The attributes that an expression reads, that only agents report, and that the configuration does not publish itself.
+fn unreported(expr: &Expr, is_published: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let looked_at = expr.references();
+    let names = looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str);
+    let sensed = |name: &&str| SENSED.iter().any(|sensed| sensed.eq_ignore_ascii_case(name));
+    names.filter(sensed).filter(|name| !is_published(name)).map(str::to_owned).collect()
+}
+
+fn listed(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn of_finding(config: &Config, name: &str, position: &Position, finding: knobs::Finding) -> Remark {

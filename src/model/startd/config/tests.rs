@@ -292,3 +292,28 @@ fn a_kill_that_only_an_agent_can_carry_out_is_remarked_on() {
         ]
     );
 }
+
+#[test]
+fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
+    let told = |text: &str| -> Vec<String> {
+        let remarks = understand(text).remarks;
+        remarks.iter().filter(|remark| remark.reason == "AttributeNotReported").map(ToString::to_string).collect()
+    };
+    let then = "which only an agent reports of a node: without one, a clause about it is undefined, which does not count as true; \
+                leave it out, or publish it by STARTD_ATTRS";
+    for quiet in ["SUSPEND = Memory < 5\n", "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n"] {
+        assert_eq!(told(quiet), Vec::<String>::new(), "{quiet}");
+    }
+    assert_eq!(
+        told("PREEMPT = $(Busy) && Cpus > 1\nBusy = LoadAvg > 2\n"),
+        [format!("line 1, column 1: PREEMPT looks at LoadAvg, {then}")]
+    );
+    assert_eq!(
+        told("CONTINUE = KeyboardIdle > 60\nSUSPEND = KeyboardIdle < 5 || MY.LoadAvg > 2\n"),
+        [format!("line 2, column 1: SUSPEND, CONTINUE look at KeyboardIdle, LoadAvg, {then}")]
+    );
+    assert_eq!(
+        told("SLOT_TYPE_2_WANT_HOLD = ConsoleIdle < 5\nSLOT_TYPE_2 = cpus=1\nNUM_SLOTS_TYPE_2 = 1\n"),
+        [format!("line 1, column 1: SLOT_TYPE_2_WANT_HOLD looks at ConsoleIdle, {then}")]
+    );
+}
