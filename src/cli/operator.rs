@@ -178,14 +178,14 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         ended = &mut webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
     }
     if has_webhook {
-        tracing::info!("the webhook answers for {LINGER:?} more, until the API server no longer asks it");
+        tracing::info!("the webhook answers for another {LINGER:?}, since the API server may still ask the webhook");
         let _ = tokio::time::timeout(LINGER, webhook).await;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// For how long the webhook of an operator that was told to stop still answers. The nodes learn late that a pod of the Service ends, and
-/// the API server stores a job without an owner if the webhook does not answer.
+/// the API server stores a job without a seal if the webhook does not answer.
 const LINGER: Duration = Duration::from_secs(8);
 
 /// How the webhook runs, if a port was given.

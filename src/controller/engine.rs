@@ -127,7 +127,7 @@ impl Engine {
                 }
                 () = sleep(pause) => {}
             }
-            // An operator that is told to stop while it takes in changes begins no more writes.
+            // An operator that is told to stop while it takes in changes decides nothing more.
             if stop.is_cancelled() {
                 break;
             }
@@ -317,8 +317,7 @@ impl Engine {
         }
     }
 
-    /// Waits for the writes that are under way, for five seconds at most, so that no write is left half done without
-    /// need.
+    /// Waits up to five seconds for all writes, those under way and those queued behind them, and ignores their answers.
     async fn finish_writes(&mut self) {
         let limit = sleep(Duration::from_secs(5));
         let mut limit = std::pin::pin!(limit);

@@ -52,14 +52,14 @@ impl Health {
         Arc::clone(&self.progress)
     }
 
-    /// The operator leads.
+    /// Notes that the operator leads.
     pub fn leads(&self, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
         self.leading.store(true, Ordering::Relaxed);
         self.metrics.leads();
     }
 
-    /// Everything is known, and deciding has begun.
+    /// Notes that everything is known and that deciding has begun.
     pub fn ready(&self) {
         self.ready.store(true, Ordering::Relaxed);
     }
@@ -75,7 +75,7 @@ impl Health {
         }
     }
 
-    /// The loop has turned.
+    /// Notes that the loop has turned, and updates the metrics.
     pub fn beat(&self, pool: &Pool, now: Time) {
         let before = self.last_beat.swap(now.millis(), Ordering::Relaxed);
         self.metrics.count(pool);
@@ -101,9 +101,9 @@ impl Health {
             || now.millis() - self.last_beat.load(Ordering::Relaxed) < STUCK_AFTER_MILLIS
     }
 
-    /// Why the operator is not ready, if it is not. A candidate is always ready: it can take over. A leader is ready once
-    /// every object has been told, as long as the API server has every kind, and tells what becomes of the
-    /// objects. Neither is ready before its webhook can answer, which the API server asks where the process is ready.
+    /// Why the process is not ready; `None` if the process is ready. A process with a webhook is not ready before the webhook can answer,
+    /// since the API server asks every ready process. An operator that waits for the pool's Lease is not ready; any other candidate is. A
+    /// leader is ready once every object has been told, while the API server has every kind and no watch has been behind for too long.
     pub(super) fn unready(&self, now: Time) -> Option<String> {
         if self.webhook_serves.as_ref().is_some_and(|serves| !*serves.borrow()) {
             return Some(

@@ -34,8 +34,8 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
 /// such attempts.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// The highest ClusterId that was given: the election reads and writes it with the lease, so that it outlasts jobs and
-/// operators. The engine raises it.
+/// The highest ClusterId that any operator gave. The election keeps the number in an annotation of the Lease, so that the number outlasts
+/// jobs and operators; the engine raises the number.
 #[derive(Clone, Debug, Default)]
 pub struct HighestClusterId(Arc<AtomicI64>);
 
@@ -251,7 +251,7 @@ impl Election {
                 () = stop.cancelled() => break,
                 attempt = timeout_at(until, self.try_acquire(&mut sighting)) => attempt,
             };
-            // An API server that answers late has not asked for a pause.
+            // After a timeout the next attempt begins at once: only an API server that answered may have asked for a pause.
             let again = if attempt.is_ok() { RENEW_AGAIN_AFTER } else { Duration::ZERO };
             let failed = match attempt {
                 Ok(Ok(Attempt::Won)) => None,

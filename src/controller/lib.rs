@@ -54,8 +54,8 @@ pub struct Options {
     pub health_addr: Option<SocketAddr>,
     /// Where `/metrics` is served; nowhere if unset.
     pub metrics_addr: Option<SocketAddr>,
-    /// Elect a leader by a Lease in this namespace. Without one there is no election: only for a cluster in which no other
-    /// operator can run.
+    /// The namespace of the Lease by which operators elect a leader. If unset, there is no election: this is safe only in a cluster in
+    /// which no other operator can run.
     pub leader_elect_namespace: Option<String>,
     /// Where the history of jobs is kept; nowhere if unset.
     pub history: Option<Box<archive::Options>>,
@@ -93,8 +93,8 @@ pub enum Error {
         "the machine's clock has jumped ahead by {0:#} since the operator started; restart to go by the new time"
     )]
     ClockBehind(SignedDuration),
-    /// A server of health or metrics ended.
-    #[error("health or metrics cannot be served: {0}")]
+    /// A server of health, metrics or the history ended.
+    #[error("health, metrics or the history cannot be served: {0}")]
     Health(#[from] std::io::Error),
 }
 
@@ -255,7 +255,7 @@ async fn lead(
         _ => begin_history(options, clock, &health, &pauses, &mut watches),
     };
     let writer = Writer::new(Tools::new(client, clock, &options.identity));
-    // The pool is told jobs with their creators: how to know these has to be there before the first of the jobs.
+    // The pool is told each job with its creator, so `creators` must be ready before the engine takes in the first job.
     tokio::select! {
         biased;
         () = stop.cancelled() => return,

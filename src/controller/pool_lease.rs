@@ -1,10 +1,10 @@
 //! The pool's Lease, which says who owns the pool. It has the same name in every cluster, whatever namespace the operator is in.
 //!
-//! All operators of a cluster decide about the same nodes and pods. Operators that share a leader's Lease take turns. Two
-//! that do not (two releases in two namespaces, or two without an election) would evict each other's pods for ever. So a
-//! leader also holds the pool's Lease, before its first decision and for as long as it decides. The Lease names the owner, not the
-//! process: leaders of one release hand the Lease on. An operator that sees another owner renew the Lease does not wait, as a
-//! candidate does, but ends with a message: somebody has to remove one of the two.
+//! All operators of a cluster decide about the same nodes and pods. Operators that share a leader's Lease take turns. Operators that share
+//! no leader's Lease (two releases in two namespaces, or two without an election) would evict each other's pods for ever. So a leader also
+//! holds the pool's Lease, before its first decision and for as long as it decides. The Lease names the owner, not the process: leaders of
+//! one release hand the Lease on. An operator that sees another owner renew the Lease does not wait, as a candidate does, but ends with a
+//! message: somebody has to remove one of the two.
 
 use kube::Client;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub async fn take(
         }
         Waiting::Unreachable(why) => {
             health.waits(Some(format!(
-                "whose the pool is (Lease {NAMESPACE}/{POOL_LEASE}) is not known: {why}"
+                "the owner of the pool is not known, because Lease {NAMESPACE}/{POOL_LEASE} cannot be read or written: {why}"
             )));
             None
         }

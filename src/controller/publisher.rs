@@ -1,5 +1,5 @@
-//! Decides when a status is written: each object's at most once in a while, however often it changes; and of slots, of which there
-//! may be a hundred thousand, only some at the same time.
+//! Decides when a status is written. The operator writes an object's status at most once in its pace, however often the object changes, and
+//! of the statuses of slots at most [`AT_ONCE`] at the same time.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ const PACE: Duration = Duration::from_secs(1);
 /// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and on a
 /// busy pool every object would be written each second for people who may not look.
 const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
-/// How much of that time each object adds that was written a short while ago and rests: while 25 to 150 nodes' procs come and go, the
-/// statuses of their PartitionableSlots cost five writes a second together.
+/// By how much each resting object, of any kind, lengthens the pace of PartitionableSlots. While the procs of 25 to 150 nodes come and go,
+/// the statuses of their PartitionableSlots cost five writes a second together.
 const FOR_EACH: Duration = Duration::from_millis(200);
 /// The most that this time grows to.
 const SLOWEST: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use api::HTCJob;
 use clap::Args;
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::api::{DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
@@ -299,7 +299,7 @@ impl Cluster {
         self.write::<K>("create", name, request).await
     }
 
-    /// Deletes an object, in a namespace or of the whole cluster.
+    /// Deletes an object, in a namespace or of the whole cluster; with `uid`, only the object with this uid.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
@@ -307,8 +307,11 @@ impl Cluster {
         &self,
         namespace: Option<&str>,
         name: &str,
+        uid: Option<&str>,
     ) -> Result<(), Error> {
-        let request = Request::new(K::url_path(&(), namespace)).delete(name, &DeleteParams::default());
+        let only = uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), resource_version: None });
+        let how = DeleteParams { preconditions: only, ..DeleteParams::default() };
+        let request = Request::new(K::url_path(&(), namespace)).delete(name, &how);
         self.write::<K>("delete", name, request).await.map(drop)
     }
 
@@ -371,7 +374,15 @@ impl Cluster {
             Ok(request) => self.client.request(request).await,
             Err(error) => Err(error),
         };
-        answer.map_err(|error| self.explain::<HTCJob>(error))
+        answer.map_err(|error| match error {
+            // The API server also says 404 of a kind that it does not know, but then it does not say the name.
+            kube::Error::Api(status) if status.code == 404 && status.message.contains(name) => Error::NotWritten {
+                verb: "read",
+                object: format!("HTCJob {namespace}/{name}"),
+                message: status.message.clone(),
+            },
+            error => self.explain::<HTCJob>(error),
+        })
     }
 
     /// Asks a Service, through the API server's proxy: its namespace, its name and the name of its port. The API server asks

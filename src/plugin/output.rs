@@ -82,7 +82,7 @@ pub(crate) async fn run(
         // Output in files is not lost with the pods.
         let first = procs.iter().find(|proc| lost.contains(proc.number));
         if let Some(place) = first.and_then(|proc| proc.place(args.error)) {
-            writeln!(err, "{}, procs {lost}: such as {place}", cluster_of(job))?;
+            writeln!(err, "{}, procs {lost}: such as {}", cluster_of(job), harmless(&place))?;
             continue;
         }
         for line in without_pods(job, &lost) {
@@ -138,14 +138,14 @@ async fn print(
     let id = proc.id();
     let place = proc.place(error);
     if let Some(place) = &place {
-        writeln!(err, "{id}: {place}")?;
+        writeln!(err, "{id}: {}", harmless(place))?;
     }
     let Some(pod) = &proc.pod else {
         let retention = proc.job.spec.pod_retention;
         let why = lost(&Standings::of(proc.job).get(proc.number), retention);
         writeln!(err, "{id}: {}", harmless(&why))?;
         if let Some(end) = of_history(cluster, &id).await {
-            writeln!(err, "{id}: {end}")?;
+            writeln!(err, "{id}: {}", harmless(&end))?;
         }
         return Ok(place.is_some());
     };

@@ -11,7 +11,8 @@
 //! | `keeper` | keeps a certificate in use: makes one and keeps it in a Secret, or takes one from files |
 //! | `server` | HTTPS |
 //!
-//! Both replicas serve, whichever leads: an answer follows from the object and `known` alone, and nothing is written.
+//! Every replica serves, whichever leads: a verdict follows from the request and `known` alone, a seal also from the key and the time, and
+//! a review writes nothing.
 
 mod certificate;
 mod keeper;
@@ -88,7 +89,7 @@ pub async fn run(
     let serving = Serving { known: now_known, certificate: in_use, key: key.subscribe(), clock };
     let mut aside = JoinSet::new();
     aside.spawn(async move {
-        // Waiting fails if another task of the webhook has ended, which is told of then.
+        // Waiting fails only if the task that sends has ended; `run` then reports that task.
         let _ = has_certificate.wait_for(Option::is_some).await;
         let _ = complete.wait_for(|known| known.is_complete()).await;
         serves.send_replace(true);

@@ -16,8 +16,8 @@ use crate::verdict::verdict;
 /// A request of the API server, or the answer.
 pub type Review = AdmissionReview<DynamicObject>;
 
-/// A request as it comes. What the objects' metadata say of their writers is not looked at: whoever may write an object may write a
-/// time there that no calendar has, or a text that nests for ever, and must not get past the webhook by that.
+/// A request as it comes. The review does not read the objects' `managedFields`: whoever may write an object may put a time there that no
+/// calendar has, or a text that nests for ever, and must not get past the webhook by that.
 type Received = AdmissionReview<Item<DynamicObject>>;
 
 /// The largest body of a request, in bytes. etcd keeps objects of up to 1.5 MiB, and an update has the object before, too.
@@ -157,7 +157,7 @@ fn to_judge(request: &AdmissionRequest<DynamicObject>) -> Option<&DynamicObject>
     }
     let object = request.object.as_ref()?;
     let spec = |object: &DynamicObject| object.data.get("spec").cloned();
-    // Who may not edit a job may not ask anything of its procs, either.
+    // A change of the acts is judged like a change of the spec: whoever may not edit a job may not act on its procs.
     let acts = |object: &DynamicObject| object.metadata.annotations.as_ref()?.get(labels::ACTS).cloned();
     let face = |object: &DynamicObject| (spec(object), acts(object));
     let same = request.old_object.as_ref().is_some_and(|old| face(old) == face(object));

@@ -80,7 +80,7 @@ fn typed<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, Problem> {
 /// Judges a job as the operator would, with the policy in force: transforms, requirements and warnings act on what the job would be.
 fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Known) -> Verdict {
     let metadata = job.meta_mut();
-    // An object that is being created may have none yet.
+    // An object that is being created may have no uid yet.
     metadata.uid.get_or_insert_with(|| request.uid.clone());
     if metadata.namespace.is_none() {
         metadata.namespace.clone_from(&request.namespace);
@@ -89,7 +89,7 @@ fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Kn
     let requester = requester(request, &rule);
     let mut before = request.old_object.as_ref().and_then(|old| kinds::job::facts(&typed(old).ok()?));
     if let Some(before) = &mut before {
-        // The API server counts an edit, but not yet here in all versions.
+        // Some versions of the API server raise the generation only after admission.
         job.metadata.generation = Some(before.generation + 1);
     }
     let Some(mut facts) = kinds::job::facts(&job) else { return Verdict::default() };

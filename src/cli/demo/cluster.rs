@@ -177,8 +177,13 @@ impl Kubeconfig {
             move |source| Error::Kubeconfig { path, source }
         };
         if let Some(path) = file {
-            if fs::read_to_string(path).is_ok_and(|found| !found.contains("current-context: hollow")) {
-                return Err(Error::NotOurs(path.to_owned()));
+            match fs::read(path) {
+                Ok(found) if !String::from_utf8_lossy(&found).contains("current-context: hollow") => {
+                    return Err(Error::NotOurs(path.to_owned()));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(path)(error)),
             }
             fs::write(path, text).map_err(failed(path))?;
             let path = std::path::absolute(path).map_err(failed(path))?;

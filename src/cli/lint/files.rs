@@ -89,7 +89,13 @@ impl Collected {
                 return;
             }
         };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in entries {
+            match entry {
+                Ok(entry) => paths.push(entry.path()),
+                Err(error) => self.unusable.push(format!("{}: {error}", directory.display())),
+            }
+        }
         paths.sort();
         let chart = paths.iter().any(|path| path.ends_with("Chart.yaml"));
         for path in paths {

@@ -33,7 +33,7 @@ struct Server {
     /// The token that readers must show; `None`: whoever reaches the port may read.
     token: Option<Token>,
     clock: Clock,
-    places: Semaphore,
+    places: Arc<Semaphore>,
 }
 
 /// The token that readers must show.
@@ -48,7 +48,7 @@ pub struct Token {
 /// The router of a history in a directory.
 pub fn router(directory: &std::path::Path, token: Option<Token>, clock: Clock) -> Router {
     let server =
-        Server { current: Store::file_in(directory), token, clock, places: Semaphore::new(AT_A_TIME) };
+        Server { current: Store::file_in(directory), token, clock, places: Arc::new(Semaphore::new(AT_A_TIME)) };
     Router::new().route("/history", get(answer)).with_state(Arc::new(server))
 }
 
@@ -79,9 +79,12 @@ impl Server {
         let query = query(words).map_err(|why| (StatusCode::BAD_REQUEST, why))?;
         let busy =
             || (StatusCode::SERVICE_UNAVAILABLE, "too many others read the history; try again".to_owned());
-        let _place = timeout(WAIT, self.places.acquire()).await.ok().and_then(Result::ok).ok_or_else(busy)?;
+        let waiting = timeout(WAIT, Arc::clone(&self.places).acquire_owned());
+        let place = waiting.await.ok().and_then(Result::ok).ok_or_else(busy)?;
         let server = Arc::clone(&self);
         let page = tokio::task::spawn_blocking(move || {
+            // The place is given back when the work is done, even if the reader has gone.
+            let _place = place;
             let began = Instant::now();
             query.page(&server.current, server.clock.now().secs(), &|| began.elapsed() >= LATE)
         });
@@ -212,7 +215,7 @@ mod tests {
             current: PathBuf::new(),
             token: Some(Token { file: token.clone(), secret: "s".to_owned() }),
             clock: Clock::start(),
-            places: Semaphore::new(1),
+            places: Arc::new(Semaphore::new(1)),
         };
         let shows =
             |text: &str| HeaderMap::from_iter([(TOKEN_HEADER.parse().unwrap(), text.parse().unwrap())]);

@@ -250,7 +250,8 @@ impl Shipper {
             let said = || item.get("error").map(Value::to_string).unwrap_or_default();
             match status {
                 200..300 => self.figures.shipped(1),
-                429 | 500.. => {
+                // Elasticsearch lets the operator write again once somebody has mended rights, an index or a block.
+                401 | 403 | 404 | 429 | 500.. => {
                     why = format!("{status}: {}", said());
                     left.push(document.clone());
                 }

@@ -69,7 +69,7 @@ pub struct Creators {
 }
 
 impl Creators {
-    /// Asks with this client.
+    /// Makes a `Creators` that has asked nothing yet; its questions go through `client`.
     pub fn new(seals: Seals, stamps: Stamps, client: Client, pauses: &Pauses) -> Self {
         let question = stamps.0.map(|name| Question::new(name, client, pauses.of("admission policies")));
         Self {

@@ -1,10 +1,12 @@
 //! Asks the API server whether the admission policies that stamp jobs are in force.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ApiResource, DynamicObject};
 use kube::{Api, Client};
+use tokio::time::timeout;
 
 use super::stamp::Standing;
 use crate::surroundings::Pauses;
@@ -17,6 +19,9 @@ const KINDS: [(&str, &str); 4] = [
     ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
     ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
 ];
+
+/// How long the API server may take for all answers together.
+const LIMIT: Duration = Duration::from_secs(20);
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
@@ -39,15 +44,20 @@ impl Question {
         &self.name
     }
 
-    /// Asks until the API server answers. A refusal, because the operator may not look, is an answer, too.
+    /// Asks until the API server answers. If the API server refuses, because the operator may not get the policies, they count as not in
+    /// force.
     pub(super) async fn ask(mut self) -> Standing {
         loop {
-            match self.answer().await {
-                Ok(standing) => return standing,
-                Err(error) => tracing::warn!(
+            match timeout(LIMIT, self.answer()).await {
+                Ok(Ok(standing)) => return standing,
+                Ok(Err(error)) => tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     policies = &*self.name,
-                    "whether the admission policies that stamp jobs are in force is not known: new jobs wait"
+                    "the API server has not said whether the admission policies that stamp jobs are in force; new jobs wait"
+                ),
+                Err(_) => tracing::warn!(
+                    policies = &*self.name,
+                    "the API server has not said for {LIMIT:?} whether the admission policies that stamp jobs are in force; new jobs wait"
                 ),
             }
             if let Some(pause) = self.pauses.next() {

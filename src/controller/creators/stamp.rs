@@ -16,8 +16,8 @@ use api::HTCJob;
 use api::labels::CREATED_BY;
 use model::pool::{Requester, Time, UnknownCreator};
 
-/// For how long the policies have to be there before the operator believes a stamp. API servers act on a policy that was made within
-/// seconds; and a job's time may be that of another API server, whose clock is not quite the same.
+/// For how long the policies have to be there before the operator believes a stamp. An API server applies a new policy within seconds, and
+/// a job's creation time may come from another API server, whose clock differs a little.
 pub const MARGIN: Duration = Duration::from_mins(1);
 
 /// An HTCJob's annotation that says who created the job. The annotation is not believed yet.

@@ -89,7 +89,7 @@ impl Task {
 /// The outcome of a write.
 #[derive(Debug)]
 pub enum Reply {
-    /// What the pool has to know of.
+    /// An outcome that the pool has to know.
     Outcome(Outcome),
     /// An object as the API server has it now.
     Seen(ObjectKey, Known),
@@ -109,8 +109,8 @@ const NOTICES: usize = 64;
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Reply {
-    /// Whether the deciders or the publisher will ask for the same write again. Then a pause comes first: a write that is
-    /// refused would otherwise be repeated without end.
+    /// Whether the deciders or the publisher will ask for the same write again. Then a pause comes first: a write that is refused would
+    /// otherwise be repeated without a pause.
     fn asks_again(&self) -> bool {
         matches!(self, Self::Failing(_) | Self::Outcome(Outcome::Failed(_)))
     }

@@ -365,12 +365,13 @@ impl Places {
     }
 
     /// Notes that a call of this lane was answered by 429, Too Many Requests. In a namespace a tenant's webhook may have
-    /// answered so, which makes the share of the lane smaller. About an object of the cluster the API server itself asks for
+    /// answered so, which makes the share of the lane smaller, once for all calls that were under way. About an object of the cluster the API server itself asks for
     /// fewer requests, of whatever lane.
     pub fn throttled(&self, lane: &Lane) {
         let mut state = self.state();
         if lane.is_namespaced() {
-            if let Some(share) = state.lanes.get_mut(lane) {
+            let halved_before = |share: &Share| share.halved.is_some_and(|at| at.elapsed() < CALM);
+            if let Some(share) = state.lanes.get_mut(lane).filter(|share| !halved_before(share)) {
                 share.halve();
             }
         } else {

@@ -29,6 +29,7 @@ pub use selection::Selection;
 use write::{Task, Which, Written};
 
 use crate::cluster::{self, Cluster, Connection};
+use crate::condor::harmless;
 use crate::condor::jobs::Runs;
 
 /// The verb for which HTCondor has a tool of this name.
@@ -266,6 +267,7 @@ async fn by_constraint(
             let named = !selection.clusters.is_empty() || !selection.names.is_empty();
             if let Some(why) = job.refusal().filter(|_| named) {
                 let place = format!("{}/{}", job.namespace, job.name);
+                let why = harmless(why);
                 writeln!(err, "note: {place} does not run until its spec is correct: {why}")?;
             }
             continue;

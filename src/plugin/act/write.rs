@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::procs::Found;
 use super::{Request, tool_of};
 use crate::cluster::{self, Cluster};
+use crate::condor::harmless;
 use crate::patient::{AT_ONCE, PATIENCE, Patient};
 
 /// How long before it is looked again.
@@ -112,7 +113,8 @@ fn notes(
         if let (Written::Asked(_), Some(why)) = (written, job.refusal()) {
             writeln!(
                 err,
-                "note: {place} has the request, which takes effect once its spec is correct: {why}"
+                "note: {place} has the request, which takes effect once its spec is correct: {}",
+                harmless(why)
             )?;
         }
     }
@@ -153,7 +155,7 @@ async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<Wr
     }
     let all = matches!(which, Which::All);
     if all && request.verb == Verb::Remove && job.refusal().is_some() && job.is_untouched() {
-        cluster.remove::<HTCJob>(Some(&job.namespace), &job.name).await?;
+        cluster.remove::<HTCJob>(Some(&job.namespace), &job.name, Some(job.uid())).await?;
         return Ok(Written::Deleted);
     }
     let mut written = Written::Done;
@@ -167,6 +169,10 @@ async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<Wr
 async fn take_out_of_queue(cluster: &Cluster, job: &Found<'_>, procs: &Ranges) -> Result<(), cluster::Error> {
     for _ in 0..TRIES {
         let object = cluster.read(&job.namespace, &job.name).await?;
+        if object.pointer("/metadata/uid").and_then(Value::as_str) != Some(job.uid()) {
+            // The job has gone, and another has its name.
+            return Ok(());
+        }
         let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
         let text = annotations.and_then(|all| all.get(OUT_OF_QUEUE)).and_then(Value::as_str);
         let mut out = Ranges::parse(text.unwrap_or_default()).unwrap_or_default();

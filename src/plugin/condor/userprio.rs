@@ -84,7 +84,7 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
     let found = object(&submitters, &edit.user).map(ResourceExt::name_any);
     let spec = || patch(edit, Timestamp::now());
     match (found, edit.what) {
-        (Some(name), Change::Delete) => cluster.remove::<Submitter>(None, &name).await?,
+        (Some(name), Change::Delete) => cluster.remove::<Submitter>(None, &name, None).await?,
         (Some(name), _) => drop(cluster.merge::<Submitter>(None, &name, &json!({"spec": spec()})).await?),
         // HTCondor's accountant keeps an entry for each name that it was ever told. So a name without a Submitter
         // gets one.

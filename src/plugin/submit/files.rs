@@ -29,7 +29,7 @@ pub(super) async fn create(
         Ok(created) => created,
         Err(error) => {
             // The error of the job says what matters.
-            let _ = cluster.remove::<ConfigMap>(Some(namespace), &files).await;
+            let _ = cluster.remove::<ConfigMap>(Some(namespace), &files, None).await;
             return Err(error);
         }
     };

@@ -94,7 +94,7 @@ pub struct Request {
     /// The template's file.
     pub(crate) template: Option<String>,
     pub(crate) printed: Printed,
-    /// Whether unused variables are warned of.
+    /// Whether warnings about unused variables are left out.
     pub(crate) silent_about_unused: bool,
     /// The most procs, and HTCJobs.
     pub(crate) most_procs: Option<usize>,

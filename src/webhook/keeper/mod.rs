@@ -86,7 +86,7 @@ pub(crate) async fn keep(
                 let said = &error as &dyn std::error::Error;
                 tracing::warn!(
                     error = said,
-                    "the admission webhook's certificate is looked after again soon"
+                    "the certificate or the key of the admission webhook is not up to date; the operator tries again soon"
                 );
                 AFTER_FAILURE
             }

@@ -46,7 +46,7 @@ pub(super) fn acts(job: &HTCJob) -> Result<Vec<Act>, Problem> {
         reason: "InvalidActs",
         field: format!("metadata.annotations[{ACTS}]"),
         message: format!(
-            "{message}; nothing of it is carried out: write acts with kubectl slotwright, or as jobs.md says"
+            "{message}; none of its acts is carried out: write acts with kubectl slotwright, or as jobs.md says"
         ),
     };
     if text.len() > LONGEST {
@@ -67,7 +67,7 @@ fn understand(written: WrittenAct) -> Result<Act, String> {
     let verbs = || Verb::ALL.map(Verb::name).join(", ");
     let verb = Verb::named(&act).ok_or_else(|| format!("act {id}: {act:?} is none of {}", verbs()))?;
     if id == 0 || i64::try_from(id).is_err() {
-        return Err(format!("act {id}: the first act has number 1"));
+        return Err(format!("act {id}: the number of an act is between 1 and {}", i64::MAX));
     }
     let whom = match procs {
         None => Whom::All,

@@ -510,3 +510,28 @@ fn a_held_proc_that_the_count_has_lost_can_be_released() {
         assert_eq!(held(&world), 0, "{verb:?}");
     }
 }
+
+/// The manual's example for `on_exit_hold`: "hold if the job ran for less than an hour" reads JobStartDate of the run that has ended.
+#[test]
+fn expressions_at_exit_see_the_run_that_has_ended() {
+    let hold = "time() - JobStartDate < 3600 && JobStartDate =?= ShadowBday && JobCurrentStartDate =?= ShadowBday \
+                && JobCurrentStartExecutingDate >= ShadowBday && NumJobStarts == 1 && EnteredCurrentStatus =?= ShadowBday";
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (50, 0);
+    world.submit("sweep", "alice", 1, acting(&[("OnExitHold", hold)]));
+    world.pass(80);
+    assert_eq!(hold_of(&world, 0).0, 3);
+}
+
+/// Only the procs whose number the SubmitPolicy's expression reads are meant, though they are as old as the others.
+#[test]
+fn a_system_expression_may_read_the_number_of_a_proc() {
+    for text in ["SYSTEM_PERIODIC_REMOVE = ProcId == 0\n", "SYSTEM_PERIODIC_REMOVE = Mine == 0\n"] {
+        let mut world = World::new();
+        world.submit("sweep", "alice", 3, acting(&[("Mine", "ProcId")]));
+        super::submit_rules::policy(&mut world, text);
+        world.pass(70);
+        assert_eq!(counts(&world), [2, 0, 0, 0, 0, 1], "{text}");
+    }
+}
