@@ -99,9 +99,9 @@ impl Engine {
         loop {
             let pause = self.pause();
             tokio::select! {
-                // The first branch that is ready is taken, so that a run depends only on what has arrived. Answers to
-                // writes come before changes that watches saw: answers are few, and there may be many changes. While the
-                // operator writes much, an answer is always there, and must not keep the changes waiting.
+                // The first branch that is ready is taken, so that a run depends only on what has arrived. Answers to writes come before
+                // changes that watches saw, of which there may be many more. While the operator writes much, an answer is always waiting,
+                // so that its branch takes in changes, too.
                 biased;
                 () = stop.cancelled() => break,
                 Some(first) = self.writer.finished() => {

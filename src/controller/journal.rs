@@ -16,7 +16,7 @@ use model::pool::{Document, Effect, JobUid, Machine, MachineName, Noted, Notice,
 /// The state that was logged last, so that only changes are logged.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// Whether what is so at the start was taken over.
+    /// Whether the state at the start was taken over.
     begun: bool,
     nodes: BTreeMap<MachineName, Told>,
     /// How many procs of a job are held, for jobs that have any.
@@ -51,7 +51,7 @@ impl Told {
 }
 
 impl Journal {
-    /// Takes over what is so once the deciders have looked at everything for the first time.
+    /// Takes over the pool's state after the deciders have looked at everything for the first time.
     fn begin(&mut self, pool: &Pool) {
         self.begun = true;
         self.nodes =

@@ -42,7 +42,7 @@ struct Written {
     /// Whether the API server was still to make the object's name of `generateName`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     generated: bool,
-    /// The code of all this and of the name.
+    /// The HMAC over the other fields, the namespace and the name.
     mac: ByteString,
 }
 
@@ -137,7 +137,7 @@ struct Opened {
     forget_from: usize,
 }
 
-/// From how many remembered seals on old ones are forgotten, at least.
+/// The least number of remembered seals at which old ones are forgotten.
 const FORGET_FROM: usize = 1024;
 
 impl Default for Opened {

@@ -68,7 +68,7 @@ impl Version {
 
 impl From<&str> for Version {
     fn from(text: &str) -> Self {
-        // Of all texts that are read as a number, one is how the number is printed: digits, without a zero before others.
+        // A text is kept as a number only if the number is printed as this text: digits, without a leading zero.
         let ordinary =
             text == "0" || (text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0'));
         Self(match text.parse().ok().filter(|_| ordinary) {

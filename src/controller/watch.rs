@@ -88,8 +88,8 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
         let form = next_form;
         let mut stream = pin!(watch(api.clone(), form.config(W::PAGE)).backoff(patience.clone()));
         let mut lists = false;
-        // The stream ends only by this loop: another stream begins with a list. For a kind that is missing, that list tells
-        // that the kind is back, which the beginning of a watch would not; and it tells what a lost event was about.
+        // kube's stream never ends by itself: this loop drops the stream where a new list is needed. Only a list shows that a missing kind
+        // is back, or what a lost event was about.
         let pause = loop {
             let Some(event) = stream.next().await else { break missing.while_missing() };
             let done = matches!(event, Ok(Event::InitDone));
@@ -152,7 +152,7 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
             }
             served = back || (served && !gone);
             if gone {
-                // That the kind is missing is an answer. Once the kind is back, a failure is the first again.
+                // A 404 is an answer and no failure: the next failure gets the shortest pause again.
                 patience.regain();
                 break missing.while_missing();
             }

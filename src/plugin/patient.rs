@@ -22,7 +22,8 @@ pub(crate) struct Patient {
 }
 
 impl Patient {
-    /// Looks until `done` says so, with a pause between two looks. False if that took too long.
+    /// Calls `done` until `done` returns true, with a pause between two calls. Returns false once [`PATIENCE`] is over, or after one call
+    /// if the operator was given up before.
     ///
     /// # Errors
     /// When `done` fails.

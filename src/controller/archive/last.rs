@@ -25,7 +25,7 @@ pub fn set_template(ad: &mut Ad, template: &PodTemplateSpec) {
     }
     // Without a command the image decides what runs, and the arguments are those of the image's entry point.
     let command = container.command.as_deref().unwrap_or_default();
-    // A shell that only opens files for the program is none of the job's.
+    // A shell that only opens files for the program's streams is not the job's program, and is left out.
     let command = unwrapped(command).map_or(command, |(_, program)| program);
     if let Some((program, rest)) = command.split_first() {
         ad.set("Cmd", program.as_str());

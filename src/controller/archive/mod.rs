@@ -224,7 +224,7 @@ impl Writer {
         self.marks.written.send_replace(store.last());
     }
 
-    /// Writes ads. If the disk fails, they are missing in the history, and the next ads are tried once.
+    /// Writes ads, with retries. If all attempts fail, the ads are missing in the history, and the next ads get one attempt.
     fn write(&mut self, ads: &[Ad]) {
         let mut tries = 0;
         while let Err(error) = self.append(ads) {

@@ -50,7 +50,7 @@ pub enum Credentials {
     Authorization(PathBuf),
 }
 
-/// Ships ads for as long as the history is written.
+/// Ships ads without end.
 pub async fn ship(
     elastic: Elastic,
     directory: PathBuf,

@@ -65,7 +65,8 @@ fn metric_to_spec(metric: &Metric) -> String {
     format!("{kind}:{}", metric.resource)
 }
 
-/// A metric of a kind that the operator does not know is none: the operator then asks the agent again.
+/// Reads a metric; `None` if its kind is neither SUM nor PEAK. The crontab then differs from the wanted one, so that the operator asks the
+/// agent again.
 fn metric_of_spec(text: &str) -> Option<Metric> {
     let (kind, resource) = text.split_once(':')?;
     let kind = match kind {

@@ -70,7 +70,7 @@ pub(super) fn size(n: u64) -> i64 {
 /// Rounds a number to two digits behind the point. People read no more digits, and a rounded number causes fewer
 /// writes.
 pub(super) fn rounded(value: f64) -> f64 {
-    // A sum of nothing, and what is rounded up to nothing, are -0.0: people read 0.
+    // An empty sum, and a small negative number that is rounded, are -0.0; adding 0.0 makes them 0.
     (value * 100.0).round() / 100.0 + 0.0
 }
 

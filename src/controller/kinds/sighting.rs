@@ -82,7 +82,7 @@ impl From<Event> for News {
     }
 }
 
-/// An event as all that follows.
+/// The news that consist of this event alone; none without an event.
 pub(super) fn told(event: impl Into<Option<Event>>) -> Vec<News> {
     event.into().map(News::from).into_iter().collect()
 }

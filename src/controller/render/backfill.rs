@@ -11,8 +11,8 @@ use crate::convert::label_value;
 use api::labels;
 use model::pool::backfill::Plan;
 
-/// For how many seconds backfill work runs on on a node that is cut off, if the node has a guard: as long as a job's that says
-/// nothing (`JobLeaseDuration`).
+/// The lease of a backfill pod, in seconds: for so long the pod goes on while its node is cut off, if the node has a guard. A job that sets
+/// no `JobLeaseDuration` has the same lease by default.
 const LEASE: &str = "2400";
 
 /// Makes a slot's backfill pod. The NodePolicy owns the pod: Kubernetes deletes the pod with the policy, even if no

@@ -324,8 +324,8 @@ fn cpu_quantity(milli: i64) -> String {
     if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
 }
 
-/// Adds variables to a container's, except those that the template sets itself. They come first, because a kubelet expands
-/// `$(_CONDOR_PROC)` only in variables after that one.
+/// Adds environment variables to a container, except those that the template sets. The added variables come first, because a kubelet
+/// expands `$(_CONDOR_PROC)` only in variables that stand behind `_CONDOR_PROC`.
 pub(super) fn add_environment(container: &mut Container, given: &BTreeMap<Arc<str>, String>) {
     let own = container.env.take().unwrap_or_default();
     let unset = given.iter().filter(|(name, _)| !own.iter().any(|own| own.name == ***name));

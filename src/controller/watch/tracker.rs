@@ -53,7 +53,8 @@ struct Known<M> {
 #[derive(Debug, Default)]
 struct Listed {
     keys: BTreeSet<Key>,
-    /// Whether an object was among them whose name cannot be read: it may be any.
+    /// Whether the list has shown an object whose name cannot be read. That object may be any of the known ones, so that none of them
+    /// counts as gone.
     nameless: bool,
 }
 
@@ -193,7 +194,7 @@ impl<W: Watched> Tracker<W> {
     }
 }
 
-/// The key of an object, and whether it is its name: an object whose name cannot be read is told from others by its uid.
+/// The key of an object, and whether the object has a name. The key of an object without a name has the uid in place of the name.
 fn key(metadata: &ObjectMeta) -> (Key, bool) {
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     if let Some(name) = metadata.name.as_deref().filter(|name| !name.is_empty()) {

@@ -55,7 +55,7 @@ const STAYS_SLOW: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(15);
 /// For how long the number of places stays after it was made smaller. Meanwhile the answers are about the calls that were made before.
 const CALM: Duration = Duration::from_secs(1);
-/// For how many lanes the share is remembered that slow calls have left them.
+/// The most lanes that are remembered. If there are more, idle lanes are forgotten even if slow calls have left them a small share.
 const REMEMBERED: usize = 1000;
 
 /// How long a call about an object of the cluster may take at first. No tenant's webhook is asked about such an object.
@@ -297,7 +297,7 @@ impl Call {
 pub struct First(Place);
 
 impl First {
-    /// The place, and that the task has begun. A task counts as begun from here on, so that nobody has the place without that.
+    /// Splits into the place and the mark that the task has begun. The task counts as begun until [`Begun`] is dropped.
     pub fn begin(self) -> (Place, Begun) {
         let Place { places, lane, .. } = &self.0;
         if let Some(share) = places.state().lanes.get_mut(lane) {

@@ -77,7 +77,7 @@ async fn existing(
     let same_proc =
         found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
     let metadata = found.metadata().clone();
-    // A pod that cannot be decoded is there; how it is, its watch will not tell either.
+    // A pod that cannot be decoded exists and counts as not ended: its watch cannot tell more, either.
     let ended = found.object().is_ok_and(|pod| pod.has_ended());
     let over = metadata.deletion_timestamp.is_some() || ended;
     // A pod that is over and still tracked is this claim's too: it ended before the operator heard that it was made.

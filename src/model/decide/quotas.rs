@@ -94,8 +94,8 @@ pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
     Quotas::new(id.clone(), &tree, weight, oversubscription, &pool.schedule().turn(&one.id).given)
 }
 
-/// The groups as a negotiator's cycle knows them. A group's use of other negotiators' slots is subtracted from its
-/// static quota, and from the amount that a dynamic quota gives it of a static one.
+/// The groups as a negotiator's cycle knows them. If a group's quota is static, or is a share of a static quota around it, the group's use
+/// of other negotiators' slots is subtracted from the quota.
 pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree {
     let config = &one.config.cycle;
     if all.len() < 2 || pool.groups().is_empty() {

@@ -127,7 +127,7 @@ fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
     pod.map_or(Fence::None, |pod| pool.fences().of(&slot.name().machine, &pod, now))
 }
 
-/// How far the backfill work has come that holds what a claim without a pod is to have.
+/// The stage of the backfill work that still holds resources which a claim without a pod needs.
 fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage {
     let waits = matches!(slot.state(), State::Backfill(_)) || slot.is_assigned();
     let machine_slot = machine.machine_slots.get(&slot.name().slot).filter(|_| waits);
@@ -137,7 +137,7 @@ fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage 
         return BackfillStage::None;
     }
     match pool.backfill().stage(&SlotName { dynamic: None, ..slot.name().clone() }) {
-        // The work of other slots is meant, if all work together holds more than the machine has.
+        // This slot has no work of its own: the work of the machine's other slots holds too much.
         BackfillStage::None => BackfillStage::Coming,
         own => own,
     }

@@ -77,8 +77,8 @@ impl Significant {
     }
 }
 
-/// The attributes of a slot that these jobs read, and these expressions of the negotiator's. [`Autoclusters`] made with these
-/// sorts slots into classes: all jobs treat the slots of a class alike.
+/// The attributes of slots that the jobs, or these expressions of the negotiator, read. [`Autoclusters`] made with these attributes sort
+/// slots into classes, and each job treats all slots of a class alike.
 pub fn slot_attributes<'a>(jobs: impl IntoIterator<Item = &'a Ad>, exprs: &[&Expr]) -> Significant {
     let mut asked = Asked::default();
     for job in jobs {

@@ -184,8 +184,8 @@ impl<'a> Judge<'a> {
         if sane { weight } else { 1.0 }
     }
 
-    /// Starts a search for slots for a submitter's request, whose evaluations may cost so many steps. Once they cost more,
-    /// the search finds nothing more.
+    /// Starts a search for slots for a submitter's request. The search's evaluations may cost `share` steps; after that the search finds no
+    /// further slot.
     pub(super) fn search(&mut self, request: &Ad, submitter: &str, share: u64) -> Search {
         let prepared = self.roster.prepare_within(request, &self.env, share);
         let mut matching = self.roster.matching_among(&prepared, &self.available);
@@ -357,8 +357,8 @@ impl<'a> Judge<'a> {
         Some(at)
     }
 
-    /// Adds the slots to an order that changed since it was read last. Returns false, and adds nothing, if the job has used
-    /// up its share.
+    /// Adds to an order the slots that changed since the order was last read. Returns false, and adds nothing, if the job has used up its
+    /// share.
     fn catch_up(&mut self, at: usize, prepared: &Prepared) -> bool {
         let known = self.orders.get(at).map_or(0, |(_, order)| order.known);
         let mut changed: Vec<u32> = self.changes.get(known..).unwrap_or_default().to_vec();

@@ -11,11 +11,11 @@ const WHOLE: f64 = 1.0 + 1e-9;
 /// Sibling groups whose quotas add up to more than there is. The negotiator scales such quotas down.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Excess {
-    /// The place, among the specs that the tree was made of, of the first that makes the sum too large.
+    /// The index of the spec whose quota first makes the sum too large, among the specs that the tree was made of.
     pub spec: usize,
     /// The name of the group around them; none for the pool.
     pub parent: Option<String>,
-    /// The quotas up to this one, in the order of the specs.
+    /// The sum of the sibling quotas up to and including that spec's, in the order of the specs.
     pub sum: f64,
     /// The static quota of the group around them; none if the quotas are shares, which have to add up to 1.
     pub quota: Option<f64>,

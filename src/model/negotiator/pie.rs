@@ -6,7 +6,7 @@ use super::cycle::RejectReason;
 /// The best possible effective priority: [`MIN_REAL_PRIORITY`](super::accountant::MIN_REAL_PRIORITY) times the least factor, 1.
 const MIN_PRIORITY: f64 = super::accountant::MIN_REAL_PRIORITY;
 
-/// Far above any priority, and small enough that the product of two such priorities is finite.
+/// The worst priority: NaN and greater values count as this. The product of two such priorities is finite.
 const MAX_PRIORITY: f64 = 1e100;
 
 /// A priority that can be divided by: NaN counts as the worst.

@@ -14,10 +14,10 @@ use classad::Env;
 /// A group's place in [`Cycle::groups`](super::Cycle::groups); none for the root.
 type GroupIndex = Option<usize>;
 
-/// Which groups gave up what they could not use, and which groups asked for it.
+/// The groups that could not use all that they were given, and the groups that asked for the rest.
 #[derive(Debug, Default)]
 struct Leftovers {
-    /// Groups that have asked for all that they want again, since a group last gave up something.
+    /// Groups that have asked once more for everything they want, since a group last gave something up.
     asked_again: HashSet<GroupIndex>,
     /// Groups that could not use all that they were given, for a reason other than their limit.
     gave_up: HashSet<GroupIndex>,

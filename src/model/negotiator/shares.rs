@@ -4,14 +4,14 @@
 //! more steps, and the rest of a submitter's jobs if they need more, are set aside until the next cycle. Steps are counted, not
 //! time, so that the same input gives the same outcome.
 
-/// The steps that a job may have for each slot of the cycle, on average, its own expressions' and the slots' together. An
-/// ordinary evaluation takes tens, and most are not made again for each slot.
+/// The steps that a job gets for each slot of the cycle, for its own expressions and the slots' expressions together. An ordinary
+/// evaluation takes tens of steps, and most results serve many slots.
 const PER_SLOT: u64 = 1000;
 
 /// The steps that a job may have in a cycle with few slots: two evaluations at the bound.
 const PER_JOB: u64 = 500_000;
 
-/// How many jobs' shares a submitter may have.
+/// All jobs of a submitter together may use the shares of this many jobs.
 const JOBS: u64 = 8;
 
 /// The shares of a cycle, and what each submitter has had.

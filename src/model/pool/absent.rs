@@ -22,7 +22,7 @@ pub struct Absence {
     pub requirements: Expr,
     /// `ABSENT_EXPIRE_ADS_AFTER`; `None`: for ever.
     pub expires_after: Option<Duration>,
-    /// `EXPIRE_INVALIDATED_ADS`: whether that holds for machines that went in good order, too.
+    /// `EXPIRE_INVALIDATED_ADS`: whether a machine that was in order until its node was deleted stays listed, too.
     pub in_good_order: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Events into the pool, each to the room of what it is about.
+//! Applies events to the pool: hands each event to the module of its subject.
 
 use super::Pool;
 use super::event::Event;

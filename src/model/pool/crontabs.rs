@@ -128,14 +128,14 @@ impl Job {
         deferral.first(&crontab, self.history_of(proc).since, now)
     }
 
-    /// Takes note of the time for which a proc gets a slot now.
+    /// Remembers the time of the crontab for which a proc gets its slot now.
     pub(super) fn note_time(&mut self, proc: u32, now: Time) {
         if let Some(time) = self.time_of(proc, now) {
             self.times.insert(proc, time);
         }
     }
 
-    /// The time before which no pod of a proc is created that has had its slot since `claimed`. An earlier leader may have given
+    /// The time before which no pod of a proc is created, given that the proc got its slot at `claimed`. An earlier leader may have given
     /// the proc its slot.
     pub fn starts_at(&self, proc: u32, claimed: Time) -> Option<Time> {
         let noted = || self.times.get(&proc).copied();

@@ -480,8 +480,8 @@ impl Job {
         self.is_done(proc) || self.on_hold.contains_key(&proc)
     }
 
-    /// Whether the API server has that a proc must not start, so that an earlier leader has seen to the proc's pod: the proc is done,
-    /// or its hold is recorded. A proc that was released since is not out: its pod may still end in the slot of its claim.
+    /// Whether a proc is done, or is held and its hold is recorded, so that an earlier leader has dealt with its pod. A proc that was
+    /// released since is not out: its pod may still end in the slot of its claim.
     pub(super) fn was_out(&self, proc: u32) -> bool {
         self.is_done(proc) || (self.recorded_holds.contains(&proc) && self.on_hold.contains_key(&proc))
     }

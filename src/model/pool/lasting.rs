@@ -14,10 +14,10 @@ use super::slot::{Record, Slot};
 use super::time::Time;
 use super::timers::Timers;
 
-/// For how long a proc's containers have run when the status of the Slot says so.
+/// How long a proc's containers must have run before the status of the Slot names the proc.
 pub const LASTING: Duration = Duration::from_secs(5);
-/// For how long a claim has been active, without containers that run, when the status of its Slot says so. A pod may take some
-/// seconds to start.
+/// How long a claim must have been active before the status of its Slot says so, if no containers run yet. A pod may take some seconds to
+/// start.
 const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 /// For how long a claim waits for its pod's creation before the claim is written.
 pub const LASTING_UNCREATED: Duration = Duration::from_mins(1);

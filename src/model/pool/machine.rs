@@ -246,7 +246,8 @@ pub struct Machine {
     pub report: Option<Arc<ReportFacts>>,
     /// The policy that governs the machine.
     pub policy: Option<PolicyName>,
-    /// The policies of which only the first by name governs the machine: those of the same, greatest precedence. Empty if there is one.
+    /// The policies that select the machine with the same, greatest precedence, if there are several: the first by name governs. Empty
+    /// otherwise.
     pub tied: Vec<PolicyName>,
     /// The configuration that the policy's text gives on this machine, if the text depends on the machine.
     pub own_config: Option<OwnConfig>,

@@ -1,9 +1,8 @@
 //! Marks: what must still be done since the pool changed; and the one table that says what follows from each change.
 //!
-//! The deciders' work follows from what an event touches, not from the pool's size. So if a mark were forgotten, nobody
-//! would look at a slot again. Therefore no code sets a mark directly: code that changes the pool names the [`Change`],
-//! either in this room or through the editing methods of `edit`, which compare before and after. [`Pool::changed`] is
-//! the table; it reads from top to bottom.
+//! The deciders' work follows from what an event touches, not from the pool's size. So if a mark were forgotten, nobody would look at a
+//! slot again. Therefore no code sets a mark directly: code that changes the pool names the [`Change`], either in this module or through
+//! the editing methods of `edit`, which compare before and after. [`Pool::changed`] is the table; it reads from top to bottom.
 //!
 //! Four things may follow from a change: an object is looked at again; an object's status is written again; the
 //! machines' offers count as changed, so that earlier explanations no longer hold; and a negotiation cycle is wanted.
@@ -65,8 +64,8 @@ pub(super) enum Change<'a> {
     Unfit(&'a MachineName),
     /// Another policy governs a machine: the policy before, and the policy now.
     PolicyOf(Option<&'a PolicyName>, Option<&'a PolicyName>),
-    /// The policies among which only the order by name decides which one governs a machine are others than before:
-    /// the policies before, and the policies now.
+    /// Other policies than before tie on a machine: they select it with equal precedence, and their names decide. The tied policies before,
+    /// and now.
     Tied(&'a [PolicyName], &'a [PolicyName]),
     /// A machine was divided into other slots; these objects showed its slots before.
     Layout(&'a MachineName, &'a BTreeSet<Document>),
@@ -155,13 +154,13 @@ pub(super) enum Change<'a> {
     SubmitterSet(&'a SubmitterName),
     /// A submitter is charged for a claim, or no longer charged, because the job continued or was suspended.
     Charge(&'a SubmitterName),
-    /// A group's priority factor changed, or which account of submitters comes first.
+    /// A group's priority factor changed, or which of a submitter's accounts comes first.
     Priorities,
     /// Accounting groups came, went or changed.
     Groups,
     /// The amount that a cycle gave to a group changed.
     Given(&'a Arc<str>),
-    /// The amounts changed of which dynamic quotas are shares, since negotiators have other slots.
+    /// The amounts of dynamic quotas changed, because negotiators have other slots than before.
     Shares,
     /// The amount of a concurrency limit that claims hold changed.
     Limit {

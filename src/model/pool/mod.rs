@@ -283,13 +283,12 @@ impl Pool {
         self.submit_config().map_or_else(JobDefaults::own, |config| Arc::clone(&config.job_defaults))
     }
 
-    /// How the owner of a job is found that is submitted now.
+    /// How the operator finds the owner of a job that is submitted now.
     pub fn owner_rule(&self) -> OwnerRule {
         self.submit_config().map_or_else(OwnerRule::default, |config| config.owner.clone())
     }
 
-    /// Gives a spec what the spec of a job that is submitted now is given: defaults, and what the policy's transforms make of the
-    /// spec.
+    /// Completes a spec as if its job were submitted now: adds the defaults, and applies the SubmitPolicy's transforms.
     ///
     /// # Errors
     /// The problems with the spec, or the submit requirement that the job does not meet.

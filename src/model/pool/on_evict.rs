@@ -30,10 +30,10 @@ const MOST: usize = 64;
 /// The most bytes that the changes of one such spec may have.
 const LONGEST: usize = 4096;
 
-/// How the names of the attributes begin that a job's own transform may change. Anything else could forge what policies and the
-/// owners of machines rely on: who is charged, or which jobs are trusted.
+/// The beginnings of the names of attributes that a job's own transform may change. Anything else could forge what policies and the owners
+/// of machines rely on: who is charged, or which jobs are trusted.
 const CHANGEABLE: [&str; 4] = [REQUEST, "RetryRequest", "MaxRequest", "NextRequest"];
-/// How the names of attributes begin that request a resource.
+/// The beginning of the names of attributes that request a resource.
 const REQUEST: &str = "Request";
 /// The most transforms that are looked at for a proc.
 const LOOKED_AT: usize = 8;
@@ -248,8 +248,8 @@ fn rules(text: &str) -> Option<RulesFile> {
 }
 
 impl Pool {
-    /// Applies the transforms that a job has for a proc that would be held. Returns what is different now if one of them changed
-    /// what the proc requests, so that the proc can run again: the first that does so is the last.
+    /// Applies the job's transforms to a proc that would be held, in order, until one changes a request. Returns the changed requests;
+    /// `None` if no transform changed one, so that the proc is held.
     pub(super) fn transform_on_evict(
         &mut self,
         name: &SlotName,

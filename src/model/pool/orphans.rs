@@ -106,7 +106,7 @@ impl Pool {
         }
     }
 
-    /// Notes that the deletion of a pod failed, which may be an orphan: it is deleted again.
+    /// Notes that the deletion of a pod failed. If the pod is an orphan, it is deleted again.
     pub(super) fn orphan_stays(&mut self, pod: &PodUid) {
         if let Some(orphan) = self.orphans.pods.get_mut(pod) {
             orphan.deleting = false;

@@ -61,7 +61,7 @@ pub struct Pacing {
 /// The attribute of a job that keeps its idle procs from slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paced {
-    /// So many procs are in the queue, which is all that `JobMaterializeLimit` allows.
+    /// `JobMaterializeLimit` is this number, and at least as many procs have slots or are held.
     Limit(u64),
     /// `DeferralTime` has not come.
     Until(Time),

@@ -59,7 +59,7 @@ fn last_ad(pool: &Pool, slot: SlotName, absence: &Absence, since: Time) -> Optio
         return None;
     }
     ad.set("Absent", true);
-    // For ever is the greatest 32-bit integer there.
+    // HTCondor writes "for ever" as the greatest 32-bit integer.
     let lifetime = absence
         .expires_after
         .map_or(i64::from(i32::MAX), |after| i64::try_from(after.as_secs()).unwrap_or(i64::MAX));

@@ -10,11 +10,12 @@ use super::ad::machine_ad;
 use crate::pool::{CronPolicy, Crontab, Effect, Machine, MachineName, Pool, StartdConfig, Time};
 use classad::Env;
 
-/// After this time an agent is asked again whose report still shows other jobs: the write failed, or somebody changed the spec.
+/// How long the operator waits for a report to show the jobs that it asked for. Then it asks again: the write failed, or somebody changed
+/// the spec.
 const ASK_AGAIN: Duration = Duration::from_mins(1);
 
-/// Asks the machine's agent to run other jobs, if the policy says so. Returns when this is to be looked at again. A machine
-/// without a report has no agent to ask: the report's appearance leads back here.
+/// Asks the machine's agent to run the policy's cron jobs, if its report shows others. Returns when to compare again. A machine without a
+/// report has no agent to ask: the report's appearance leads back here.
 pub(super) fn ask(
     pool: &mut Pool,
     name: &MachineName,

@@ -215,8 +215,8 @@ fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
     }
 }
 
-/// Computes when the retirement of the last job ends that ran before the drain: at most once for each time, however
-/// many slots ask. If the deadline changed, each claim is marked.
+/// Computes when the retirement of the last job ends that ran before the drain. Computes it once for each `now`, however many slots ask,
+/// unless a job of the machine ends in between. If the deadline changed, each claim is marked.
 pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };

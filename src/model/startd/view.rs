@@ -69,7 +69,7 @@ pub struct View<'a> {
     pub earlier_pod: bool,
     /// When the pod is given up, if it cannot start.
     pub starts_by: Option<Time>,
-    /// How far the backfill work has come that holds what the slot is to have.
+    /// The stage of the backfill work that still holds resources which the slot's claim needs.
     pub backfill: BackfillStage,
     /// How the machine is being drained, if it is.
     pub draining: Option<Pace>,

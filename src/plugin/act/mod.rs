@@ -84,7 +84,7 @@ pub struct Request {
     pub owners_everywhere: bool,
 }
 
-/// Why nothing was done.
+/// Why a request was not carried out, or not as a whole.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The cluster refuses.

@@ -105,7 +105,7 @@ impl<'a> Found<'a> {
         status.conditions.iter().find(refused).map(|condition| condition.message.as_str())
     }
 
-    /// Whether no proc of the job ever got anywhere.
+    /// Whether no proc of the job has ended, was removed or is held.
     pub(super) fn is_untouched(&self) -> bool {
         let ended = [&self.facts.succeeded, &self.facts.failed, &self.facts.life.removed];
         ended.into_iter().all(Ranges::is_empty) && self.facts.on_hold.is_empty()
@@ -131,7 +131,7 @@ impl<'a> Found<'a> {
         &self.left
     }
 
-    /// Whether no proc is left that has not ended.
+    /// Whether every proc has ended or was removed.
     pub(super) fn is_over(&self) -> bool {
         let ended = |state| matches!(state, State::Ended | State::Left | State::Removed);
         (0..self.count).all(|number| ended(self.state(number)))

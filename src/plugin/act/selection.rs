@@ -26,8 +26,8 @@ pub struct Selection {
     pub held: bool,
 }
 
-/// The jobs of the namespace; and if a job is meant by its number that is not among them, or jobs by their owner in all
-/// namespaces, also those that are meant of all namespaces which the user may list.
+/// Returns the jobs of the namespace. If the request names a number that is not among them, or owners in all namespaces, also returns the
+/// meant jobs of other namespaces, if the user may list all namespaces.
 pub(super) async fn jobs(
     cluster: &Cluster,
     namespace: &str,

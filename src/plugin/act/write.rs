@@ -17,9 +17,9 @@ use crate::cluster::{self, Cluster};
 use crate::condor::harmless;
 use crate::patient::{AT_ONCE, PATIENCE, Patient};
 
-/// How long before it is looked again.
+/// The pause before an object is read again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often an act is written again that others' writes got in the way of.
+/// How often a write is tried again after somebody else has written the object.
 const TRIES: usize = 20;
 /// The most acts that may wait on an object; the operator takes no more than 32.
 const WAITING: usize = 24;

@@ -68,7 +68,7 @@ pub enum Error {
         message: String,
     },
     /// The user may not change an object.
-    #[error("not allowed to {verb} {object}: {message}; ask an admin for the role")]
+    #[error("not allowed to {verb} {object}: {message}; ask an admin for a role that allows this")]
     Denied {
         /// The action that is not allowed.
         verb: &'static str,
@@ -114,7 +114,7 @@ impl Error {
     }
 }
 
-/// A command that goes on when a request fails. It tells the user once that one did.
+/// Remembers whether a command that goes on after failed requests has told the user of the first failure.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     has_told: bool,

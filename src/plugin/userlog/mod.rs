@@ -337,7 +337,7 @@ fn spawn(connection: &Connection, log: &Path) -> io::Result<()> {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(connection.words()).args(["userlog", "--follow", "--"]).arg(log);
-    // A group of its own: Ctrl-C ends the shell's, not this process.
+    // The process gets a process group of its own, so that Ctrl-C in the shell does not end the process.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map(drop)
 }

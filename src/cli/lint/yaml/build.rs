@@ -153,7 +153,7 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => self.close(start),
             Event::Alias(id) => {
                 let Some((node, weight)) = self.anchors.get(&id).cloned() else {
-                    let message = "the alias stands inside of what it stands for".to_owned();
+                    let message = "the alias refers to a node that contains the alias".to_owned();
                     return Err(Fault { at: start, kind: FaultKind::Syntax, message });
                 };
                 self.weigh(weight, start)?;

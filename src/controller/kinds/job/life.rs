@@ -9,7 +9,8 @@ use model::pool::{Exit, History, Job, LifeFacts, Ranges, Time, Transformed};
 
 /// The most entries of `status.runs`.
 const MOST: usize = 128;
-/// How many bytes of ranges `status.runs` may have before entries that differ in less than completions are joined.
+/// The most bytes of ranges in `status.runs`. Beyond that, procs with equal completions share an entry; if that is still too much, all
+/// procs share one.
 const LONGEST: usize = 128 << 10;
 
 /// The life of the procs, as the object tells it.

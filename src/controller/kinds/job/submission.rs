@@ -219,7 +219,7 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
         return Err(problem);
     }
     serde_json::from_str(job.spec.template.0.get()).map_err(|error| {
-        // Lines and columns of the text that the API server sends say nothing to whom wrote the job.
+        // Line and column are those of the JSON that the API server sent, which the job's author never saw.
         let place = format!(" at line {} column {}", error.line(), error.column());
         let why = error.to_string();
         let why = why.strip_suffix(&place).unwrap_or(&why);

@@ -174,7 +174,7 @@ fn of_attributes(job: &HTCJob) -> Vec<Problem> {
     let why = |name: &String| {
         if NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             let message =
-                "it is a command of submit files, of which condor_submit makes OnExitRemove; write that";
+                "condor_submit turns this command of submit files into OnExitRemove; give OnExitRemove instead";
             return Some(message.to_owned());
         }
         if AT_SUBMISSION.iter().any(|known| known.eq_ignore_ascii_case(name)) {
@@ -203,7 +203,7 @@ fn of_amounts(job: &HTCJob) -> impl Iterator<Item = Problem> {
     amounts.into_iter().filter_map(|(field, amount, unit)| {
         let bytes: i64 = amount.as_ref()?.0.parse().ok()?;
         let message =
-            format!("{bytes} is so many bytes, less than a MiB, as Kubernetes counts; write {bytes}{unit}");
+            format!("{bytes} without a unit means {bytes} bytes, as Kubernetes counts; write {bytes}{unit}");
         let field = format!("spec.requests.{field}");
         (1..LEAST_AMOUNT).contains(&bytes).then(|| warning("AmountInBytes", field, message))
     })
@@ -330,8 +330,8 @@ mod tests {
             ),
             (
                 json!({"attributes": {"maxRetries": "3", "OnExitRemove": "false", "PeriodicRemove": "true"}}),
-                "spec.attributes.maxRetries: nothing acts on it: it is a command of submit files, of which condor_submit makes \
-                 OnExitRemove; write that",
+                "spec.attributes.maxRetries: nothing acts on it: condor_submit turns this command of submit files into \
+                 OnExitRemove; give OnExitRemove instead",
             ),
             (
                 json!({"attributes": {"KillSig": "\"SIGUSR1\"", "LeaveJobInQueue": "true", "WantIOProxy": "false", "Mine": "1"}}),
@@ -339,7 +339,7 @@ mod tests {
             ),
             (
                 json!({"requests": {"memory": "500"}}),
-                "spec.requests.memory: 500 is so many bytes, less than a MiB, as Kubernetes counts; write 500Mi",
+                "spec.requests.memory: 500 without a unit means 500 bytes, as Kubernetes counts; write 500Mi",
             ),
             (
                 json!({"requirements": "TARGET.Memroy > 100"}),
@@ -360,7 +360,7 @@ mod tests {
             ),
             (
                 json!({"requests": {"disk": "10"}}),
-                "spec.requests.disk: 10 is so many bytes, less than a MiB, as Kubernetes counts; write 10Ki",
+                "spec.requests.disk: 10 without a unit means 10 bytes, as Kubernetes counts; write 10Ki",
             ),
             (
                 json!({"rank": "Capabilty"}),

@@ -65,9 +65,9 @@ fn is_collected(pod: &SlimPod) -> bool {
     disrupted(pod).is_some_and(|disrupted| disrupted.reason.as_deref() == Some("DeletionByPodGC"))
 }
 
-/// Whether the pod was taken off its kubelet: deleted with grace period 0, or declared over by the pod garbage collector. The
-/// kubelet's own last deletion has grace period 0 too, and comes after a last phase, or, by a kubelet older than 1.27, of a
-/// pod whose main container never ran.
+/// Whether the pod was taken off its kubelet: deleted with grace period 0, or declared over by the pod garbage collector. The kubelet's own
+/// last deletion has grace period 0, too, and comes after a last phase. A kubelet older than 1.27 also deletes in this way a pod without a
+/// last phase if the main container never ran.
 pub(super) fn forced(pod: &SlimPod) -> Forced {
     let by_force =
         pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0);

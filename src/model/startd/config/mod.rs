@@ -227,7 +227,7 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said
 }
 
-/// What becomes of machines whose nodes go; `None` if none of them stays listed.
+/// Reads which machines stay listed after their nodes went, and for how long; `None` if `ABSENT_REQUIREMENTS` is not set.
 fn absence(config: &Config, faults: &mut Vec<Remark>) -> Option<Absence> {
     let expires_after =
         ok(config.integer("ABSENT_EXPIRE_ADS_AFTER"), faults).flatten().unwrap_or(30 * 24 * 60 * 60);

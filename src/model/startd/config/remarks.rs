@@ -55,7 +55,7 @@ impl Remark {
         Self::new(severity, "ConfigurationWarning", position, message)
     }
 
-    /// A remark of the language or of a room that reads part of the text.
+    /// A remark of the configuration language, or of a module that reads part of the text.
     pub fn of_finding(found: &Diagnostic) -> Self {
         let reason = match found.severity {
             Severity::Error => "InvalidConfiguration",
@@ -158,8 +158,8 @@ pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs:
         if reading.config.is_spent() {
             // The steps for all values together are used up: every further value would give the same remark.
             let message =
-                "takes too many steps to expand in all: what comes after this name is not looked at; \
-                           refer less to values that refer to others"
+                "the values of this text together take too many steps to expand; nothing after this name was checked; \
+                           use fewer references between values"
                     .to_owned();
             let name = &definition.name;
             remarks
@@ -357,8 +357,8 @@ pub(super) fn of_unsensed(
     let unknown = unreported(start, is_published);
     (!unknown.is_empty()).then(|| {
         let message = format!(
-            "START looks at {}, which only an agent reports of a node: without one it is undefined, and a slot \
-             whose START is not true takes no job; leave it out, or publish it by STARTD_ATTRS",
+            "START looks at {}, which only an agent reports: on a node without one that is undefined, and a slot whose START is not true \
+             takes no job; run agents, take that out of START, or publish an attribute of this name by STARTD_ATTRS",
             listed(&unknown)
         );
         Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")
@@ -395,8 +395,8 @@ pub(super) fn of_unsensed_policies(
     let position = position?;
     let look = if knobs.len() == 1 { "looks" } else { "look" };
     let message = format!(
-        "{} {look} at {}, which only an agent reports of a node: without one, a clause about it is undefined, which does not count as \
-         true; leave it out, or publish it by STARTD_ATTRS",
+        "{} {look} at {}, which only an agent reports: on a node without one, a clause about that is undefined, which does not count as \
+         true; run agents, or publish an attribute of this name by STARTD_ATTRS",
         knobs.join(", "),
         listed(&attributes)
     );

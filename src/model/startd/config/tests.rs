@@ -299,8 +299,8 @@ fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
         let remarks = understand(text).remarks;
         remarks.iter().filter(|remark| remark.reason == "AttributeNotReported").map(ToString::to_string).collect()
     };
-    let then = "which only an agent reports of a node: without one, a clause about it is undefined, which does not count as true; \
-                leave it out, or publish it by STARTD_ATTRS";
+    let then = "which only an agent reports: on a node without one, a clause about that is undefined, which does not count as true; \
+                run agents, or publish an attribute of this name by STARTD_ATTRS";
     for quiet in ["SUSPEND = Memory < 5\n", "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n"] {
         assert_eq!(told(quiet), Vec::<String>::new(), "{quiet}");
     }
