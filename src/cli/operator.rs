@@ -178,7 +178,9 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         ended = &mut webhook => return Err(Error::Webhook(ended.err().unwrap_or_else(|| std::io::Error::other("it ended")))),
     }
     if has_webhook {
-        tracing::info!("the webhook answers for another {LINGER:?}, since the API server may still ask the webhook");
+        tracing::info!(
+            "the webhook answers for another {LINGER:?}, since the API server may still ask the webhook"
+        );
         let _ = tokio::time::timeout(LINGER, webhook).await;
     }
     Ok(ExitCode::SUCCESS)

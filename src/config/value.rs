@@ -62,9 +62,7 @@ impl Config {
     pub fn amount(&self, name: &str, least: f64) -> Result<Option<Expr>, ValueError> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let literal = match knobs::find(name).map(|knob| knob.kind) {
-            Some(knobs::Kind::Amount(base)) => {
-                amount(&text.as_str(), base, false).map(|found| found.units)
-            }
+            Some(knobs::Kind::Amount(base)) => amount(&text.as_str(), base, false).map(|found| found.units),
             _ => None,
         };
         let expr = match literal {

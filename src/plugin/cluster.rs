@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use api::HTCJob;
 use clap::Args;
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::api::{DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{
+    DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
@@ -376,11 +378,13 @@ impl Cluster {
         };
         answer.map_err(|error| match error {
             // The API server also says 404 of a kind that it does not know, but then it does not say the name.
-            kube::Error::Api(status) if status.code == 404 && status.message.contains(name) => Error::NotWritten {
-                verb: "read",
-                object: format!("HTCJob {namespace}/{name}"),
-                message: status.message.clone(),
-            },
+            kube::Error::Api(status) if status.code == 404 && status.message.contains(name) => {
+                Error::NotWritten {
+                    verb: "read",
+                    object: format!("HTCJob {namespace}/{name}"),
+                    message: status.message.clone(),
+                }
+            }
             error => self.explain::<HTCJob>(error),
         })
     }

@@ -7,6 +7,21 @@ use super::knob::Knob;
 use super::unset::UNSET;
 use super::{TABLES, all};
 
+/// Parameters of HTCondor with a variable part that have no effect here.
+const PATTERNS: [&str; 11] = [
+    "BENCHMARKS_<name>_<what>",
+    "DOCKER_VOLUME_DIR_<name>",
+    "JOB_ROUTER_POST_ROUTE_TRANSFORM_<name>",
+    "JOB_ROUTER_PRE_ROUTE_TRANSFORM_<name>",
+    "JOB_ROUTER_ROUTE_<name>",
+    "SCHEDD_CRON_<name>_<what>",
+    "SLOT<N>_JOB_HOOK_KEYWORD",
+    "SUBMIT_TEMPLATE_<name>",
+    "<keyword>_HOOK_EVICT_CLAIM",
+    "<keyword>_HOOK_JOB_<what>",
+    "<keyword>_HOOK_PREPARE_<what>",
+];
+
 /// The longest name that is looked at, in bytes. Names may come from anybody, and patterns are tried at each place of
 /// a name.
 const LONGEST: usize = 1000;
@@ -56,7 +71,9 @@ fn of_bare(name: &str) -> Option<&'static Knob> {
 /// Whether HTCondor has a parameter of this name, with or without a default. A prefix is ignored.
 pub(super) fn is_parameter(name: &str) -> bool {
     let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
-    lookup(&[bare]).is_some() || UNSET.binary_search_by(|known| compare(known, &[bare])).is_ok()
+    lookup(&[bare]).is_some()
+        || UNSET.binary_search_by(|known| compare(known, &[bare])).is_ok()
+        || PATTERNS.iter().any(|pattern| fits(pattern, bare).is_some())
 }
 
 /// The default of the name that the parts make up together. Empty: HTCondor leaves the parameter unset. `None`: there

@@ -115,7 +115,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         STARTD,
         Honored,
-        "Whether the negotiator may match a partitionable slot several times in a cycle.",
+        "Whether CONSUMPTION_<R> say what a match takes of a partitionable slot, and NUM_CLAIMS bounds the matches of a cycle.",
     )
     .per_slot_type()
     .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
@@ -244,6 +244,14 @@ pub(super) const KNOBS: &[Knob] = &[
         STARTD,
         Honored,
         "How much of a custom resource the machine has, or the names of its units.",
+    )
+    .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "OFFLINE_MACHINE_RESOURCE_<name>",
+        Kind::Text,
+        STARTD,
+        Honored,
+        "How much of a custom resource is not offered, or the names of those units.",
     )
     .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
     Knob::new(

@@ -47,8 +47,12 @@ pub struct Token {
 
 /// The router of a history in a directory.
 pub fn router(directory: &std::path::Path, token: Option<Token>, clock: Clock) -> Router {
-    let server =
-        Server { current: Store::file_in(directory), token, clock, places: Arc::new(Semaphore::new(AT_A_TIME)) };
+    let server = Server {
+        current: Store::file_in(directory),
+        token,
+        clock,
+        places: Arc::new(Semaphore::new(AT_A_TIME)),
+    };
     Router::new().route("/history", get(answer)).with_state(Arc::new(server))
 }
 

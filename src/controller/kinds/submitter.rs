@@ -1,6 +1,5 @@
 //! Submitters: the accountant's names as object names, and accounts as statuses, which a new leader reads back.
 
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
 use kube::api::ObjectMeta;
 

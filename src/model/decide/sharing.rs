@@ -128,7 +128,9 @@ pub fn shares_all(pool: &Pool, name: &Arc<str>) -> Option<Problem> {
     let mut others = others.filter_map(|(other, object)| Some((other, constraint(object)?)));
     let what = if own.is_none() {
         let (other, _) = others.next()?;
-        format!("this Negotiator has no slotConstraint, so that it also takes every slot of the Negotiator {other}")
+        format!(
+            "this Negotiator has no slotConstraint, so that it also takes every slot of the Negotiator {other}"
+        )
     } else {
         let (other, _) = others.find(|(other, theirs)| *other < name && *theirs == own)?;
         format!("the Negotiator {other} has the same slotConstraint, and matches all these slots")

@@ -31,7 +31,13 @@ impl<'a> Negotiation<'a> {
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
             requests
-                .map(|request| Progress { left: request.count, reason: None, hopeless: false, regrouped: false, spent: 0 })
+                .map(|request| Progress {
+                    left: request.count,
+                    reason: None,
+                    hopeless: false,
+                    regrouped: false,
+                    spent: 0,
+                })
                 .collect()
         };
         let progress: Vec<Vec<Progress>> = cycle.submitters.iter().map(jobs).collect();

@@ -234,7 +234,7 @@ impl Pool {
         job.count_completion(proc, end);
         let wanted = job.has_counted(proc) && !job.removing;
         // A program that ended before it could be told to leave has ended, though its proc is held by now.
-        let fate = self.jobs.get(uid).filter(|_| wanted).map_or(Fate::Done, |job| self.fate(job, proc, now));
+        let fate = self.jobs.get(uid).filter(|_| wanted).map_or(Fate::Done, |job| self.fate(job, facts, now));
         match fate {
             Fate::Done => self.proc_done(facts, code, note, now),
             Fate::Again | Fate::Hold(_) if is_held => self.keep_earlier_pod(facts),

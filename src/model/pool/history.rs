@@ -78,7 +78,7 @@ pub(super) struct Spent {
 }
 
 impl History {
-    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`, `NumJobMatches`,
+    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`, `JobRunCount`, `NumJobMatches`,
     /// `NumJobCompletions`, `NumHolds`, `RemoteWallClockTime`, `CumulativeSuspensionTime`; `JobStartDate` and `LastVacateTime` if
     /// there are such times; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before. `runs`
     /// says whether the program has started once more since.
@@ -87,6 +87,7 @@ impl History {
         ad.set("EnteredCurrentStatus", self.since.secs());
         ad.set("NumJobStarts", starts);
         ad.set("NumShadowStarts", starts);
+        ad.set("JobRunCount", starts);
         // Matches that led to no run are not counted.
         ad.set("NumJobMatches", starts);
         ad.set("NumJobCompletions", i64::from(self.completions));

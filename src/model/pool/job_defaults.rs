@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_default_that_is_no_amount_is_told_to_the_job() {
         let mut spec = job("RequestDisk = 5");
-        let text = "JOB_DEFAULT_REQUESTCPUS = 0\nJOB_DEFAULT_REQUESTMEMORY =\n";
+        let text = "JOB_DEFAULT_REQUESTCPUS = Threads ?: 0\nJOB_DEFAULT_REQUESTMEMORY =\n";
         let problems = defaults(text).complete(&mut spec, Time::default()).unwrap_err();
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(

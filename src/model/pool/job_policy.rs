@@ -117,7 +117,15 @@ pub struct ProcView {
 impl ProcView {
     /// An idle proc.
     pub fn of_idle(proc: u32, history: History) -> Self {
-        Self { proc, standing: Standing::Idle, history, hold: None, started: None, is_over: false, usage: None }
+        Self {
+            proc,
+            standing: Standing::Idle,
+            history,
+            hold: None,
+            started: None,
+            is_over: false,
+            usage: None,
+        }
     }
 
     /// The job's ad with the attributes of the proc.
@@ -151,6 +159,8 @@ impl ProcView {
         for (name, amount) in [
             ("MemoryUsage", usage.memory_mib),
             ("ResidentSetSize", usage.resident_kib),
+            // HTCondor's starter takes the memory of the job's cgroup for the size of its image.
+            ("ImageSize", usage.resident_kib),
             ("DiskUsage", usage.disk_kib),
         ] {
             if let Some(amount) = amount {

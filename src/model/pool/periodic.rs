@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Pool;
+use super::event::PodFacts;
 use super::history::History;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobSpec};
 use super::job_policy::{Acting, Fate, ProcView, Standing, SystemPolicy, Verdict};
 use super::leaving::HoldReason;
 use super::marks::Change;
-use super::slot::{Removal, Running, Slot};
+use super::slot::Removal;
 use super::time::Time;
 use super::units::counted;
 
@@ -146,21 +147,22 @@ impl Pool {
         let history = job.history_of(proc);
         let waits = if hold.is_some() { Standing::Held } else { Standing::Idle };
         match slot.and_then(|slot| Some((slot, slot.active()?))) {
-            Some((slot, run)) => self.view_of_run(slot, run, ProcView { hold, ..ProcView::of_idle(proc, history) }),
+            Some((slot, run)) => {
+                let report = self.reports.get(&slot.name().machine);
+                let since = run.created.or(run.started).unwrap_or_else(|| slot.phase().entered_activity());
+                ProcView {
+                    standing: if run.suspended_since.is_some() {
+                        Standing::Suspended
+                    } else {
+                        Standing::Running
+                    },
+                    hold,
+                    started: run.started,
+                    usage: report.and_then(|report| report.usage.get(&run.pod.uid)).cloned(),
+                    ..ProcView::of_idle(proc, History { since, ..history })
+                }
+            }
             None => ProcView { standing: waits, hold, ..ProcView::of_idle(proc, history) },
-        }
-    }
-
-    /// The view of a proc during a run in a slot, or at the end of the run. `view` is the proc without what the run says.
-    fn view_of_run(&self, slot: &Slot, run: &Running, view: ProcView) -> ProcView {
-        let report = self.reports.get(&slot.name().machine);
-        let since = run.created.or(run.started).unwrap_or_else(|| slot.phase().entered_activity());
-        ProcView {
-            standing: if run.suspended_since.is_some() { Standing::Suspended } else { Standing::Running },
-            history: History { since, ..view.history },
-            started: run.started,
-            usage: report.and_then(|report| report.usage.get(&run.pod.uid)).cloned(),
-            ..view
         }
     }
 
@@ -192,16 +194,19 @@ impl Pool {
         self.note_completion(uid, now);
     }
 
-    /// The fate of a proc whose program has ended with this exit code, which is counted already.
-    pub(super) fn fate(&self, job: &Job, proc: u32, now: Time) -> Fate {
-        let Some(spec) = job.spec_of(proc) else { return Fate::Done };
-        let slot = job.active.get(&proc).and_then(|name| self.slots.get(name));
-        let view = ProcView::of_idle(proc, job.history_of(proc));
-        let view = match slot.and_then(|slot| Some((slot, slot.running()?))) {
-            Some((slot, run)) => self.view_of_run(slot, run, view),
-            None => view,
+    /// The fate of a proc whose program has ended in this pod. The end is counted already.
+    pub(super) fn fate(&self, job: &Job, facts: &PodFacts, now: Time) -> Fate {
+        let Some(spec) = job.spec_of(facts.proc) else { return Fate::Done };
+        let history = job.history_of(facts.proc);
+        let since = facts.created.or(facts.started).unwrap_or(history.since);
+        let report = facts.machine.as_ref().and_then(|machine| self.reports.get(machine));
+        let view = ProcView {
+            standing: Standing::Running,
+            started: facts.started,
+            is_over: true,
+            usage: report.and_then(|report| report.usage.get(&facts.pod.uid)).cloned(),
+            ..ProcView::of_idle(facts.proc, History { since, ..history })
         };
-        let view = ProcView { standing: Standing::Running, is_over: true, ..view };
         job.acting.at_exit(&self.system_policy(), spec, &view, now)
     }
 }

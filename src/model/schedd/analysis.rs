@@ -183,7 +183,8 @@ impl<'a> Offers<'a> {
         let which = if only {
             format!("the only node, {node},")
         } else {
-            let among = if self.all { String::new() } else { format!(" of {} slots of all kinds", self.offered) };
+            let among =
+                if self.all { String::new() } else { format!(" of {} slots of all kinds", self.offered) };
             format!("no node matches: the nearest{among}, {node},")
         };
         let (reason, advice) = match first.side {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::pool::{JobDefaults, OwnerRule, SubmitConfig, SubmitRules};
 use crate::startd::config::{Remark, Severity, of_text, sort};
 use classad::Maps;
+use condor_config::Config;
 use condor_config::knobs::Reader;
 use condor_config::user_map;
 
@@ -18,6 +19,7 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     }
     let (system, faults) = super::system_policy::read(&reading.config);
     remarks.extend(faults.iter().map(Remark::of_value));
+    remarks.extend(half_listed(&reading.config));
     let config = Arc::new(reading.config);
     let mut findings = Vec::new();
     let maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
@@ -32,6 +34,48 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
         system: Arc::new(system),
     };
     (defaults.ok().filter(|_| usable).map(said), remarks)
+}
+
+/// The knobs that have a list of names, with the ends of the names of further knobs about each of the list.
+const LISTS: [(&str, &[&str]); 6] = [
+    ("SYSTEM_PERIODIC_HOLD", &["_REASON", "_SUBCODE"]),
+    ("SYSTEM_PERIODIC_RELEASE", &["_REASON", "_SUBCODE"]),
+    ("SYSTEM_PERIODIC_REMOVE", &["_REASON", "_SUBCODE"]),
+    ("SYSTEM_PERIODIC_VACATE", &["_REASON", "_SUBCODE"]),
+    ("JOB_TRANSFORM", &[]),
+    ("SUBMIT_REQUIREMENT", &["_REASON", "_IS_WARNING"]),
+];
+
+/// Remarks about lists that name a knob which nothing defines, and about knobs that no list names.
+fn half_listed(config: &Config) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (knob, ends) in LISTS {
+        let list = format!("{knob}_NAMES");
+        let names = config.list(&list).unwrap_or_default();
+        if knob.starts_with("SYSTEM")
+            && let Some(definition) = config.definition(&list)
+        {
+            for name in names.iter().filter(|name| config.definition(&format!("{knob}_{name}")).is_none()) {
+                let message = format!("{list} names {name}, and nothing defines {knob}_{name}");
+                let position = config.position(definition);
+                remarks.push(Remark::at(&position, Severity::Warning, message).about(&list));
+            }
+        }
+        for definition in config.definitions() {
+            let upper = definition.name.to_ascii_uppercase();
+            let Some(name) = upper.strip_prefix(knob).and_then(|rest| rest.strip_prefix('_')) else {
+                continue;
+            };
+            let is_further = ends.iter().any(|end| upper.ends_with(end));
+            if name == "NAMES" || is_further || names.iter().any(|listed| listed.eq_ignore_ascii_case(name)) {
+                continue;
+            }
+            let message = format!("{} has no effect, since {list} does not name it", definition.name);
+            let position = config.position(definition);
+            remarks.push(Remark::at(&position, Severity::Warning, message).about(&definition.name));
+        }
+    }
+    remarks
 }
 
 #[cfg(test)]
@@ -64,6 +108,24 @@ mod tests {
                     "line 2, column 1: SYSTEM_ON_VACATE_COOL_DOWN is understood, but nothing acts on it yet".to_owned(),
                     "line 3, column 1: nothing reads JOB_DEFAULT_REQUESTMEMRY: did you mean JOB_DEFAULT_REQUESTMEMORY?"
                         .to_owned(),
+                ]
+            )
+        );
+    }
+
+    #[test]
+    fn lists_and_what_they_name_belong_together() {
+        let text = "SYSTEM_PERIODIC_HOLD_NAMES = Mem, Disk\nSYSTEM_PERIODIC_HOLD_Mem = false\nSYSTEM_PERIODIC_HOLD_Mem_REASON = \"m\"\n\
+                    SYSTEM_PERIODIC_HOLD_REASON = \"all\"\nSYSTEM_PERIODIC_REMOVE_Old = true\nSUBMIT_REQUIREMENT_C = true\n";
+        assert_eq!(
+            told(text),
+            (
+                true,
+                vec![
+                    "line 1, column 1: SYSTEM_PERIODIC_HOLD_NAMES names Disk, and nothing defines SYSTEM_PERIODIC_HOLD_Disk".to_owned(),
+                    "line 5, column 1: SYSTEM_PERIODIC_REMOVE_Old has no effect, since SYSTEM_PERIODIC_REMOVE_NAMES does not name it"
+                        .to_owned(),
+                    "line 6, column 1: SUBMIT_REQUIREMENT_C has no effect, since SUBMIT_REQUIREMENT_NAMES does not name it".to_owned(),
                 ]
             )
         );

@@ -200,7 +200,8 @@ mod tests {
             "b governs no more nodes than before, and has something to say"
         );
         assert_eq!(pool.machines()[&"n3".into()].policy, Some(a.clone()));
-        let end = "if several policies select a node, the first by name counts: give one a greater precedence";
+        let end =
+            "if several policies select a node, the first by name counts: give one a greater precedence";
         let says = |other: &str, nodes: &str| {
             Some(format!("NodePolicy {other} has the same precedence, and selects {nodes}; {end}"))
         };

@@ -178,7 +178,13 @@ async fn cancel(cluster: &Cluster, asked: &Asked) -> Outcome {
         return Err(Failure(format!("ERROR: {} is not draining by such a request", asked.machine)));
     }
     for request in meant {
-        cluster.remove::<DrainRequest>(None, request.metadata.name.as_deref().unwrap_or_default(), request.metadata.uid.as_deref()).await?;
+        cluster
+            .remove::<DrainRequest>(
+                None,
+                request.metadata.name.as_deref().unwrap_or_default(),
+                request.metadata.uid.as_deref(),
+            )
+            .await?;
     }
     Ok(Answer {
         text: format!("Sent request to cancel draining on {}\n", asked.machine),

@@ -101,6 +101,7 @@ impl LastRun {
     pub(crate) fn set_in(&self, ad: &mut Ad) {
         ad.set("NumJobStarts", i64::from(self.number));
         ad.set("NumShadowStarts", i64::from(self.number));
+        ad.set("JobRunCount", i64::from(self.number));
         if let Some(started) = self.started {
             ad.set("JobCurrentStartDate", started);
         }

@@ -389,7 +389,12 @@ pub const COMMANDS: &[Command] = &[
         Special,
         NoEffect("who created the HTCJob, or its namespace, is charged"),
     ),
-    command("nice_user", "NiceUser", Special, Honored("spec.accountingGroup: nice-user")),
+    command(
+        "nice_user",
+        "NiceUser",
+        Special,
+        Honored("spec.accountingGroup: nice-user, for which an admin makes a GroupQuota"),
+    ),
     command("project_name", "ProjectName", Special, IN_THE_AD),
     command("concurrency_limits", "ConcurrencyLimits", Special, Honored("spec.concurrencyLimits")),
     command("concurrency_limits_expr", "", Special, Honored("spec.concurrencyLimitsExpr")),
@@ -610,7 +615,7 @@ pub const COMMANDS: &[Command] = &[
         Expression,
         Honored("at most so many procs have slots or are held at a time"),
     ),
-    command("skip_filechecks", "", Special, Honored("files are never checked")),
+    command("skip_filechecks", "", Special, Honored("accepted; files that travel are checked all the same")),
     command(
         "interactive_executable",
         "",

@@ -192,14 +192,26 @@ fn summary(job: &Job, suspended: usize, complete: bool, problems: &[Problem]) ->
 fn completion(job: &Job, suspended: usize, complete: bool, old: &[Condition], now: Time) -> Condition {
     let (reason, message) = match (complete, job.failed.len(), job.removed.len()) {
         (false, ..) => ("ProcsLeft", left(job, suspended)),
-        (true, 0, 0) => ("AllSucceeded", "every proc ended with the exit code that counts as success".to_owned()),
-        (true, 0, removed) => {
-            ("SomeRemoved", format!("{} removed, and every other ended with the exit code that counts as success", were(removed)))
+        (true, 0, 0) => {
+            ("AllSucceeded", "every proc ended with the exit code that counts as success".to_owned())
         }
+        (true, 0, removed) => (
+            "SomeRemoved",
+            format!(
+                "{} removed, and every other ended with the exit code that counts as success",
+                were(removed)
+            ),
+        ),
         (true, failed, removed) => {
             let more = if removed == 0 { String::new() } else { format!("; {} removed", were(removed)) };
             let some = counted(failed, "proc");
-            ("SomeFailed", format!("{some} ended with an exit code that does not count as success: {}{more}", job.failed))
+            (
+                "SomeFailed",
+                format!(
+                    "{some} ended with an exit code that does not count as success: {}{more}",
+                    job.failed
+                ),
+            )
         }
     };
     condition(

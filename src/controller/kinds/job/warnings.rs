@@ -173,8 +173,7 @@ fn submit_macro(text: &str) -> Option<&'static str> {
 fn of_attributes(job: &HTCJob) -> Vec<Problem> {
     let why = |name: &String| {
         if NOT_ACTED_ON.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            let message =
-                "condor_submit turns this command of submit files into OnExitRemove; give OnExitRemove instead";
+            let message = "condor_submit turns this command of submit files into OnExitRemove; give OnExitRemove instead";
             return Some(message.to_owned());
         }
         if AT_SUBMISSION.iter().any(|known| known.eq_ignore_ascii_case(name)) {
@@ -215,7 +214,8 @@ fn of_limits(job: &HTCJob) -> Vec<Problem> {
     let told = |reason, message| warning(reason, "spec.concurrencyLimits".into(), message);
     let are_several = |limit: &String| {
         let several = limit.split([',', ' ', '\t']).filter(|part| !part.is_empty()).nth(1).is_some();
-        several.then(|| told("LimitName", format!("'{limit}' is several limits; give each an item of its own")))
+        several
+            .then(|| told("LimitName", format!("'{limit}' is several limits; give each an item of its own")))
     };
     let amount_is_wrong = |limit: &String| {
         let (_, amount) = limit.split_once(':')?;
@@ -223,7 +223,11 @@ fn of_limits(job: &HTCJob) -> Vec<Problem> {
         let message = format!("{limit} takes one unit: expected a number above 0 behind the colon");
         (!is_right).then(|| told("LimitAmount", message))
     };
-    job.spec.concurrency_limits.iter().filter_map(|limit| are_several(limit).or_else(|| amount_is_wrong(limit))).collect()
+    job.spec
+        .concurrency_limits
+        .iter()
+        .filter_map(|limit| are_several(limit).or_else(|| amount_is_wrong(limit)))
+        .collect()
 }
 
 /// The expressions by which a job is matched, each with its field.

@@ -148,7 +148,7 @@ const CAUSES: [(&str, Cause, &str); 17] = [
             world.submit("job", "alice", 3, |job| job.request.disk_kib = 5 << 30);
             world
         },
-        "spec.requests.disk: asks for 5Ti of disk, and the most that a node has is 100Gi of disk (n2); ask for less, or add a \
+        "spec.requests.disk: asks for 5Ti of disk, and the most that a node has is 100Gi of disk (n1); ask for less, or add a \
          larger node",
     ),
     (

@@ -1,7 +1,9 @@
 //! Shares of the pie, spins, rounding and ceilings.
 
 use super::assert_near;
-use super::kit::{cycle, jobs, jobs_with, no_ranks, rejections, single_cores, slot, slots, submitter, weights};
+use super::kit::{
+    cycle, jobs, jobs_with, no_ranks, rejections, single_cores, slot, slots, submitter, weights,
+};
 use crate::negotiator::RejectReason::{Ceiling, NoMatch, NoSlots, SubmitterLimit};
 use crate::negotiator::limits::{Capacity, LimitBook};
 use crate::negotiator::{Config, Cycle, SubmitterInput, negotiate};

@@ -77,14 +77,17 @@ impl SlotTypes {
             Item::Named { name, .. } if Standard::by_name(name).is_none() => Some(name),
             Item::Named { .. } | Item::Blanket(_) => None,
         });
+        let is_known = move |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let names = names.filter(move |name| !is_known(name));
         let names = names.filter(|name| !self.declared.iter().any(|own| own.name.eq_ignore_ascii_case(name)));
         names.filter_map(move |name| {
             let near = |known: &str| {
                 strsim::osa_distance(&name.to_ascii_lowercase(), &known.to_ascii_lowercase()) == 1
             };
             let meant = known.into_iter().find(|known| near(known))?;
-            let message =
-                format!("{name} is the name of a custom resource that a node may have; did you mean {meant}?");
+            let message = format!(
+                "{name} is the name of a custom resource that a node may have; did you mean {meant}?"
+            );
             Some(Misfit { slot_type: kind.number, message })
         })
     }

@@ -62,6 +62,7 @@ impl Reader<'_> {
         for number in 1..=self.config.last_slot_type() {
             let count = self.count(&format!("NUM_SLOTS_TYPE_{number}")).unwrap_or(0);
             if count == 0 {
+                self.makes_none(number);
                 continue;
             }
             self.not_backfill(number);
@@ -86,6 +87,18 @@ impl Reader<'_> {
             types.push(SlotType { number: 0, count, kind, items: Vec::new() });
         }
         types
+    }
+
+    /// Warns of a type that the text describes and of which there are no slots, because nothing says how many.
+    fn makes_none(&mut self, number: u32) {
+        let counted = self.config.definition(&format!("NUM_SLOTS_TYPE_{number}")).is_some();
+        let knob = format!("SLOT_TYPE_{number}");
+        if let (Some(definition), false) = (self.config.definition(&knob), counted) {
+            let position = self.config.position(definition);
+            let message =
+                format!("{knob} makes no slots, since nothing says how many; set NUM_SLOTS_TYPE_{number}");
+            self.faults.push(Fault { severity: Severity::Warning, knob, position, message });
+        }
     }
 
     fn kind(&mut self, number: u32, otherwise: Kind) -> Kind {

@@ -378,7 +378,7 @@ fn types_that_fit_no_machine_are_warned_of() {
     }
     let too_much = |line: u32, knob: &str, percent: u32, name: &str| {
         format!(
-            "policy line {line}, column {}: {knob}: the slots of all types together are to have {percent} % of {name}, which no machine \
+            "policy, line {line}, column {}: {knob}: the slots of all types together are to have {percent} % of {name}, which no machine \
              has: give them less, or make fewer of them",
             knob.len() + 4
         )
@@ -388,19 +388,22 @@ fn types_that_fit_no_machine_are_warned_of() {
         warnings(&types("cpus=1, mem=60%", "cpus=1, ram=1/4")),
         [too_much(3, "SLOT_TYPE_2", 110, "Memory")]
     );
-    assert_eq!(warnings(&types("GPUs=100%, 1/2", "GPUs=50%, 1/4")), [too_much(3, "SLOT_TYPE_2", 200, "GPUs")]);
+    assert_eq!(
+        warnings(&types("GPUs=100%, 1/2", "GPUs=50%, 1/4")),
+        [too_much(3, "SLOT_TYPE_2", 200, "GPUs")]
+    );
     assert_eq!(
         warnings(&types("100%", "cpus=1")),
         [
-            "policy line 3, column 15: SLOT_TYPE_2: the slots with a part of Memory take all of it, and leave nothing for those of \
+            "policy, line 3, column 15: SLOT_TYPE_2: the slots with a part of Memory take all of it, and leave nothing for those of \
           SLOT_TYPE_2, whose part is auto: give the others less"
         ]
     );
     assert_eq!(
         warnings(&types("gpu=1, 50%", "memroy=1, 25%")),
         [
-            "policy line 1, column 15: SLOT_TYPE_1: gpu is the name of a custom resource that a node may have; did you mean GPUs?",
-            "policy line 3, column 15: SLOT_TYPE_2: memroy is the name of a custom resource that a node may have; did you mean Memory?"
+            "policy, line 1, column 15: SLOT_TYPE_1: gpu is the name of a custom resource that a node may have; did you mean GPUs?",
+            "policy, line 3, column 15: SLOT_TYPE_2: memroy is the name of a custom resource that a node may have; did you mean Memory?"
         ]
     );
 }

@@ -33,7 +33,9 @@ pub(in crate::startd) fn look(
 /// Puts the values of latches, and the times of their last changes, into the ad of their slot.
 pub(super) fn publish(ad: &mut Ad, latches: &[Latch], gave: &[Latched]) {
     let known = |latch: &Latch| gave.iter().find(|gave| gave.name == latch.name);
-    for (latch, Latched { value, since, .. }) in latches.iter().filter_map(|latch| Some((latch, known(latch)?))) {
+    for (latch, Latched { value, since, .. }) in
+        latches.iter().filter_map(|latch| Some((latch, known(latch)?)))
+    {
         if latch.listed {
             ad.insert(&*format!("{}Value", latch.name), value.clone());
             ad.set(&*format!("{}Time", latch.name), since.secs());

@@ -6,6 +6,7 @@ use std::fmt;
 
 pub use condor_config::Severity;
 use condor_config::knobs::{self, Class, Support};
+use condor_config::templates;
 use condor_config::{
     Config, Definition, Diagnostic, Host, Origin, Position, Reader, Reading, Source, ValueError,
 };
@@ -46,7 +47,9 @@ impl Remark {
         Self { severity, reason, line: position.line, column: position.column, message, knob: None }
     }
 
-    fn about(self, knob: &str) -> Self {
+    /// The remark, as one about this knob.
+    #[must_use]
+    pub fn about(self, knob: &str) -> Self {
         Self { knob: Some(knob.to_owned()), ..self }
     }
 
@@ -189,6 +192,10 @@ pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs:
     remarks
 }
 
+fn is_acted_on(name: &str) -> bool {
+    matches!(knobs::classify(name), Class::Knob(knob) if knob.support == Support::Honored)
+}
+
 fn is_planned(name: &str) -> bool {
     matches!(knobs::classify(name), Class::Knob(knob) if knob.support == Support::Planned)
 }
@@ -200,14 +207,16 @@ fn of_definition(
     read: &Readers,
 ) -> Vec<Remark> {
     let name = &definition.name;
+    let is_read = read.reads(name);
     let value = match config.value_of(definition) {
         Ok(value) => value,
+        // HTCondor's configuration has paths and addresses that no node has here. If nobody asks for such a value, it is no fault.
+        Err(_) if !is_read && !is_acted_on(name) => String::new(),
         Err(error) => return vec![Remark::of_value(&error.into())],
     };
     if let Some(remark) = of_type_out_of_range(config, name, position) {
         return vec![remark];
     }
-    let is_read = read.reads(name);
     let mut remarks: Vec<Remark> = knobs::check(name, &value)
         .into_iter()
         // A knob that is meaningless here is not remarked on if the text itself refers to it: it then serves as a macro.
@@ -234,7 +243,8 @@ const FORESEEN: &[&str] =
 fn of_kill(config: &Config, knob: &str, position: &Position) -> Option<Remark> {
     let upper = knob.to_ascii_uppercase();
     let plain = upper.strip_prefix("STARTD.").unwrap_or(&upper);
-    let of_type = plain.strip_prefix("SLOT_TYPE_").and_then(|rest| rest.split_once('_')).map(|(_, name)| name);
+    let of_type =
+        plain.strip_prefix("SLOT_TYPE_").and_then(|rest| rest.split_once('_')).map(|(_, name)| name);
     if !forms("KILL").any(|form| form == of_type.unwrap_or(plain)) {
         return None;
     }
@@ -298,12 +308,25 @@ fn of_undefined(config: &Config, definition: &Definition, position: &Position) -
         names.map(|(name, _)| name).filter(|name| plain(name) && !known(name)).collect();
     let of = |name: &str| {
         let meant = nearest_definition(config, name);
-        let hint = meant.map_or(String::new(), |meant| format!("; did you mean $({meant})?"));
+        let hint = match meant {
+            _ if is_fragment(name) => {
+                "; use FEATURE : Policy_Expr_Fragments, in a line before, defines that".to_owned()
+            }
+            Some(meant) => format!("; did you mean $({meant})?"),
+            None => String::new(),
+        };
         let message =
             format!("{knob} refers to $({name}), which nothing defines: nothing stands in its place{hint}");
         Remark::new(Severity::Warning, "ConfigurationWarning", position, message).about(knob)
     };
     undefined.into_iter().map(of).collect()
+}
+
+/// Whether HTCondor's template of macros for policies defines a name. The policies of the manual refer to these macros.
+fn is_fragment(name: &str) -> bool {
+    let template = templates::find("FEATURE", "Policy_Expr_Fragments");
+    let lines = template.into_iter().flat_map(|template| template.text.lines());
+    lines.filter_map(|line| line.split_once('=')).any(|(left, _)| left.trim().eq_ignore_ascii_case(name))
 }
 
 /// The name that the text or HTCondor defines and that is the fewest edits away, if these are few.
@@ -344,6 +367,9 @@ fn of_others(name: &str, position: &Position, readers: &[knobs::Reader]) -> Opti
 /// Attributes that only an agent on the node reports.
 const SENSED: &[&str] =
     &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
+
+/// Attributes of jobs, and of the slots that the jobs run in, that only an agent on the node reports.
+const USAGE: &[&str] = &["CpusUsage", "DiskUsage", "MemoryUsage", "ResidentSetSize"];
 
 /// A remark if START reads an attribute that only agents report. On a node without an agent the attribute is undefined, and most
 /// such START expressions are then never true.
@@ -406,9 +432,12 @@ pub(super) fn of_unsensed_policies(
 /// The attributes that an expression reads, that only agents report, and that the configuration does not publish itself.
 fn unreported(expr: &Expr, is_published: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let looked_at = expr.references();
-    let names = looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str);
-    let sensed = |name: &&str| SENSED.iter().any(|sensed| sensed.eq_ignore_ascii_case(name));
-    names.filter(sensed).filter(|name| !is_published(name)).map(str::to_owned).collect()
+    let is_of = |known: &[&str], name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let sensed =
+        looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str).filter(|name| is_of(SENSED, name));
+    let all = looked_at.my.iter().chain(&looked_at.target).chain(&looked_at.bare).map(Name::as_str);
+    let usage = all.filter(|name| is_of(USAGE, name));
+    sensed.chain(usage).filter(|name| !is_published(name)).map(str::to_owned).collect()
 }
 
 fn listed(names: &BTreeSet<String>) -> String {

@@ -297,11 +297,16 @@ fn a_kill_that_only_an_agent_can_carry_out_is_remarked_on() {
 fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
     let told = |text: &str| -> Vec<String> {
         let remarks = understand(text).remarks;
-        remarks.iter().filter(|remark| remark.reason == "AttributeNotReported").map(ToString::to_string).collect()
+        remarks
+            .iter()
+            .filter(|remark| remark.reason == "AttributeNotReported")
+            .map(ToString::to_string)
+            .collect()
     };
     let then = "which only an agent reports: on a node without one, a clause about that is undefined, which does not count as true; \
                 run agents, or publish an attribute of this name by STARTD_ATTRS";
-    for quiet in ["SUSPEND = Memory < 5\n", "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n"] {
+    for quiet in ["SUSPEND = Memory < 5\n", "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n"]
+    {
         assert_eq!(told(quiet), Vec::<String>::new(), "{quiet}");
     }
     assert_eq!(
