@@ -13,11 +13,6 @@ use cli::{
 use start::{Outcome, log_to_stderr, run_on};
 use tokio::runtime::Builder;
 
-/// Allocates instead of musl, whose allocator takes a lock for each piece (docs/reference/performance.md). The image is built for musl.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// HTCondor's policy model on Kubernetes pods.
 #[derive(Parser, Debug)]
 #[command(name = "slotwright", version, about, propagate_version = true)]

@@ -56,6 +56,8 @@ pub struct Submission {
     pub limits_expr: Option<String>,
     /// Further attributes of the job's ad, by name.
     pub attributes: BTreeMap<String, String>,
+    /// The image of the main container, as the template names it.
+    pub image: Option<String>,
     /// Labels that the node must have.
     pub node_selector: BTreeMap<String, String>,
     /// Which of the job's pods are kept after they have ended.
@@ -109,6 +111,13 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     let rank = expression("spec.rank", submission.rank.as_deref(), &mut problems);
     ad.insert("Rank", rank.unwrap_or_else(|| Expr::literal(0.0)));
     add_attributes(&mut ad, &submission.attributes, &mut problems);
+    // Policies may go by the image, so that no attribute of the submission's own may hide it.
+    for name in ["ContainerImage", "DockerImage"] {
+        ad.remove(name);
+    }
+    if let Some(image) = &submission.image {
+        ad.set("ContainerImage", image.as_str());
+    }
     problems.extend(check_crontab(&ad, submission.submitted).err());
     submission.gpus.put_into(&mut ad, &mut problems);
     limits::put_into(&mut ad, submission, &mut problems);

@@ -137,7 +137,9 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
             PodTemplateSpec::default()
         }
     };
-    let node_selector = template.spec.and_then(|spec| spec.node_selector).unwrap_or_default();
+    let spec = template.spec.unwrap_or_default();
+    let image = spec.containers.into_iter().next().and_then(|main| main.image);
+    let node_selector = spec.node_selector.unwrap_or_default();
     let submission = Submission {
         name: job.name_any(),
         namespace: job.namespace().unwrap_or_default(),
@@ -153,6 +155,7 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
         limits: job.spec.concurrency_limits.clone(),
         limits_expr: job.spec.concurrency_limits_expr.clone(),
         attributes: job.spec.attributes.clone(),
+        image,
         node_selector,
         retention: match job.spec.pod_retention {
             PodRetention::Keep => Retention::Keep,

@@ -390,3 +390,22 @@ fn a_requirement_can_keep_out_jobs_whose_creator_nobody_knows() {
     let accepted: Vec<bool> = world.pool.jobs().values().map(|job| job.problems.is_empty()).collect();
     assert_eq!(accepted, [false, true]);
 }
+
+/// Policies may go by the image, which the job itself cannot pretend.
+#[test]
+fn a_requirement_may_allow_certain_images() {
+    let text = "SUBMIT_REQUIREMENT_NAMES = Image\nSUBMIT_REQUIREMENT_Image = regexp(\"^registry/\", ContainerImage)\n\
+                SUBMIT_REQUIREMENT_Image_REASON = strcat(ContainerImage, \" is no image of ours\")\n";
+    let mut world = world();
+    policy(&mut world, text);
+    let with = |image: &'static str| {
+        move |submission: &mut Submission| {
+            submission.image = Some(image.to_owned());
+            submission.attributes.insert("ContainerImage".to_owned(), "\"registry/mine\"".to_owned());
+        }
+    };
+    assert!(submitted(&mut world, "alice", with("registry/sim:3")).is_ok());
+    let told = messages(submitted(&mut world, "alice", with("evil/sim:3")));
+    assert_eq!(told.len(), 1);
+    assert!(told[0].1.contains("evil/sim:3 is no image of ours"), "{told:?}");
+}
