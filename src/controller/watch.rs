@@ -16,7 +16,7 @@ use kube::{Api, Client};
 use tokio::sync::mpsc;
 
 use self::form::{Form, has_no_lists_as_watches, outlasted};
-use self::patience::Patience;
+pub use self::patience::Patience;
 use self::tracker::Tracker;
 use super::health::Health;
 use super::kinds::{Seen, Watched};

@@ -145,7 +145,8 @@ impl Measures {
         self.sample_slots(pool, at);
         self.sample_pool(pool, &waiting, &procs, &counts, now);
         self.sample_submitters(pool, books, &procs, &counts, now);
-        let (quotas, _) = quotas(pool, now);
+        let in_force = quotas(pool, now);
+        let (quotas, _) = &*in_force;
         for group in pool.groups().values() {
             let name = group.name.as_str();
             let deserved = quotas.of(name).unwrap_or(f64::NAN);

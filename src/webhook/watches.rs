@@ -1,6 +1,7 @@
 //! Keeps [`Known`] up to date by watches of the few kinds that others refer to.
 
 use std::fmt::Debug;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use answers::{Item, watching};
+use controller::{Patience, Pauses};
 use api::{ConcurrencyLimit, GroupQuota, Negotiator, NodePolicy, SubmitPolicy};
 
 use crate::known::{Known, Objects};
@@ -78,15 +80,22 @@ pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<Known>>) {
 fn watched<K: Watched>(client: &Client) -> (Store<Item<K>>, stream::BoxStream<'static, ()>) {
     let (store, writer) = reflector::store();
     let api: Api<Item<K>> = Api::all(watching(client.clone(), || {}));
-    let events = watcher(api, watcher::Config::default()).default_backoff();
-    (store, told(events.reflect(writer)).boxed())
+    // A number of this process and this watch, so that replicas and watches are out of step with each other.
+    let chance = RandomState::new().hash_one(K::kind(&()));
+    let patience = Patience::new(Pauses::new(chance));
+    let events = watcher(api, watcher::Config::default()).backoff(patience.clone());
+    (store, told(events.reflect(writer), patience).boxed())
 }
 
 fn told<K: Watched>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Item<K>>>> + Send + 'static,
+    patience: Patience,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    events.map(|event| {
+    events.map(move |event| {
         let kind = K::kind(&()).into_owned();
+        if matches!(event, Ok(Event::Apply(_) | Event::Delete(_) | Event::InitDone)) {
+            patience.regain();
+        }
         match event {
             Ok(Event::Apply(item) | Event::InitApply(item)) => {
                 let (metadata, object) = item.into_parts();

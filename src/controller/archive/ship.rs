@@ -103,7 +103,8 @@ impl Shipper {
             }
             tokio::time::sleep(PATIENCE).await;
         };
-        let mut at = checkpoint(&self.directory);
+        let directory = self.directory.clone();
+        let mut at = aside(move || checkpoint(&directory)).await.unwrap_or_default();
         marks.shipped.send_replace(Some(at));
         let mut written = marks.written.subscribe();
         loop {
@@ -124,7 +125,8 @@ impl Shipper {
                     // There may be nothing to read: the files are damaged, or were removed.
                     at = if pending.is_empty() { end.max(last) } else { end };
                     self.send(&client, pending, pauses.clone()).await;
-                    if let Err(error) = save(&self.directory, at) {
+                    let directory = self.directory.clone();
+                    if let Err(error) = aside(move || save(&directory, at)).await.flatten() {
                         // The ads are sent again after a restart, which changes nothing.
                         tracing::warn!(
                             error = &error as &dyn Error,
@@ -155,7 +157,7 @@ impl Shipper {
     async fn batch(&self, after: u64) -> io::Result<(Vec<Pending>, u64)> {
         let (current, now) = (Store::file_in(&self.directory), self.clock.now().secs());
         let index = self.elastic.index.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = aside(move || {
             let search =
                 Search { direction: Direction::Forwards, limit: Some(AT_A_TIME), ..Search::default() };
             let query = Query { search, attributes: None, from: Some(after), most_bytes: MOST_BYTES };
@@ -174,7 +176,7 @@ impl Shipper {
             // Damaged ads at the end are passed.
             Ok((pending, page.end.next.unwrap_or(last)))
         });
-        read.await.map_err(io::Error::other)?
+        read.await?
     }
 
     /// Sends documents until Elasticsearch has each, or refuses it for ever.
@@ -271,6 +273,12 @@ impl Shipper {
             self.figures.refused(1);
         }
     }
+}
+
+/// Works on files on a thread for work that blocks: a volume that hangs must not stop the calls to the API server, the renewal of the
+/// Lease among them.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
 }
 
 /// The number of the last ad that was shipped; 0 if none was, or the file cannot be read.

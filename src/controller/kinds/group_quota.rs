@@ -71,7 +71,8 @@ pub fn facts(object: &GroupQuota) -> Group {
 }
 
 fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuotaStatus {
-    let (quotas, refused) = quotas(pool, now);
+    let found = quotas(pool, now);
+    let (quotas, refused) = &*found;
     let problems: Vec<Problem> = refused
         .get(&group.object)
         .map(|why| Problem {

@@ -16,7 +16,7 @@ const FORGETS_AFTER: Duration = Duration::from_mins(2);
 /// kube begins with the shortest pause again after each event that is no error. Such an event also says that a list begins, before the
 /// first call of the list: by kube's rule the pauses between lists that fail would never grow.
 #[derive(Clone)]
-pub(super) struct Patience(Arc<Mutex<State>>);
+pub struct Patience(Arc<Mutex<State>>);
 
 struct State {
     pauses: Pauses,
@@ -24,12 +24,14 @@ struct State {
 }
 
 impl Patience {
-    pub(super) fn new(pauses: Pauses) -> Self {
+    /// The pauses of one watch.
+    #[must_use]
+    pub fn new(pauses: Pauses) -> Self {
         Self(Arc::new(Mutex::new(State { pauses, failed: None })))
     }
 
     /// Notes that the API server told about objects, or that a list is complete.
-    pub(super) fn regain(&self) {
+    pub fn regain(&self) {
         self.state().pauses.reset();
     }
 

@@ -14,13 +14,19 @@ use super::sharing;
 use crate::negotiator::Config;
 use crate::negotiator::excess::Excess;
 use crate::negotiator::groups::{Allotments, GroupError, GroupSpec, Quota as GroupQuota, Tree};
-use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Time};
+use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, QuotasInForce, Time};
 use crate::schedd::Quotas;
 use classad::Env;
 
 /// The quotas in force now in the whole pool, with what the last cycles gave in addition; and for each GroupQuota
 /// object that is not accepted, the reason.
-pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
+///
+/// Many statuses that are written at the same time share one computation, which takes a look at all slots.
+pub fn quotas(pool: &Pool, now: Time) -> Arc<QuotasInForce> {
+    pool.quotas_in_force(now, || compute(pool, now))
+}
+
+fn compute(pool: &Pool, now: Time) -> QuotasInForce {
     if pool.groups().is_empty() {
         return (Quotas::none(pool.first_negotiator()), BTreeMap::new());
     }

@@ -198,6 +198,7 @@ impl Pool {
     /// Sets the marks that follow from a change.
     #[allow(clippy::too_many_lines, clippy::match_same_arms, reason = "one table, a row for each change")]
     pub(super) fn changed(&mut self, change: Change) {
+        self.changes = self.changes.wrapping_add(1);
         match change {
             Change::Synced => {
                 self.look_at_every_machine_and_slot();

@@ -46,6 +46,7 @@ mod job;
 mod job_defaults;
 mod job_policy;
 mod jobs;
+mod kept;
 mod lasting;
 mod leaving;
 pub mod limits;
@@ -91,11 +92,13 @@ use std::sync::Arc;
 use absent::Absentees;
 use archive::Archive;
 use jobs::Jobs;
+use kept::Kept;
 use marks::{Change, Marks};
 use orphans::Orphans;
 use submitters::Submitters;
 
 use crate::BoxMap;
+use crate::schedd::Quotas;
 
 pub use absent::{Absence, AbsentMachine};
 pub use acts::{Act, Verb, Whom};
@@ -269,9 +272,21 @@ pub struct Pool {
     retries: BTreeSet<(Time, Retry)>,
     last_cluster_id: i64,
     last_claim: u64,
+    /// How many changes there were.
+    changes: u64,
+    /// The quotas in force, which a look at all slots computes, and the GroupQuotas that are not accepted.
+    quotas: Kept<QuotasInForce>,
 }
 
+/// The quotas in force, and for each GroupQuota object that is not accepted, the reason.
+pub type QuotasInForce = (Quotas, BTreeMap<Arc<str>, String>);
+
 impl Pool {
+    /// The quotas in force. `make` computes them if the pool has changed since they were computed, or in another second.
+    pub fn quotas_in_force(&self, now: Time, make: impl FnOnce() -> QuotasInForce) -> Arc<QuotasInForce> {
+        self.quotas.at(self.changes, now.secs(), make)
+    }
+
     /// The configuration in force of the first negotiator by name, or HTCondor's defaults.
     pub fn negotiator(&self) -> &NegotiatorConfig {
         let first = self.negotiators.values().find_map(|object| object.config.as_deref());
