@@ -7,27 +7,36 @@ use crate::lint::{Finding, Source};
 
 /// Problems, each with its place, as messages.
 #[derive(Debug, Default)]
-pub struct Problems(Vec<String>);
+pub struct Problems {
+    found: Vec<String>,
+    warnings: Vec<String>,
+}
 
 impl Problems {
     /// Adds a problem at a byte offset of a file.
     pub fn at(&mut self, source: &Source, offset: usize, message: &str) {
         let (line, column) = source.place(offset);
-        self.0.push(format!("{}:{line}:{column}: {message}", source.path));
+        self.found.push(format!("{}:{line}:{column}: {message}", source.path));
     }
 
     /// Adds findings of lint.
     pub fn extend(&mut self, findings: impl Iterator<Item = Finding>) {
-        self.0.extend(findings.map(|found| {
-            let object = found.object.map_or_else(String::new, |object| format!("{object}: "));
-            let hint = found.hint.map_or_else(String::new, |hint| format!("; {hint}"));
-            format!("{}:{}:{}: {object}{}{hint}", found.path, found.line, found.column, found.message)
-        }));
+        self.found.extend(findings.map(told));
+    }
+
+    /// Adds findings of lint that are no problems.
+    pub fn warn(&mut self, findings: impl Iterator<Item = Finding>) {
+        self.warnings.extend(findings.map(told));
+    }
+
+    /// Takes the findings that are no problems.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// One problem without a place.
     pub fn one(message: String) -> Self {
-        Self(vec![message])
+        Self { found: vec![message], warnings: Vec::new() }
     }
 
     /// Writes every problem to `err`, each on lines of its own.
@@ -35,7 +44,7 @@ impl Problems {
     /// # Errors
     /// When `err` cannot be written.
     pub fn tell(&self, err: &mut dyn Write) -> io::Result<()> {
-        self.0
+        self.found
             .iter()
             .flat_map(|problem| problem.lines())
             .try_for_each(|line| writeln!(err, "slotwright: {line}"))
@@ -43,18 +52,24 @@ impl Problems {
 
     /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     /// How many problems there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.found.len()
     }
+}
+
+fn told(found: Finding) -> String {
+    let object = found.object.map_or_else(String::new, |object| format!("{object}: "));
+    let hint = found.hint.map_or_else(String::new, |hint| format!("; {hint}"));
+    format!("{}:{}:{}: {object}{}{hint}", found.path, found.line, found.column, found.message)
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("\n"))
+        f.write_str(&self.found.join("\n"))
     }
 }
 

@@ -43,8 +43,8 @@ use self::health::Health;
 use self::leader::{Election, Held, HighestClusterId};
 use self::pool_lease::Taken;
 use self::seal::Seals;
-pub use self::watch::Patience;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
+pub use self::watch::Patience;
 use self::watch::Watching;
 use self::writer::{Tools, Writer};
 

@@ -17,8 +17,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use answers::{Item, watching};
-use controller::{Patience, Pauses};
 use api::{ConcurrencyLimit, GroupQuota, Negotiator, NodePolicy, SubmitPolicy};
+use controller::{Patience, Pauses};
 
 use crate::known::{Known, Objects};
 

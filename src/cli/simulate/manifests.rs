@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::lint::{
-    Kind, Kinds, Node, Object, Report, Severity, Source, check_references, document, find, parse,
+    Finding, Kind, Kinds, Node, Object, Report, Severity, Source, check_references, document, find, parse,
 };
 use crate::problems::Problems;
 use api::HTCJob;
@@ -76,10 +76,18 @@ fn tell_references(objects: &[Object<'_>], problems: &mut Problems) {
     extend(report, problems);
 }
 
-/// Adds the errors of a report to the problems, in the order of their places.
+/// Warnings that say nothing about a simulation: its machines tell what an agent would.
+const ABOUT_AGENTS: [&str; 2] = ["config-not-reported", "config-needs-agent"];
+
+/// Adds the errors of a report to the problems, and its warnings, in the order of their places.
 fn extend(mut report: Report, problems: &mut Problems) {
     report.sort();
-    problems.extend(report.findings.into_iter().filter(|finding| finding.severity == Severity::Error));
+    let (errors, others): (Vec<_>, Vec<_>) =
+        report.findings.into_iter().partition(|finding| finding.severity == Severity::Error);
+    problems.extend(errors.into_iter());
+    let is_warning =
+        |finding: &Finding| finding.severity == Severity::Warning && !ABOUT_AGENTS.contains(&finding.rule.id);
+    problems.warn(others.into_iter().filter(is_warning));
 }
 
 const KINDS: &str = "give NodePolicy, SubmitPolicy, GroupQuota, ConcurrencyLimit, Submitter or Negotiator";

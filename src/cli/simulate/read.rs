@@ -21,7 +21,7 @@ const START: &str = "2026-01-05T00:00:00Z";
 /// The most machines, and the most people, of a scenario: each gets a name.
 pub(super) const MOST: u64 = 1_000_000;
 
-/// Reads a scenario, and notes for the user, such as how much of a trace is not used.
+/// Reads a scenario, and notes for the user: warnings about its manifests, and how much of a trace is not used.
 ///
 /// # Errors
 /// Everything that is wrong with the scenario, each with file, line and column.
@@ -61,7 +61,12 @@ pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let mut reader = Reader { source: &source, root, directory, problems, people: 0, notes: Vec::new() };
     let scenario = reader.scenario(file, stem);
-    if reader.problems.is_empty() { Ok((scenario, reader.notes)) } else { Err(reader.problems) }
+    if !reader.problems.is_empty() {
+        return Err(reader.problems);
+    }
+    let warnings = reader.problems.take_warnings();
+    let warnings = warnings.into_iter().map(|warning| format!("warning: {warning}"));
+    Ok((scenario, warnings.chain(reader.notes).collect()))
 }
 
 /// The path of the innermost field around a place, followed by a colon; empty for the file itself.
