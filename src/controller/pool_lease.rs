@@ -125,7 +125,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_decides_who_cannot_see_the_pools_lease() {
         let (Err(unready), 60) = taken(Some(""), 0).await else { panic!("not told") };
-        assert!(unready.contains("kube-node-lease/pool.slotwright.dev) is not known"), "{unready}");
+        assert!(
+            unready.contains("Lease kube-node-lease/pool.slotwright.dev cannot be read or written"),
+            "{unready}"
+        );
     }
 
     #[test]

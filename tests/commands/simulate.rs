@@ -177,7 +177,7 @@ fn names_and_procs_within_their_bounds_are_taken() {
 #[test]
 fn jobs_that_a_submit_policy_refuses_are_told_of() {
     let directory = tempfile::tempdir().unwrap();
-    let text_of_policy = "JOB_DEFAULT_REQUESTMEMORY = undefined";
+    let text_of_policy = "JOB_DEFAULT_REQUESTMEMORY = NoSuchAttribute";
     let scenario = format!(
         "length: 1h\nmanifests:\n  - apiVersion: slotwright.dev/v1alpha1\n    kind: SubmitPolicy\n    metadata: {{name: p}}\n    \
          spec: {{config: \"{text_of_policy}\"}}\nmachines:\n  - {{name: n, cpus: 1, memory: 1Gi}}\nsubmitters:\n  - name: a\n    \

@@ -292,7 +292,8 @@ fn quotas_are_what_the_comment_says() {
     // Once the deciders have looked at the nodes these offer what they have.
     let mut idle = World::new(&all("examples"));
     decide::decide(&mut idle.pool, idle.now);
-    let (quotas, refused) = decide::quotas(&idle.pool, idle.now);
+    let found = decide::quotas(&idle.pool, idle.now);
+    let (quotas, refused) = &*found;
     assert!(refused.is_empty(), "{refused:?}");
     let expected =
         [("biology", 54.4), ("physics", 108.8), ("physics.neutrino", 8.0), ("physics.higgs", 50.4)];

@@ -118,7 +118,10 @@ mod tests {
                 r#"{"acts": [{"id": 1, "act": "Explode"}]}"#,
                 "\"Explode\" is none of Hold, Release, Remove, Vacate, VacateFast",
             ),
-            (r#"{"acts": [{"id": 0, "act": "Hold"}]}"#, "the first act has number 1"),
+            (
+                r#"{"acts": [{"id": 0, "act": "Hold"}]}"#,
+                "the number of an act is between 1 and 9223372036854775807",
+            ),
             (r#"{"acts": [{"id": 1, "act": "Hold", "procs": "4-2"}]}"#, "\"4-2\" is not a list of ranges"),
             (r#"{"acts": [{"id": 1, "act": "Hold", "colour": "red"}]}"#, "unknown field `colour`"),
         ] {

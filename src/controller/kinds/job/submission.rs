@@ -138,7 +138,9 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
         }
     };
     let spec = template.spec.unwrap_or_default();
-    let image = spec.containers.into_iter().next().and_then(|main| main.image);
+    // All procs share one ad, so that it cannot have an image that differs from proc to proc.
+    let is_shared = |image: &String| job.spec.items.is_none() || !image.contains("$(");
+    let image = spec.containers.into_iter().next().and_then(|main| main.image).filter(is_shared);
     let node_selector = spec.node_selector.unwrap_or_default();
     let submission = Submission {
         name: job.name_any(),
