@@ -110,6 +110,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 proc,
                 claim: id,
                 running: true,
+                created: None,
                 started: Some(now),
                 finished: None,
                 obstacle: None,

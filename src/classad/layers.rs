@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn an_ad_that_is_mostly_as_another_keeps_what_differs() {
         let mut ads = Vec::<Ad>::new();
-        for slot in 1..=3 {
+        for (slot, lacking) in (1..=3).zip(["A5", "A6", "A7"]) {
             let mut ad = (0..20).map(|n| (format!("A{n}"), Expr::literal(n))).collect::<Ad>();
             ad.set("SlotID", slot);
-            ad.remove(["A5", "A6", "A7"][slot as usize - 1]);
+            ad.remove(lacking);
             if let Some(last) = ads.last() {
                 ad.share_with(last);
             }
@@ -238,8 +238,9 @@ mod tests {
                     }
                 }
                 for (ad, map) in ads.iter().zip(&maps) {
-                    let text: String = map.values().map(|(name, value)| format!("{name} = {value}\n")).collect();
-                    prop_assert_eq!(ad.to_long(), text);
+                    let lines: Vec<String> = map.values().map(|(name, value)| format!("{name} = {value}")).collect();
+                    let long = ad.to_long();
+                    prop_assert_eq!(long.lines().collect::<Vec<_>>(), lines);
                     prop_assert_eq!(ad.len(), map.len());
                     prop_assert_eq!(ad.is_empty(), map.is_empty());
                     for name in ["a", "B", "c", "D"] {

@@ -81,7 +81,7 @@ impl Objects {
         let jobs = self.jobs.iter().filter_map(kinds::job::facts).map(Event::Job);
         let slots = self.slots.iter().filter_map(kinds::slot::facts).map(Event::Slot);
         let pods = self.pods.iter().filter_map(kinds::pod::view).map(|pod| match pod {
-            PodView::Ours(facts) => Event::Pod(facts),
+            PodView::Ours(facts) => Event::Pod(std::sync::Arc::unwrap_or_clone(facts)),
             PodView::Backfill(facts) => Event::Backfill(facts),
             PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
             PodView::Neither(uid) => Event::ForeignPodGone(uid),

@@ -71,9 +71,9 @@ impl LastRuns {
                 number: facts.run.unwrap_or(0).saturating_add(1),
                 started: facts.started.map(model::pool::Time::secs),
                 finished: pod::finished(object).map(model::pool::Time::secs),
-                end: facts.end,
+                end: facts.end.clone(),
                 slot: note(SLOT).cloned(),
-                node: facts.machine.map(|machine| machine.as_str().to_owned()),
+                node: facts.machine.as_ref().map(|machine| machine.as_str().to_owned()),
                 suspended: note(SUSPEND).is_some_and(|suspend| suspend == "true"),
             };
             let procs = all.entry(facts.job.as_str().to_owned()).or_default();

@@ -154,7 +154,7 @@ impl Watched for SlimPod {
         let uid: PodUid = pod.metadata.uid.as_deref()?.into();
         let known = before.and_then(Option::as_ref).and_then(Kept::marks);
         Some(match known.or_else(|| Marks::on(pod)).and_then(|marks| of_the_pool(pod, &uid, marks)) {
-            Some(PodView::Ours(facts)) => Kept::Ours(Arc::new(facts)),
+            Some(PodView::Ours(facts)) => Kept::Ours(facts),
             Some(PodView::Backfill(facts)) => Kept::Backfill(Box::new(facts)),
             _ => Kept::Other(uid),
         })
@@ -204,7 +204,7 @@ impl Watched for SlimPod {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PodView {
     /// A pod of a proc.
-    Ours(PodFacts),
+    Ours(Arc<PodFacts>),
     /// A backfill pod.
     Backfill(backfill::Facts),
     /// A pod that is not the pool's, its node, and what it takes from the node.
@@ -229,7 +229,7 @@ fn machine(pod: &SlimPod) -> Option<MachineName> {
 fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: Marks) -> Option<PodView> {
     match marks {
         Marks::Proc { job, proc, claim, made } => {
-            Some(PodView::Ours(ours(pod, uid, (job, proc), (claim, made))))
+            Some(PodView::Ours(Arc::new(ours(pod, uid, (job, proc), (claim, made)))))
         }
         Marks::Backfill { slot, mark } => {
             Some(PodView::Backfill(backfill_pod(pod, uid, &machine(pod)?, (slot, mark))))

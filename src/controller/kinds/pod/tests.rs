@@ -25,7 +25,7 @@ fn ours(status: Value, metadata: Value) -> PodFacts {
         object["metadata"][key] = value.clone();
     }
     match view(&object) {
-        PodView::Ours(facts) => facts,
+        PodView::Ours(facts) => std::sync::Arc::unwrap_or_clone(facts),
         other => panic!("{other:?}"),
     }
 }

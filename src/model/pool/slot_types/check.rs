@@ -32,8 +32,8 @@ impl SlotTypes {
             })
             .collect();
         // One message is enough: 60% of everything, twice, is too much of each resource.
-        let names = NEEDED.into_iter().map(str::to_owned).chain(custom);
-        found.extend(names.filter_map(|name| self.misfit_of(&name)).next());
+        let mut names = NEEDED.into_iter().map(str::to_owned).chain(custom);
+        found.extend(names.find_map(|name| self.misfit_of(&name)));
         found
     }
 

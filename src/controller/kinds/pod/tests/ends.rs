@@ -131,7 +131,7 @@ fn the_main_container_is_the_templates_first_wherever_admission_put_it() {
             "status": {"phase": "Running", "containerStatuses": statuses},
         });
         match view(&object) {
-            PodView::Ours(facts) => facts,
+            PodView::Ours(facts) => std::sync::Arc::unwrap_or_clone(facts),
             other => panic!("{other:?}"),
         }
     };
@@ -216,7 +216,7 @@ fn a_sidecar_is_not_blamed_for_the_init_container_that_failed_after_it() {
                        "containerStatuses": [waits("main", "PodInitializing")]},
         });
         match view(&object) {
-            PodView::Ours(facts) => (facts.end, facts.hold),
+            PodView::Ours(facts) => (facts.end.clone(), facts.hold.clone()),
             other => panic!("{other:?}"),
         }
     };
