@@ -109,7 +109,7 @@ impl World {
     fn learn(&mut self, node: &str, at: u64) {
         let late = |uid: &str| self.draw(&format!("learns {uid}"), LEARNS_WITHIN);
         let processes = self.kubelets.processes.iter();
-        let there = processes.filter(|(_, process)| process.node == node && process.alive);
+        let there = processes.filter(|(_, process)| process.node == node && process.may_run());
         let permit =
             there.filter(|(uid, process)| at >= process.began + late(uid)).map(|(uid, _)| uid.clone());
         let permit = permit.collect();
@@ -118,14 +118,15 @@ impl World {
         }
     }
 
-    /// Ends processes whose claims' leases have passed since the agent last renewed its Lease. The promise holds even
-    /// if the agent is cut off or dead.
+    /// Ends processes whose claims' leases have passed since the agent last renewed its Lease, with all containers of their pods. The
+    /// promise holds even if the agent is cut off or dead.
     fn fence(&mut self, node: &str, at: u64) {
         let Some(agent) = self.kubelets.machines.get(node).map(|machine| &machine.agent) else { return };
         let Some(promised) = agent.promised else { return };
         let processes = self.kubelets.processes.iter();
-        let there = processes
-            .filter(|(uid, process)| process.node == node && process.alive && agent.permit.contains(*uid));
+        let there = processes.filter(|(uid, process)| {
+            process.node == node && process.may_run() && agent.permit.contains(*uid)
+        });
         let over: Vec<String> = there
             .filter(|(uid, process)| {
                 let late = self.draw(&format!("fence {uid}"), KEPT_WITHIN);
@@ -135,6 +136,10 @@ impl World {
             .collect();
         for uid in over {
             let process = self.kubelets.processes.get_mut(&uid).unwrap();
+            if !process.alive {
+                process.beside = None;
+                continue;
+            }
             let message = Some(labels::FENCED.to_owned());
             process.killed(Over { at, code: FENCED, reason: "Error", own: false, message, evicted: None });
             let name = process.pod.clone();

@@ -326,11 +326,13 @@ fn nothing_left(world: &mut World, claim: &str, job: &str, what: &str) {
 }
 
 /// Whether a pod's program runs, or its object allows that it may still begin. A grace period of 0 does not prove that
-/// a program has ended: only the kubelet says so.
+/// a program has ended: only the kubelet says so. A program whose end is shown does not begin again, once nothing runs beside it any more.
 fn lives(world: &World, pod: &Value) -> bool {
     let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
-    let runs = world.kubelets.processes.get(uid).is_some_and(|process| process.alive && !process.disowned);
-    runs || (!has_ended(pod) && pod["metadata"]["deletionGracePeriodSeconds"] != 0)
+    let process = world.kubelets.processes.get(uid);
+    let runs = process.is_some_and(|process| process.alive && !process.disowned);
+    let over = !terminated(pod).is_null() && process.is_some_and(|process| !process.may_run());
+    runs || (!has_ended(pod) && !over && pod["metadata"]["deletionGracePeriodSeconds"] != 0)
 }
 
 /// Whether the pod's program ended by itself while nothing but the tracking finalizer keeps the pod.

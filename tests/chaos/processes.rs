@@ -195,6 +195,11 @@ impl Process {
         }
     }
 
+    /// Whether a container of the pod may run: the main one, or one beside it.
+    pub fn may_run(&self) -> bool {
+        self.alive || self.over.is_some() && self.beside.is_some()
+    }
+
     /// When all containers of the pod have ended; `None` as long as one runs.
     pub fn all_over(&self, uid: &str, seed: u64) -> Option<u64> {
         let main = self.over.as_ref()?.at;
