@@ -48,8 +48,8 @@ pub struct Offers<'a> {
 }
 
 impl<'a> Offers<'a> {
-    /// The slots of the pool's machines. If there are more than 2000, these are some of each kind: machines that differ in more than
-    /// their names, and slots of other types.
+    /// The slots of the pool's machines: at most 1000 of machines that offer their resources, and at most 1000 of others. If there are
+    /// more, some slots of each kind are taken: of machines that differ in more than their names, and of other types.
     pub fn of(pool: &'a Pool) -> Self {
         let there = pool.machines().values().filter(|machine| machine.offer != Offer::Gone);
         let (given, withheld): (Vec<&Machine>, Vec<&Machine>) =
