@@ -310,7 +310,7 @@ fn of_undefined(config: &Config, definition: &Definition, position: &Position) -
         let meant = nearest_definition(config, name);
         let hint = match meant {
             _ if is_fragment(name) => {
-                "; use FEATURE : Policy_Expr_Fragments, in a line before, defines that".to_owned()
+                format!("; a line 'use FEATURE : Policy_Expr_Fragments' before this one defines $({name})")
             }
             Some(meant) => format!("; did you mean $({meant})?"),
             None => String::new(),
@@ -383,8 +383,8 @@ pub(super) fn of_unsensed(
     let unknown = unreported(start, is_published);
     (!unknown.is_empty()).then(|| {
         let message = format!(
-            "START looks at {}, which only an agent reports: on a node without one that is undefined, and a slot whose START is not true \
-             takes no job; run agents, take that out of START, or publish an attribute of this name by STARTD_ATTRS",
+            "START looks at {}, which only an agent reports: on a node without an agent that attribute is undefined, and a slot whose \
+             START is not true takes no job; run agents, take the attribute out of START, or publish an attribute of this name by STARTD_ATTRS",
             listed(&unknown)
         );
         Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")
@@ -421,8 +421,8 @@ pub(super) fn of_unsensed_policies(
     let position = position?;
     let look = if knobs.len() == 1 { "looks" } else { "look" };
     let message = format!(
-        "{} {look} at {}, which only an agent reports: on a node without one, a clause about that is undefined, which does not count as \
-         true; run agents, or publish an attribute of this name by STARTD_ATTRS",
+        "{} {look} at {}, which only an agent reports: on a node without an agent, a clause about that attribute is undefined, which does \
+         not count as true; run agents, or publish an attribute of this name by STARTD_ATTRS",
         knobs.join(", "),
         listed(&attributes)
     );

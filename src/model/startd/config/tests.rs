@@ -303,7 +303,7 @@ fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
             .map(ToString::to_string)
             .collect()
     };
-    let then = "which only an agent reports: on a node without one, a clause about that is undefined, which does not count as true; \
+    let then = "which only an agent reports: on a node without an agent, a clause about that attribute is undefined, which does not count as true; \
                 run agents, or publish an attribute of this name by STARTD_ATTRS";
     for quiet in ["SUSPEND = Memory < 5\n", "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n"]
     {
@@ -320,5 +320,41 @@ fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
     assert_eq!(
         told("SLOT_TYPE_2_WANT_HOLD = ConsoleIdle < 5\nSLOT_TYPE_2 = cpus=1\nNUM_SLOTS_TYPE_2 = 1\n"),
         [format!("line 1, column 1: SLOT_TYPE_2_WANT_HOLD looks at ConsoleIdle, {then}")]
+    );
+}
+
+#[test]
+fn what_an_admin_pastes_without_its_other_half_is_told() {
+    let told = |text: &str| -> Vec<String> {
+        understand(text).remarks.iter().map(|remark| format!("{} {}", remark.line, remark.message)).collect()
+    };
+    let has = |text: &str, wanted: &str| {
+        let all = told(text);
+        assert!(all.iter().any(|remark| remark.contains(wanted)), "{text}: {all:?}");
+    };
+    has(
+        "PREEMPT = $(CPUBusy) && Cpus > 1\n",
+        "a line 'use FEATURE : Policy_Expr_Fragments' before this one defines $(CPUBusy)",
+    );
+    has(
+        "PREEMPT = TARGET.MemoryUsage > Memory\n",
+        "PREEMPT looks at MemoryUsage, which only an agent reports",
+    );
+    has(
+        "SLOT_TYPE_2 = cpus=1\n",
+        "SLOT_TYPE_2 makes no slots, since nothing says how many; set NUM_SLOTS_TYPE_2",
+    );
+    for harmless in [
+        "UPDATE_OFFSET = $RANDOM_INTEGER(0,300)\n",
+        "DOCKER_VOLUME_DIR_X = /a\n",
+        "X_HOOK_PREPARE_JOB = /a\n",
+    ] {
+        let understood = understand(harmless);
+        assert!(understood.config.is_some(), "{harmless}: {:?}", understood.remarks);
+        assert!(!understood.remarks.iter().any(|remark| remark.reason == "UnknownKnob"), "{harmless}");
+    }
+    assert!(
+        understand("START = $RANDOM_INTEGER(0,300) > 5\n").config.is_none(),
+        "a knob that is acted on must have a value"
     );
 }
