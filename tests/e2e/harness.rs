@@ -9,6 +9,7 @@ use hollow::nodes::{HollowNodes, NodeShape, Options};
 use hollow::server::{HollowServer, RunningServer, ServerConfig};
 use hollow::watchdog::Watchdog;
 use hollow::watchdog::watch::Watch;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
@@ -26,6 +27,9 @@ pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The operator of a test.
 pub const IDENTITY: &str = "under-test";
+
+/// The label of the webhooks that tests install.
+pub const MADE_BY_TESTS: &str = "made-by-tests";
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
@@ -281,6 +285,10 @@ async fn sweep(client: &Client) {
             node.name_any()
         );
     }
+    // A webhook that a failed test has left would refuse the pods of the next tests.
+    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let left = ListParams::default().labels(MADE_BY_TESTS);
+    hooks.delete_collection(&DeleteParams::default(), &left).await.unwrap();
     let jobs: Api<HTCJob> = Api::all(client.clone());
     for job in jobs.list(&ListParams::default()).await.unwrap() {
         let api: Api<HTCJob> = Api::namespaced(client.clone(), &job.namespace().unwrap());

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::time::Duration;
 
+use api::HTCJob;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -12,7 +13,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::{pool, pool_of, row, running, submit};
-use crate::harness::{Cluster, IDENTITY, eventually, job};
+use crate::harness::{Cluster, IDENTITY, MADE_BY_TESTS, condition, eventually, job};
 
 /// How long a kubelet would wait for a probe's answer, with much to spare for a busy computer.
 const PROBE: Duration = Duration::from_secs(10);
@@ -38,7 +39,7 @@ impl Hanging {
         let label = Patch::Merge(json!({"metadata": {"labels": {"webhook": "hangs"}}}));
         namespaces.patch("tenant", &PatchParams::default(), &label).await.unwrap();
         let hook: ValidatingWebhookConfiguration = serde_json::from_value(json!({
-            "metadata": {"name": Self::NAME},
+            "metadata": {"name": Self::NAME, "labels": {MADE_BY_TESTS: "true"}},
             "webhooks": [{
                 "name": "hanging.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
                 "timeoutSeconds": 30, "failurePolicy": "Fail",
@@ -83,11 +84,16 @@ async fn a_hanging_webhook_holds_up_its_own_namespace_alone() {
     // Before the operator starts: otherwise the tenant may have claimed every machine by the time of this job's first cycle.
     cluster.apply(job("others", "plain", 40, "100ms", |_| {})).await;
     cluster.start_operator();
-    eventually("the tenant has claims", || async {
-        cluster.slots().list(&ListParams::default()).await.unwrap().items.len() >= 10
+    cluster.completed("others", "plain").await;
+    // Claims that wait for the webhook end after a while. A job of the tenant says so only if it had such claims.
+    let jobs: Api<HTCJob> = Api::namespaced(cluster.client.clone(), "tenant");
+    eventually("the tenant's claims have waited for the webhook", || async {
+        let all = jobs.list(&ListParams::default()).await.unwrap();
+        all.iter().any(|job| {
+            condition(job, "PodRefused").is_some_and(|(_, _, why)| why.contains("admission webhook"))
+        })
     })
     .await;
-    cluster.completed("others", "plain").await;
     assert_eq!(running(&cluster, "tenant", "hangs-0").await, 0, "the webhook does not hang");
     row(
         "6 a hanging webhook",
