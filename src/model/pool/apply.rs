@@ -92,7 +92,7 @@ impl Pool {
     }
 
     fn sync(&mut self, now: Time) {
-        self.follow_ended_pods(now);
+        self.settle_ended_pods(now);
         self.adopt_unmarked(now);
         self.synced = true;
         self.unwritten = true;

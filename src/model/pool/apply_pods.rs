@@ -10,7 +10,18 @@ use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Removal, S
 use super::time::Time;
 
 impl Pool {
-    pub(super) fn pod(&mut self, mut facts: PodFacts, now: Time) {
+    /// Learns from a pod. While an operator starts, a pod that is over waits among the orphans until all pods are seen
+    /// ([`Self::settle_ended_pods`]): a claim belongs to the pod that lives, and an earlier leader may have given the claim of a pod
+    /// that is over to another proc.
+    pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
+        if !self.synced && facts.tracked && facts.is_over() {
+            self.orphan(facts, now);
+        } else {
+            self.pod_seen(facts, now);
+        }
+    }
+
+    fn pod_seen(&mut self, mut facts: PodFacts, now: Time) {
         if facts.claim.as_str().is_empty()
             && let Some(claim) = self.claim_that_runs(&facts).or_else(|| self.claim_taken_off(&facts))
         {
@@ -134,9 +145,13 @@ impl Pool {
         });
     }
 
-    /// Gives each pod that is over to the claim that the pod names, if the claim's object names another proc (see
-    /// [`Self::follow_pod`]). All pods must be seen before: a pod that lives under the claim comes first.
-    pub(super) fn follow_ended_pods(&mut self, now: Time) {
+    /// Gives each pod that is over to its claim, unless a pod that lives has the claim: first the pods of the procs that the claims'
+    /// objects name, then those of other procs (see [`Self::follow_pod`]). All pods must be seen before.
+    pub(super) fn settle_ended_pods(&mut self, now: Time) {
+        let over = self.orphans().values().filter(|facts| facts.is_over() && facts.tracked);
+        for facts in over.cloned().collect::<Vec<_>>() {
+            self.pod_seen(facts, now);
+        }
         let over = |facts: &&PodFacts| facts.is_over() && self.slot_of_later_proc(facts).is_some();
         for facts in self.orphans().values().filter(over).cloned().collect::<Vec<_>>() {
             self.take_over(facts, now);
@@ -146,7 +161,7 @@ impl Pool {
     /// Gives a pod to the claim that it names, whether or not the pod is over.
     fn take_over(&mut self, facts: PodFacts, now: Time) {
         self.follow_pod(&facts);
-        self.pod(facts, now);
+        self.pod_seen(facts, now);
     }
 
     /// Gives each pod from which somebody took the claim's id to a claim of the pod's job, on the pod's machine, whose own pod

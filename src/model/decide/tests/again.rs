@@ -1,7 +1,9 @@
 //! Claims that are used again for jobs of other sizes.
 
 use super::world::{Pod, World};
-use crate::pool::{ClaimId, End, Event, History, HoldReason, LASTING, PodFacts, Ranges, Remains, Slot};
+use crate::pool::{
+    ClaimId, End, Event, History, HoldReason, LASTING, PodFacts, PodRef, Ranges, Remains, Slot,
+};
 use crate::schedd::Submission;
 
 /// Runs a job of a minute that fills a node's CPUs, and then another job of the same submitter. Returns what each pod has (CPUs,
@@ -249,4 +251,33 @@ fn a_status_tells_of_a_proc_once_the_proc_lasts() {
         }
     }
     assert_eq!(told, [("sweep-0".to_owned(), LASTING), ("sweep-2".to_owned(), LASTING)]);
+}
+
+/// A proc was evicted, and its claim served the next proc. The leader died before it had recorded the run and taken the finalizer off.
+/// The claim is that of the pod that lives, in whatever order the next leader sees Slots and pods. Found by seed 650008439.
+#[test]
+fn the_claim_of_an_evicted_proc_is_that_of_the_pod_that_lives() {
+    for late in [false, true] {
+        let mut world = World::new();
+        world.slots_are_told_late = late;
+        world.fate = |_| (36_000, 0);
+        world.node("n1", 1, 0);
+        world.submit("sweep", "alice", 2, |_| {});
+        world.pass(5);
+        let mut next = world.pods["sweep-0"].clone();
+        next.facts.proc = 1;
+        next.facts.pod = PodRef { name: "sweep-1".into(), uid: "next".into(), ..next.facts.pod };
+        next.plan.proc.proc = 1;
+        world.pods.insert("sweep-1".to_owned(), next);
+        let evicted = &mut world.pods.get_mut("sweep-0").unwrap().facts;
+        evicted.end = Some(End::Evicted { why: "EvictionByEvictionAPI".into() });
+        evicted.finished = Some(world.now);
+        (evicted.deleting, evicted.remains) = (true, Remains::Nothing);
+        world.restart();
+        world.pass(5);
+        let slot = world.pool.slots().values().next().unwrap();
+        assert_eq!(slot.running().map(|running| &*running.pod.name), Some("sweep-1"));
+        assert_eq!(world.pods.keys().collect::<Vec<_>>(), ["sweep-1"]);
+        assert!(!world.pods["sweep-1"].facts.deleting);
+    }
 }
