@@ -278,6 +278,32 @@ fn an_attribute_without_effect_on_the_job_is_warned_of() {
 
 /// The error names the line of the submit file, and not a field of the HTCJob.
 #[test]
+fn a_request_that_reads_what_is_not_known_at_submission_is_warned_of() {
+    for (line, read) in [
+        ("request_memory = MemoryUsage =?= undefined ? 100 : MemoryUsage * 3 / 2", Some("MemoryUsage")),
+        ("request_cpus = TARGET.Cpus > 8 ? 8 : 4", Some("Cpus")),
+        (
+            "request_disk = ifThenElse(Memory > 8 && isUndefined(NumJobStarts), 1, 2)",
+            Some("Memory and NumJobStarts"),
+        ),
+        ("+RequestMemory = (NumJobStarts ?: 1) * 512", Some("NumJobStarts")),
+        ("request_memory = RequestCpus * 1024", None),
+        ("request_memory = 1G, 2G", None),
+        ("request_memory = 1G\nretry_request_memory = MAX({MemoryUsage, 2048})", None),
+    ] {
+        let found = findings_of(&format!("{line}\n"));
+        let told = found.iter().find(|finding| finding.contains("which is known only later"));
+        match read {
+            Some(read) => assert!(
+                told.is_some_and(|told| told.contains(&format!(": reads {read}, which"))),
+                "{line}: {found:?}"
+            ),
+            None => assert_eq!(told, None, "{line}"),
+        }
+    }
+}
+
+#[test]
 fn a_request_of_nothing_is_refused_with_its_line() {
     for (line, says) in [
         ("request_cpus = 0", "request_cpus: asks for less than 1 CPU"),

@@ -1,6 +1,6 @@
 //! Warnings and errors about the commands of a submit file.
 
-use classad::{Expr, Value};
+use classad::{Expr, Name, Value};
 use condor_config::{Diagnostic, Severity};
 
 use super::spec::SET_BY_OPERATOR;
@@ -33,8 +33,36 @@ fn of_attribute(written: &Written) -> Option<Diagnostic> {
     Some(Diagnostic { severity: Severity::Warning, position: written.position.clone(), message })
 }
 
+/// Counts of a proc's runs: 0 at submission, and more later.
+const OF_RUNS: [&str; 6] =
+    ["JobRunCount", "NumHolds", "NumJobCompletions", "NumJobMatches", "NumJobStarts", "NumShadowStarts"];
+
+/// The warning of a request that reads what is not known at submission: attributes of machines, or what runs leave in the ad.
+fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
+    let name = written.name.strip_prefix("MY.").unwrap_or(&written.name);
+    let attribute = name.replacen(['_'], "", 1);
+    attribute.get(..7).filter(|start| start.eq_ignore_ascii_case("request"))?;
+    let references = cluster.ad.get(&attribute)?.references();
+    let own = references.bare.iter().chain(&references.my);
+    let is_of_runs = |name: &Name| OF_RUNS.iter().any(|known| name.is(known));
+    let is_known =
+        |name: &Name| name.is("ProcId") || cluster.ad.get(name.as_str()).is_some() && !is_of_runs(name);
+    let unknown = own.filter(|name| !is_known(name));
+    let mut read: Vec<&str> = unknown.chain(&references.target).map(Name::as_str).collect();
+    read.dedup();
+    (!read.is_empty()).then(|| Diagnostic {
+        severity: Severity::Warning,
+        position: written.position.clone(),
+        message: format!(
+            "{name}: reads {}, which is known only later: the HTCJob requests what the expression is at submission, on every machine and \
+             in every run; retry_request_memory and retry_request_disk request more after a run went over",
+            read.join(" and ")
+        ),
+    })
+}
+
 fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
-    if let Some(finding) = of_attribute(written) {
+    if let Some(finding) = of_attribute(written).or_else(|| of_request(cluster, written)) {
         return Some(finding);
     }
     let command = commands::find(&written.name)?;
