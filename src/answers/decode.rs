@@ -10,11 +10,12 @@ mod times;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
 use serde::de::value::MapDeserializer;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -166,16 +167,16 @@ impl<T> Item<T> {
 }
 
 impl<T: Decode> Item<T> {
-    /// Reads an object from its text.
-    fn read(text: &RawValue) -> Self {
-        let (parts, wrong) = match serde_json::from_str::<Fields>(text.get()) {
-            Ok(fields) => fields.read(),
-            Err(error) => {
-                return Self { metadata: ObjectMeta::default(), object: Err(Undecodable::new(&error)) };
-            }
-        };
+    /// Reads an object from its fields.
+    fn read(fields: Fields<'_>) -> Self {
+        let (parts, wrong) = fields.read();
         let object = wrong.map_or_else(|| decoded(&parts), Err);
         Self { metadata: parts.metadata, object }
+    }
+
+    /// What stands where an object should.
+    fn no_object() -> Self {
+        Self { metadata: ObjectMeta::default(), object: Err(Undecodable("expected an object".to_owned())) }
     }
 }
 
@@ -189,8 +190,51 @@ fn decoded<T: Decode>(parts: &Parts<'_>) -> Result<T, Undecodable> {
 
 impl<'de, T: Decode> Deserialize<'de> for Item<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Texts are skipped without recursion, however deep they nest.
-        <&RawValue>::deserialize(deserializer).map(Self::read)
+        deserializer.deserialize_any(AnyValue(PhantomData))
+    }
+}
+
+/// Takes any JSON. An object's fields are skipped without recursion, however deep they nest, and each is looked at only once.
+struct AnyValue<T>(PhantomData<T>);
+
+impl<'de, T: Decode> Visitor<'de> for AnyValue<T> {
+    type Value = Item<T>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Item<T>, A::Error> {
+        Each.visit_map(map).map(Item::read)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Item<T>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Item::no_object())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Item<T>, E> {
+        Ok(Item::no_object())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Item<T>, E> {
+        Ok(Item::no_object())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Item<T>, E> {
+        Ok(Item::no_object())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Item<T>, E> {
+        Ok(Item::no_object())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Item<T>, E> {
+        Ok(Item::no_object())
+    }
+
+    fn visit_unit<E>(self) -> Result<Item<T>, E> {
+        Ok(Item::no_object())
     }
 }
 
@@ -253,26 +297,27 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Collects the fields of an object.
+struct Each;
+
+impl<'de> Visitor<'de> for Each {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((Key(key), text)) = map.next_entry()? {
+            fields.push((key, text));
+        }
+        Ok(Fields(fields))
+    }
+}
+
 impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-
-        impl<'de> Visitor<'de> for Each {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((Key(key), text)) = map.next_entry()? {
-                    fields.push((key, text));
-                }
-                Ok(Fields(fields))
-            }
-        }
-
         deserializer.deserialize_map(Each)
     }
 }

@@ -29,7 +29,7 @@ const AT_A_TIME: usize = 2000;
 
 /// The loop turns at most this often while much happens. Each turn costs something, however little has changed, and so does each time that
 /// the loop's thread is woken.
-const MOMENT: Duration = Duration::from_millis(3);
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// The loop turns at least this often, so that its heartbeat says that it lives.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
