@@ -81,6 +81,7 @@ mod expr;
 mod functions;
 mod layers;
 mod matching;
+mod mistakes;
 mod name;
 mod roster;
 mod syntax;
@@ -96,6 +97,7 @@ pub use functions::{Pattern, join_arguments, split_arguments};
 pub use matching::{
     Clause, MatchReport, SideReport, explain_match, rank, symmetric_match, symmetric_match_within,
 };
+pub use mistakes::{Mistake, function_names, quoted_names};
 pub use name::Name;
 pub use roster::{Matching, Prepared, Ranks, Roster};
 pub use user_maps::{Maps, UserMaps, preferred};

@@ -22,6 +22,7 @@ mod box_map;
 pub mod decide;
 #[cfg(test)]
 mod kit;
+pub mod mistakes;
 pub mod negotiator;
 pub mod pool;
 pub mod schedd;

@@ -108,8 +108,16 @@ static TABLES: [&[Entry]; 9] = [
     &arguments::TABLE,
 ];
 
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
+
 /// The function of this name, case aside.
 pub(crate) fn find(name: &str) -> Option<Function> {
-    let entries = || TABLES.iter().flat_map(|table| table.iter());
     entries().find(|entry| entry.name.eq_ignore_ascii_case(name)).map(Function)
+}
+
+/// The names of all functions, in lower case.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    entries().map(|entry| entry.name)
 }

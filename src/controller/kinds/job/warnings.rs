@@ -5,6 +5,7 @@ use api::{HTCJob, labels};
 use classad::{Expr, Name};
 use k8s_openapi::api::core::v1::{Affinity, Container, PodTemplateSpec};
 use model::attributes::meant;
+use model::mistakes;
 use model::pool::Problem;
 use submit::commands::{COMMANDS, Support};
 
@@ -63,6 +64,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         .chain(of_attributes(job))
         .chain(of_amounts(job))
         .chain(misspelt(job))
+        .chain(of_mistakes(job))
         .chain(of_procs(job))
         .chain(of_limits(job));
     all.take(TOLD).collect()
@@ -260,6 +262,28 @@ fn of_procs(job: &HTCJob) -> Vec<Problem> {
     found
 }
 
+/// Parts of the job's expressions that are error or undefined whatever the ads say.
+fn of_mistakes(job: &HTCJob) -> Vec<Problem> {
+    let spec = &job.spec;
+    let fields = [
+        ("requirements", &spec.requirements),
+        ("rank", &spec.rank),
+        ("concurrencyLimitsExpr", &spec.concurrency_limits_expr),
+    ];
+    let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
+    let attributes =
+        spec.attributes.iter().map(|(name, text)| (format!("attributes[{name}]"), text.as_str()));
+    let all =
+        fields.chain(attributes).filter_map(|(field, text)| Some((field, text, Expr::parse(text).ok()?)));
+    all.flat_map(|(field, text, expr)| {
+        let found = mistakes::of(&expr, text).into_iter();
+        found
+            .map(move |mistake| warning("MistakenExpression", format!("spec.{field}"), mistake))
+            .collect::<Vec<_>>()
+    })
+    .collect()
+}
+
 /// Attributes in requirements and rank whose names are almost those of well-known attributes. The job's own attributes count as
 /// meant.
 fn misspelt(job: &HTCJob) -> Vec<Problem> {
@@ -373,6 +397,23 @@ mod tests {
         ] {
             assert_eq!(told(spec), [expected]);
         }
+    }
+
+    #[test]
+    fn a_mistake_in_an_expression_is_told() {
+        let spec = json!({
+            "requirements": "TARGET.OpSys == \"LINUX\" && isLinx(Machine)",
+            "rank": "Name == 'n1'",
+            "attributes": {"PeriodicHold": "size()", "Note": "\"isn't 'x'\""},
+        });
+        assert_eq!(
+            told(spec),
+            [
+                "spec.requirements: calls isLinx(), which is no function: the call is error",
+                "spec.rank: has 'n1' in single quotes, which is an attribute; a string has double quotes: \"n1\"",
+                "spec.attributes[PeriodicHold]: calls size() with 0 arguments, which size() does not take: the call is error",
+            ]
+        );
     }
 
     #[test]

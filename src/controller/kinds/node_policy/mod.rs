@@ -23,6 +23,7 @@ use crate::cache::{Kind, ObjectKey};
 use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types};
 use classad::Expr;
 use model::attributes::meant;
+use model::mistakes;
 use model::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as Known, Policy, PolicyFacts,
     PolicyName, Pool, Problem, Selector, SelectorTerm, SlotConfig, StartdConfig, Time,
@@ -117,7 +118,7 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
         take_text(text, understood, &mut config, &mut problems)
     });
     let of_fields = half_said_backfill(&config).filter(|_| problems.is_empty());
-    let of_fields: Vec<Problem> = of_fields.into_iter().chain(misspelt(spec)).collect();
+    let of_fields: Vec<Problem> = of_fields.into_iter().chain(misspelt(spec)).chain(mistaken(spec)).collect();
     let warnings = if of_fields.is_empty() {
         warnings
     } else {
@@ -210,6 +211,23 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
 fn fnv(parts: &[&[u8]]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Warnings about parts of the fields' expressions that are error or undefined whatever the ads say.
+fn mistaken(spec: &NodePolicySpec) -> Vec<Problem> {
+    let fields = [("spec.start", &spec.start), ("spec.slotWeight", &spec.slot_weight)];
+    let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
+    let attributes =
+        spec.attributes.iter().map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
+    let all =
+        fields.chain(attributes).filter_map(|(field, text)| Some((field, text, Expr::parse(text).ok()?)));
+    all.flat_map(|(field, text, expr)| {
+        let found = mistakes::of(&expr, text).into_iter();
+        found
+            .map(move |message| Problem { reason: "MistakenExpression", field: field.clone(), message })
+            .collect::<Vec<_>>()
+    })
+    .collect()
 }
 
 /// Warnings about attributes in the expressions of fields whose names are almost those of well-known attributes. An attribute

@@ -200,6 +200,19 @@ fn an_attribute_in_a_field_that_is_almost_a_known_one_is_warned_of() {
 }
 
 #[test]
+fn a_mistake_in_an_expression_of_a_field_is_warned_of() {
+    let facts = with_text("p", json!({"start": "Owner != 'bob'", "attributes": {"Rack": "toupper()"}}));
+    let told: Vec<String> = facts.warnings.iter().flatten().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "spec.start: has 'bob' in single quotes, which is an attribute; a string has double quotes: \"bob\"",
+            "spec.attributes[Rack]: calls toupper() with 0 arguments, which toupper() does not take: the call is error",
+        ]
+    );
+}
+
+#[test]
 fn a_policy_beside_others_says_whether_they_get_into_its_way() {
     use crate::kinds;
     use model::pool::Time;

@@ -13,6 +13,7 @@ use condor_config::{
 
 use super::macros::{KNOWN, Macros};
 use crate::attributes::meant;
+use crate::mistakes;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
 
@@ -224,6 +225,7 @@ fn of_definition(
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
     remarks.extend(of_misspelt(config, name, position));
+    remarks.extend(of_mistakes(config, name, &value, position));
     remarks.extend(of_undefined(config, definition, position));
     remarks.extend(of_kill(config, name, position));
     if !is_read {
@@ -281,6 +283,18 @@ fn of_misspelt(config: &Config, knob: &str, position: &Position) -> Vec<Remark> 
         Remark::new(Severity::Warning, "UnlikelyAttribute", position, message).about(knob)
     };
     strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
+}
+
+/// Remarks about parts of an expression that are error or undefined whatever the ads say.
+fn of_mistakes(config: &Config, knob: &str, text: &str, position: &Position) -> Vec<Remark> {
+    let is_expression = knobs::find(knob).is_some_and(|known| known.kind.is_expression());
+    let expr = is_expression.then(|| config.expr(knob).ok()).flatten().flatten();
+    let found = expr.map(|expr| mistakes::of(&expr, text)).unwrap_or_default();
+    let of = |mistake| {
+        Remark::new(Severity::Warning, "MistakenExpression", position, format!("{knob} {mistake}"))
+            .about(knob)
+    };
+    found.into_iter().map(of).collect()
 }
 
 /// Remarks about macros in an expression that nothing defines. HTCondor puts nothing in their place, so that `START = $(MyStrat)` is no

@@ -242,6 +242,31 @@ fn the_old_name_of_is_owner_comes_first() {
 }
 
 #[test]
+fn a_part_of_an_expression_that_is_never_anything_but_an_error_is_remarked_on() {
+    let told = |text: &str| -> Vec<String> {
+        let remarks = understand(text).remarks;
+        remarks
+            .iter()
+            .filter(|remark| remark.reason == "MistakenExpression")
+            .map(ToString::to_string)
+            .collect()
+    };
+    assert_eq!(
+        told("START = isStudnt(Owner)\nPREEMPT = Owner == 'bob'\nSLOT_TYPE_1_START = regexp(\"*\", Owner)\n"),
+        [
+            "line 1, column 1: START calls isStudnt(), which is no function: the call is error",
+            "line 2, column 1: PREEMPT has 'bob' in single quotes, which is an attribute; a string has double quotes: \"bob\"",
+            "line 3, column 1: SLOT_TYPE_1_START calls regexp() with the pattern \"*\", which is no regular expression, or needs \
+             look-around or back references: the call is error",
+        ]
+    );
+    assert_eq!(
+        told("START = regexp(\"^a\", Owner) && stringListMember(Owner, \"it's, us\")\nSTRIPPED = 'a'\n"),
+        [""; 0]
+    );
+}
+
+#[test]
 fn an_attribute_that_is_almost_a_known_one_is_remarked_on() {
     let told = |text: &str| -> Vec<String> {
         let remarks = understand(text).remarks;

@@ -1,0 +1,52 @@
+//! Mistakes in expressions: parts that are error or undefined whatever the ads say, though the expression can be read.
+
+use classad::{Expr, Mistake};
+
+/// Says what is wrong with an expression, each time as the rest of a sentence that begins with the expression. `text` is what was written;
+/// an expression whose text is not known has none.
+pub fn of(expr: &Expr, text: &str) -> Vec<String> {
+    let calls = expr.mistakes().into_iter().map(|mistake| match &mistake {
+        Mistake::Function { name } => match likely(name) {
+            Some(meant) => format!("{mistake}; did you mean {meant}()?"),
+            None => mistake.to_string(),
+        },
+        _ => mistake.to_string(),
+    });
+    let quoted = classad::quoted_names(text).map(|name| {
+        format!(
+            "has '{name}' in single quotes, which is an attribute; a string has double quotes: \"{name}\""
+        )
+    });
+    calls.chain(quoted).collect()
+}
+
+/// The function whose name is one slip away from this name.
+fn likely(name: &str) -> Option<&'static str> {
+    let folded = name.to_ascii_lowercase();
+    classad::function_names().find(|known| strsim::osa_distance(&folded, known) == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_always_error_or_likely_a_string_is_said() {
+        for (text, expected) in [
+            ("Owner == \"alice\" && regexp(\"a.*\", Machine)", vec![]),
+            (
+                "regexpp(\"a\", Owner)",
+                vec!["calls regexpp(), which is no function: the call is error; did you mean regexp()?"],
+            ),
+            ("isStudent(Owner)", vec!["calls isStudent(), which is no function: the call is error"]),
+            (
+                "Owner == 'alice'",
+                vec![
+                    "has 'alice' in single quotes, which is an attribute; a string has double quotes: \"alice\"",
+                ],
+            ),
+        ] {
+            assert_eq!(of(&Expr::parse(text).unwrap(), text), expected, "{text}");
+        }
+    }
+}
