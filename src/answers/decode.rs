@@ -166,20 +166,6 @@ impl<T> Item<T> {
     }
 }
 
-impl<T: Decode> Item<T> {
-    /// Reads an object from its fields.
-    fn read(fields: Fields<'_>) -> Self {
-        let (parts, wrong) = fields.read();
-        let object = wrong.map_or_else(|| decoded(&parts), Err);
-        Self { metadata: parts.metadata, object }
-    }
-
-    /// What stands where an object should.
-    fn no_object() -> Self {
-        Self { metadata: ObjectMeta::default(), object: Err(Undecodable("expected an object".to_owned())) }
-    }
-}
-
 fn decoded<T: Decode>(parts: &Parts<'_>) -> Result<T, Undecodable> {
     T::decode(parts).or_else(|error| {
         // Seldom, and so done only then: the look for times costs a tree of the whole object.
@@ -190,51 +176,32 @@ fn decoded<T: Decode>(parts: &Parts<'_>) -> Result<T, Undecodable> {
 
 impl<'de, T: Decode> Deserialize<'de> for Item<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue(PhantomData))
+        deserializer.deserialize_any(AnyJson(PhantomData))
     }
 }
 
-/// Takes any JSON. An object's fields are skipped without recursion, however deep they nest, and each is looked at only once.
-struct AnyValue<T>(PhantomData<T>);
-
-impl<'de, T: Decode> Visitor<'de> for AnyValue<T> {
-    type Value = Item<T>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("any JSON")
+impl<'de, T: Decode> FromJson<'de> for Item<T> {
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let (mut metadata, mut rest) = (Fields::Missing, Vec::new());
+        while let Some(Key(key)) = map.next_key()? {
+            if key == "metadata" {
+                metadata = map.next_value()?;
+            } else {
+                rest.push(Part { key, text: Cow::Borrowed(map.next_value()?) });
+            }
+        }
+        let (metadata, wrong) = meta::read(metadata);
+        let parts = Parts { metadata, rest };
+        let object = wrong.map_or_else(|| decoded(&parts), Err);
+        Ok(Self { metadata: parts.metadata, object })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Item<T>, A::Error> {
-        Each.visit_map(map).map(Item::read)
+    fn null() -> Self {
+        Self { metadata: ObjectMeta::default(), object: Err(Undecodable("expected an object".to_owned())) }
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Item<T>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Item::no_object())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Item<T>, E> {
-        Ok(Item::no_object())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Item<T>, E> {
-        Ok(Item::no_object())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Item<T>, E> {
-        Ok(Item::no_object())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Item<T>, E> {
-        Ok(Item::no_object())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Item<T>, E> {
-        Ok(Item::no_object())
-    }
-
-    fn visit_unit<E>(self) -> Result<Item<T>, E> {
-        Ok(Item::no_object())
+    fn another() -> Self {
+        Self::null()
     }
 }
 
@@ -278,49 +245,98 @@ impl<T: Decode<Of: Resource>> Resource for Item<T> {
     }
 }
 
+/// A type that any JSON is read as: an error of its kind is no error of the answer.
+trait FromJson<'de>: Sized {
+    /// Reads a JSON object.
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
+    /// Stands for `null`.
+    fn null() -> Self;
+    /// Stands for JSON that is neither an object nor `null`.
+    fn another() -> Self;
+}
+
+/// Reads any JSON. The fields of objects are skipped without recursion, however deep they nest.
+struct AnyJson<T>(PhantomData<T>);
+
+impl<'de, T: FromJson<'de>> Visitor<'de> for AnyJson<T> {
+    type Value = T;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::object(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(T::another())
+    }
+
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::null())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<T, E> {
+        Ok(T::another())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
+        Ok(T::another())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<T, E> {
+        Ok(T::another())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<T, E> {
+        Ok(T::another())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<T, E> {
+        Ok(T::another())
+    }
+}
+
 /// The fields of a JSON object, each as its text.
-pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+enum Fields<'a> {
+    /// The object has these.
+    Known(Vec<(Cow<'a, str>, &'a RawValue)>),
+    /// There is no object.
+    Missing,
+    /// Something else stands where the object should.
+    Wrong,
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyJson(PhantomData))
+    }
+}
+
+impl<'de> FromJson<'de> for Fields<'de> {
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((Key(key), text)) = map.next_entry()? {
+            fields.push((key, text));
+        }
+        Ok(Self::Known(fields))
+    }
+
+    fn null() -> Self {
+        Self::Missing
+    }
+
+    fn another() -> Self {
+        Self::Wrong
+    }
+}
 
 /// A key of a JSON object: a part of the object's text, unless the key has escaped characters.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'a> Fields<'a> {
-    /// The parts of the object; and why, if not all of the metadata can be read.
-    fn read(mut self) -> (Parts<'a>, Option<Undecodable>) {
-        let found = self.0.iter().position(|(key, _)| key == "metadata");
-        let (metadata, wrong) =
-            found.map_or_else(Default::default, |at| meta::read(self.0.swap_remove(at).1));
-        let rest = self.0.into_iter().map(|(key, text)| Part { key, text: Cow::Borrowed(text) }).collect();
-        (Parts { metadata, rest }, wrong)
-    }
-}
-
-/// Collects the fields of an object.
-struct Each;
-
-impl<'de> Visitor<'de> for Each {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-        let mut fields = Vec::new();
-        while let Some((Key(key), text)) = map.next_entry()? {
-            fields.push((key, text));
-        }
-        Ok(Fields(fields))
-    }
-}
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Each)
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,13 @@ use serde_json::value::RawValue;
 use super::{Fields, Undecodable, times};
 
 /// Reads the metadata of an object: all that can be read, and why something cannot. `managedFields` are not read.
-pub(super) fn read(text: &RawValue) -> (ObjectMeta, Option<Undecodable>) {
+pub(super) fn read(fields: Fields<'_>) -> (ObjectMeta, Option<Undecodable>) {
     let mut found = ObjectMeta::default();
     let mut wrong = None;
-    let fields = match serde_json::from_str::<Option<Fields>>(text.get()) {
-        Ok(fields) => fields.map(|fields| fields.0).unwrap_or_default(),
-        Err(error) => return (found, Some(Undecodable::new(&error))),
+    let fields = match fields {
+        Fields::Known(fields) => fields,
+        Fields::Missing => return (found, None),
+        Fields::Wrong => return (found, Some(Undecodable("metadata: expected an object".to_owned()))),
     };
     for (key, value) in &fields {
         let read = match key.as_ref() {
