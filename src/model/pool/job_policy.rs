@@ -108,8 +108,11 @@ pub struct ProcView {
     pub hold: Option<HoldReason>,
     /// When the containers of the present pod started, if they have.
     pub started: Option<Time>,
-    /// Whether the run of the present pod has ended, and is counted in `history`.
-    pub is_over: bool,
+    /// For how long the run of the present pod stood still, in seconds. `history` does not count these yet.
+    pub suspended: u64,
+    /// When the run of the present pod ended. `None` while the run lasts. `history` counts the start and the completion of a run that has
+    /// ended, and not yet its seconds.
+    pub ended: Option<Time>,
     /// The usage of the present pod, if an agent tells.
     pub usage: Option<Usage>,
 }
@@ -123,7 +126,8 @@ impl ProcView {
             history,
             hold: None,
             started: None,
-            is_over: false,
+            suspended: 0,
+            ended: None,
             usage: None,
         }
     }
@@ -135,7 +139,7 @@ impl ProcView {
         ad.set("ProcId", i64::from(self.proc));
         ad.set("JobStatus", self.standing.status());
         ad.set("CurrentTime", now.secs());
-        self.history.set_in(&mut ad, self.started.is_some() && !self.is_over);
+        self.with_present_run(now).set_in(&mut ad, self.started.is_some() && self.ended.is_none());
         if let Some(hold) = &self.hold {
             ad.set("HoldReason", &*hold.reason);
             ad.set("HoldReasonCode", hold.code);
@@ -145,7 +149,7 @@ impl ProcView {
             ad.set("ShadowBday", since.secs());
             ad.set("JobCurrentStartDate", since.secs());
             // A first run is not in the history yet, or began there with its program.
-            if self.history.starts <= u32::from(self.is_over) {
+            if self.history.starts <= u32::from(self.ended.is_some()) {
                 ad.set("JobStartDate", since.secs());
             }
         }
@@ -171,9 +175,20 @@ impl ProcView {
         ad
     }
 
+    /// The history with the seconds of the present run: HTCondor's shadow adds these to `RemoteWallClockTime` before each evaluation.
+    fn with_present_run(&self, now: Time) -> History {
+        let Some(started) = self.started else { return self.history };
+        let wall = self.ended.unwrap_or(now).since(started).as_secs();
+        History {
+            wall: self.history.wall.saturating_add(wall),
+            suspended: self.history.suspended.saturating_add(self.suspended),
+            ..self.history
+        }
+    }
+
     /// Whether two procs of a job are alike to expressions that do not read `ProcId`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let face = |view: &Self| (view.standing, view.history, view.started, view.is_over);
+        let face = |view: &Self| (view.standing, view.history, view.started, view.suspended, view.ended);
         face(self) == face(other) && self.hold == other.hold && self.usage == other.usage
     }
 }
@@ -353,7 +368,8 @@ impl Acting {
     }
 
     fn takes_too_long(&self, ask: &mut Asking, view: &ProcView, now: Time) -> Option<HoldReason> {
-        let passed = |since: Time| now.secs().saturating_sub(since.secs());
+        let at = view.ended.unwrap_or(now);
+        let passed = |since: Time| at.secs().saturating_sub(since.secs());
         if self.job_duration
             && let Some(allowed) = whole(&ask.attribute("AllowedJobDuration"))
             && passed(view.history.since) >= allowed
@@ -371,7 +387,7 @@ impl Acting {
         None
     }
 
-    /// The fate of a proc whose program has ended. `view` is the proc with this end counted.
+    /// The fate of a proc whose program has ended. `view` counts the completion, and has the time of the end.
     pub fn at_exit(&self, system: &SystemPolicy, spec: &JobSpec, view: &ProcView, now: Time) -> Fate {
         let idle = system.hold.is_empty() && system.remove.is_empty() && !self.is_periodic();
         if idle && self.on_exit_hold.is_none() && self.on_exit_remove.is_none() {
@@ -379,6 +395,9 @@ impl Acting {
         }
         let ad = view.ad(spec, now);
         let mut ask = Asking::new(&ad, now);
+        if let Some(hold) = self.takes_too_long(&mut ask, view, now) {
+            return Fate::Hold(hold);
+        }
         match self.at_any_time(system, &mut ask, view, now) {
             Some(Verdict::Hold(hold)) => return Fate::Hold(hold),
             // The shadow terminates such a job as any other (shadow_user_policy.cpp): it is completed, and not removed.

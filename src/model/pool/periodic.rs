@@ -158,6 +158,8 @@ impl Pool {
                     },
                     hold,
                     started: run.started,
+                    // As HTCondor's shadow, which counts a suspension once the job goes on.
+                    suspended: run.suspended.as_secs(),
                     usage: report.and_then(|report| report.usage.get(&run.pod.uid)).cloned(),
                     ..ProcView::of_idle(proc, History { since, ..history })
                 }
@@ -194,16 +196,19 @@ impl Pool {
         self.note_completion(uid, now);
     }
 
-    /// The fate of a proc whose program has ended in this pod. The end is counted already.
+    /// The fate of a proc whose program has ended in this pod. The start and the completion are counted already, and the seconds of the
+    /// run are not.
     pub(super) fn fate(&self, job: &Job, facts: &PodFacts, now: Time) -> Fate {
         let Some(spec) = job.spec_of(facts.proc) else { return Fate::Done };
         let history = job.history_of(facts.proc);
         let since = facts.created.or(facts.started).unwrap_or(history.since);
+        let run = self.last_run(job, facts.proc, Some(facts), now);
         let report = facts.machine.as_ref().and_then(|machine| self.reports.get(machine));
         let view = ProcView {
             standing: Standing::Running,
             started: facts.started,
-            is_over: true,
+            suspended: run.as_ref().map_or(0, |run| run.suspended.as_secs()),
+            ended: Some(run.map_or(now, |run| run.ended)),
             usage: report.and_then(|report| report.usage.get(&facts.pod.uid)).cloned(),
             ..ProcView::of_idle(facts.proc, History { since, ..history })
         };

@@ -524,6 +524,41 @@ fn expressions_at_exit_see_the_run_that_has_ended() {
     assert_eq!(hold_of(&world, 0).0, 3);
 }
 
+/// "RemoteWallClockTime" has the seconds of the run that has ended, and AllowedJobDuration is asked at the end, too.
+#[test]
+fn expressions_at_exit_see_the_seconds_of_the_run_that_has_ended() {
+    for (attributes, code) in [
+        (&[("OnExitHold", "RemoteWallClockTime < 49")][..], None),
+        (&[("OnExitHold", "RemoteWallClockTime >= 49 && RemoteWallClockTime <= 51")], Some(3)),
+        (&[("AllowedJobDuration", "50")], Some(46)),
+        (&[("AllowedJobDuration", "60")], None),
+        (&[("AllowedExecuteDuration", "40")], Some(47)),
+    ] {
+        let mut world = World::new();
+        world.node("n1", 1, 0);
+        world.fate = |_| (50, 0);
+        world.pass(7);
+        world.submit("sweep", "alice", 1, acting(attributes));
+        world.pass(80);
+        let held = world.pool.jobs().values().next().unwrap().on_hold.get(&0).map(|hold| hold.code);
+        assert_eq!(held, code, "{attributes:?}");
+    }
+}
+
+/// The shadow adds the present run to RemoteWallClockTime before each evaluation.
+#[test]
+fn periodic_expressions_see_the_seconds_of_the_present_run() {
+    for (limit, removed) in [("50", 1), ("5000", 0)] {
+        let mut world = World::new();
+        world.node("n1", 1, 0);
+        world.fate = |_| (1000, 0);
+        let text = format!("RemoteWallClockTime > {limit}");
+        world.submit("sweep", "alice", 1, acting(&[("PeriodicRemove", &text)]));
+        world.pass(200);
+        assert_eq!(counts(&world)[5], removed, "{limit}");
+    }
+}
+
 /// Only the procs whose number the SubmitPolicy's expression reads are meant, though they are as old as the others.
 #[test]
 fn a_system_expression_may_read_the_number_of_a_proc() {
