@@ -463,9 +463,9 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
 }
 
 fn keep_explanation(pool: &mut Pool, asking: &Asking, explained: Explained, now: Time) {
-    let (uid, by) = (&asking.job, pool.offers());
-    let (mut matchable, clauses) = match explained {
-        Explained::Whole(matchable, clauses) => (matchable, clauses),
+    let uid = &asking.job;
+    let (mut matchable, clauses, by) = match explained {
+        Explained::Whole { matchable, clauses, by } => (matchable, clauses, by),
         Explained::Part(explaining) => {
             // Other jobs have their turns before this explanation goes on.
             pool.edit_job(uid, |job| {

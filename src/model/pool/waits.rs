@@ -175,9 +175,10 @@ pub struct FailedClause {
 /// The progress of an explanation that takes more than one cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explaining {
-    /// The value of [`Pool::offers`](super::Pool::offers) when the explanation began. If machines offer something else
-    /// meanwhile, the explanation begins again.
+    /// The value of [`Pool::offers`](super::Pool::offers) when the explanation began.
     pub by: u64,
+    /// A hash of the names of the slots. If the pool has other slots meanwhile, the explanation begins again.
+    pub list: u64,
     /// How many slots were inspected and do not match.
     pub slots: usize,
     /// The clauses that fail on these slots.

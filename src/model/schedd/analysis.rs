@@ -1,7 +1,7 @@
 //! Explains why a job does not match.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::pool::{
 use crate::startd::whole_slot_ad;
 use classad::{Ad, Env};
 
-/// The most slots of machines that offer their resources, and of others, that are examined to explain a job.
+/// How many slots of machines that offer their resources, some of each kind, are examined before the others; and how many slots of other
+/// machines are examined at all.
 const LOOKED_AT: usize = 1000;
 
 /// The most things that a message names.
@@ -23,11 +24,21 @@ const NAMED: usize = 3;
 /// The steps of evaluation that making a slot's ad counts for.
 const AD: u64 = 1000;
 
+/// The steps that a look at a slot counts for besides its evaluations.
+const LOOK: u64 = 50;
+
 /// The result of explaining a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Explained {
     /// Whether a machine could run the job, and the clauses because of which none could.
-    Whole(Matchable, Arc<[FailedClause]>),
+    Whole {
+        /// Whether a machine could run the job.
+        matchable: Matchable,
+        /// The clauses because of which none could.
+        clauses: Arc<[FailedClause]>,
+        /// The value of [`Pool::offers`] when the explanation began.
+        by: u64,
+    },
     /// The explanation has taken its steps, and must go on later.
     Part(Explaining),
 }
@@ -39,17 +50,17 @@ pub struct Offers<'a> {
     slots: Vec<(&'a Machine, &'a MachineSlot, OnceCell<Ad>)>,
     /// How many of the slots are offered.
     offered: usize,
-    /// Whether these are all slots of the pool.
-    all: bool,
-    /// The sizes of all slots of the pool, each with the name of a machine that has such a slot. Neighbours differ.
+    /// A hash of the names of the slots: an explanation goes on only where the slots are the same.
+    list: u64,
+    /// The sizes of all slots of the pool, each once, with the name of a machine that has such a slot.
     sizes: Vec<(&'a Resources, &'a str)>,
     /// Machines that offer nothing now.
     withheld: Vec<&'a Machine>,
 }
 
 impl<'a> Offers<'a> {
-    /// The slots of the pool's machines: at most 1000 of machines that offer their resources, and at most 1000 of others. If there are
-    /// more, some slots of each kind are taken: of machines that differ in more than their names, and of other types.
+    /// All slots of machines that offer their resources, and at most 1000 of other machines. If there are more than 1000, slots of each kind
+    /// come first: of machines that differ in more than their names, and of other types and sizes.
     pub fn of(pool: &'a Pool) -> Self {
         let there = pool.machines().values().filter(|machine| machine.offer != Offer::Gone);
         let (given, withheld): (Vec<&Machine>, Vec<&Machine>) =
@@ -57,25 +68,31 @@ impl<'a> Offers<'a> {
         let slots = |machines: &[&'a Machine]| -> Vec<(&'a Machine, &'a MachineSlot)> {
             machines.iter().flat_map(|machine| machine.slots().map(|slot| (*machine, slot))).collect()
         };
-        let (given, others) = (slots(&given), slots(&withheld));
-        let mut sizes: Vec<(&Resources, &str)> = Vec::new();
+        let (given, mut others) = (some_of_each_first(slots(&given)), some_of_each_first(slots(&withheld)));
+        let mut sizes = BTreeMap::new();
         for (machine, slot) in given.iter().chain(&others) {
-            if sizes.last().is_none_or(|(size, _)| **size != slot.total) {
-                sizes.push((&slot.total, machine.facts.name.as_str()));
-            }
+            let size = &slot.total;
+            let amounts = (size.cpus, size.memory_mib, size.disk_kib, &size.extended);
+            sizes.entry(amounts).or_insert((size, machine.facts.name.as_str()));
         }
-        let there = given.len() + others.len();
-        let given = some_of_each(given);
+        let sizes = sizes.into_values().collect();
+        others.truncate(LOOKED_AT);
         let offered = given.len();
-        let slots: Vec<_> = given.into_iter().chain(some_of_each(others)).collect();
-        let all = slots.len() == there;
-        let slots = slots.into_iter().map(|(machine, slot)| (machine, slot, OnceCell::new())).collect();
-        Self { pool, slots, offered, all, sizes, withheld }
+        let mut list = DefaultHasher::new();
+        offered.hash(&mut list);
+        for (machine, slot) in given.iter().chain(&others) {
+            (machine.facts.name.as_str(), slot.id).hash(&mut list);
+        }
+        let slots = given.into_iter().chain(others);
+        let slots = slots.map(|(machine, slot)| (machine, slot, OnceCell::new())).collect();
+        Self { pool, slots, offered, list: list.finish(), sizes, withheld }
     }
 
-    fn ad(&self, place: usize) -> Option<&Ad> {
+    /// The ad of a slot, and the steps that making the ad counts for.
+    fn ad(&self, place: usize) -> Option<(&Ad, u64)> {
         let (machine, slot, ad) = self.slots.get(place)?;
-        Some(ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine))))
+        let cost = if ad.get().is_some() { 0 } else { AD };
+        Some((ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine))), cost))
     }
 
     /// Says whether some machine could run a proc with this spec if that machine were idle, and if none could, why. If clauses of
@@ -83,7 +100,8 @@ impl<'a> Offers<'a> {
     ///
     /// `steps` is the budget of evaluation steps, from which the explanation deducts its cost. If the budget is used up
     /// before all slots were examined, the result is [`Explained::Part`]. The caller hands this part in as `begun` the
-    /// next time, and the explanation goes on from there, unless the machines' offers have changed since.
+    /// next time, and the explanation goes on from there, unless the pool has other slots by then. The slots' ads may have changed: agents
+    /// report all the time, and an explanation that then began again would never end in a large pool.
     pub fn explain(
         &self,
         spec: &JobSpec,
@@ -91,16 +109,19 @@ impl<'a> Offers<'a> {
         now: Time,
         steps: &mut u64,
     ) -> Explained {
-        let found = |matchable| Explained::Whole(matchable, Arc::default());
+        let now_by = self.pool.offers();
+        let found = |matchable| Explained::Whole { matchable, clauses: Arc::default(), by: now_by };
         if self.offered == 0 {
             return found(no("NoMachines", "", self.none_offered()));
         }
         if let Some(problem) = too_large(&spec.request, &self.sizes) {
             return found(Matchable::No(problem));
         }
-        let (env, by) = (Env::at(now.secs()), self.pool.offers());
-        let mut so_far = begun.filter(|begun| begun.by == by).cloned().unwrap_or_else(|| Explaining {
-            by,
+        let env = Env::at(now.secs());
+        let begun = begun.filter(|begun| begun.list == self.list);
+        let mut so_far = begun.cloned().unwrap_or_else(|| Explaining {
+            by: now_by,
+            list: self.list,
             slots: 0,
             clauses: Vec::new(),
             nearest: None,
@@ -111,7 +132,7 @@ impl<'a> Offers<'a> {
             if *steps == 0 {
                 return Explained::Part(Explaining { slots: place, clauses: tally.into_counted(), ..so_far });
             }
-            let Some(ad) = self.ad(place) else { break };
+            let Some((ad, made)) = self.ad(place) else { break };
             let offered = place < self.offered;
             // Clauses that fail on machines that offer nothing now are not reported.
             let mut other = Tally::default();
@@ -120,22 +141,22 @@ impl<'a> Offers<'a> {
                 Look::Match if offered => return found(Matchable::Yes),
                 Look::Match => {
                     so_far.withheld.push(place);
-                    *steps = steps.saturating_sub(AD);
+                    *steps = steps.saturating_sub(LOOK + made);
                 }
                 Look::Counted { failed, steps: cost } => {
-                    *steps = steps.saturating_sub(cost + AD);
+                    *steps = steps.saturating_sub(cost + LOOK + made);
                     if offered && so_far.nearest.is_none_or(|(_, least)| failed < least) {
                         so_far.nearest = Some((place, failed));
                     }
                 }
             }
         }
-        let clauses = tally.into_clauses();
+        let (clauses, by) = (tally.into_clauses(), so_far.by);
         if !so_far.withheld.is_empty() {
-            return Explained::Whole(self.not_offered(&so_far.withheld), clauses);
+            return Explained::Whole { matchable: self.not_offered(&so_far.withheld), clauses, by };
         }
         let nearest = so_far.nearest.and_then(|(place, _)| self.verdict(&spec.ad, place, &env));
-        Explained::Whole(nearest.unwrap_or_default(), clauses)
+        Explained::Whole { matchable: nearest.unwrap_or_default(), clauses, by }
     }
 
     /// Why no node offers its resources.
@@ -168,7 +189,7 @@ impl<'a> Offers<'a> {
     /// Why no slot matches: what the nearest one lacks.
     fn verdict(&self, job: &Ad, nearest: usize, env: &Env) -> Option<Matchable> {
         let (machine, slot, _) = self.slots.get(nearest)?;
-        let lacks = lacks(job, self.ad(nearest)?, Some(machine), env);
+        let lacks = lacks(job, self.ad(nearest)?.0, Some(machine), env);
         let first = lacks.first()?;
         let texts: Vec<&str> = lacks.iter().take(NAMED).map(|lack| lack.text.as_str()).collect();
         let more = lacks.len() - texts.len();
@@ -183,9 +204,7 @@ impl<'a> Offers<'a> {
         let which = if only {
             format!("the only node, {node},")
         } else {
-            let among =
-                if self.all { String::new() } else { format!(" of {} slots of all kinds", self.offered) };
-            format!("no node matches: the nearest{among}, {node},")
+            format!("no node matches: the nearest, {node},")
         };
         let (reason, advice) = match first.side {
             Side::Job => ("RequirementsNotMet", "relax the job, or add a node that meets it"),
@@ -201,8 +220,8 @@ fn no(reason: &'static str, field: &str, message: String) -> Matchable {
     Matchable::No(Problem { reason, field: field.to_owned(), message })
 }
 
-/// At most [`LOOKED_AT`] slots, in their order: as many of each kind as there is room for.
-fn some_of_each<'a>(slots: Vec<(&'a Machine, &'a MachineSlot)>) -> Vec<(&'a Machine, &'a MachineSlot)> {
+/// The slots, with [`LOOKED_AT`] first that are as many of each kind as there is room for, in their order.
+fn some_of_each_first<'a>(slots: Vec<(&'a Machine, &'a MachineSlot)>) -> Vec<(&'a Machine, &'a MachineSlot)> {
     if slots.len() <= LOOKED_AT {
         return slots;
     }
@@ -222,8 +241,11 @@ fn some_of_each<'a>(slots: Vec<(&'a Machine, &'a MachineSlot)>) -> Vec<(&'a Mach
         numbered.push((*number, place));
     }
     numbered.sort_unstable();
-    numbered.truncate(LOOKED_AT);
-    numbered.sort_unstable_by_key(|(_, place)| *place);
+    let looked_at = LOOKED_AT.min(numbered.len());
+    let (first, rest) = numbered.split_at_mut(looked_at);
+    for part in [first, rest] {
+        part.sort_unstable_by_key(|(_, place)| *place);
+    }
     numbered.into_iter().filter_map(|(_, place)| slots.get(place).copied()).collect()
 }
 

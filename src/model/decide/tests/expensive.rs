@@ -1,8 +1,9 @@
 //! Jobs whose expressions cost much to evaluate: they are held, and explained piece by piece.
 
+use super::static_slots::divide;
 use super::world::World;
-use crate::pool::{JOB_POLICY_UNDEFINED, Job, Matchable, Time};
-use crate::schedd::{Explained, Offers};
+use crate::pool::{Event, JOB_POLICY_UNDEFINED, Job, LastInput, Matchable, ReportFacts, Sensed, Time};
+use crate::schedd::{Explained, Offers, Submission};
 
 fn job<'a>(world: &'a World, name: &str) -> &'a Job {
     world.pool.jobs().values().find(|job| &*job.key.name == name).unwrap()
@@ -44,14 +45,56 @@ fn an_explanation_that_goes_on_comes_to_the_same() {
     let (offers, now) = (Offers::of(&world.pool), Time::default());
     let spec = job(&world, "never").spec.clone().unwrap();
     let whole = offers.explain(&spec, None, now, &mut u64::MAX.clone());
-    assert!(matches!(&whole, Explained::Whole(Matchable::No(_), clauses) if clauses.len() == 2), "{whole:?}");
+    let is_whole = matches!(
+        &whole,
+        Explained::Whole { matchable: Matchable::No(_), clauses, .. } if clauses.len() == 2
+    );
+    assert!(is_whole, "{whole:?}");
     let (mut looks, mut begun) = (0, None);
     let pieced = loop {
         looks += 1;
         match offers.explain(&spec, begun.as_ref(), now, &mut 1) {
             Explained::Part(explaining) => begun = Some(explaining),
-            pieced @ Explained::Whole(..) => break pieced,
+            pieced @ Explained::Whole { .. } => break pieced,
         }
     };
     assert_eq!((pieced, looks), (whole, 5));
+}
+
+/// A pool of 990 slots on one node with an agent, whose load changes before each cycle. The explanation of a job, which takes more than
+/// one cycle, goes on all the same.
+#[test]
+fn an_explanation_ends_though_the_ads_of_slots_change() {
+    let mut world = World::new();
+    divide(&mut world, "NUM_SLOTS = 990\n");
+    world.node("n1", 990, 0);
+    world.pass(5);
+    world.submit("never", "alice", 1, |job| {
+        job.requirements = Some("TARGET.Memory < 0 && TARGET.Cpus > 0 && TARGET.Name != \"\"".to_owned());
+    });
+    for load in 1..8 {
+        let nobody = LastInput::At(Time::from_secs(0));
+        let sensed = Sensed { keyboard: nobody, console: nobody, owner_load: f64::from(load) };
+        let report = ReportFacts { sensed: Some(sensed), ..ReportFacts::of("n1".into()) };
+        world.pool.apply(Event::Report(report), world.now);
+        world.pass(60);
+    }
+    let matchable = &job(&world, "never").matchable;
+    assert!(matches!(matchable, Matchable::No(_)), "{matchable:?}");
+}
+
+/// The job wants the last of 1,200 slots of one kind. A look at the first 1,000 is no reason to say that no node matches.
+#[test]
+fn a_job_that_wants_one_of_very_many_equal_slots_is_not_told_that_none_matches() {
+    let mut world = World::new();
+    world.fate = |_| (36_000, 0);
+    divide(&mut world, "NUM_SLOTS = 600\n");
+    world.node("n1", 600, 0);
+    world.node("n2", 600, 0);
+    world.submit("filler", "bob", 1200, |_| {});
+    world.pass(60);
+    let want = |job: &mut Submission| job.requirements = Some("TARGET.Name == \"slot600@n2\"".to_owned());
+    world.submit("picky", "alice", 1, want);
+    world.pass(300);
+    assert_eq!(job(&world, "picky").matchable, Matchable::Yes);
 }

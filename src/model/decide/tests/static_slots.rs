@@ -6,7 +6,7 @@ use crate::pool::{Event, Offer, Policy, ReportFacts, SlotConfig, SlotFacts, Slot
 use condor_config::{Host, Reader, Source};
 
 /// Applies a policy that divides all nodes by these slot types.
-fn divide(world: &mut World, text: &str) {
+pub(super) fn divide(world: &mut World, text: &str) {
     let read = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("spec.config", text)]);
     let division = SlotTypes::read(&read.config).types.unwrap();
     world.govern(StartdConfig { division, ..StartdConfig::default() }, text);
