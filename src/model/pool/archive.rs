@@ -211,7 +211,13 @@ impl Pool {
     }
 
     /// The last run of a proc, by the slot that the proc has, or had when `facts` told how its pod ended. `None` without both.
-    pub(super) fn last_run(&self, job: &Job, proc: u32, facts: Option<&PodFacts>, now: Time) -> Option<LastRun> {
+    pub(super) fn last_run(
+        &self,
+        job: &Job,
+        proc: u32,
+        facts: Option<&PodFacts>,
+        now: Time,
+    ) -> Option<LastRun> {
         let own = |facts: &PodFacts| self.claims.get(&facts.claim).and_then(|name| self.slots.get(name));
         let slot = facts.and_then(own).or_else(|| self.slots.get(job.active.get(&proc)?));
         let pod = slot

@@ -4,11 +4,11 @@
 //! After a large negotiation cycle, tens of thousands of procs last at once. Their claims are written [`AT_ONCE`] at a time: nothing
 //! waits for these writes, and the writes that new pods and ended claims wait for would come behind them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Pool;
-use super::ids::SlotName;
+use super::ids::{JobUid, SlotName};
 use super::marks::Change;
 use super::slot::{Record, Slot};
 use super::time::Time;
@@ -40,7 +40,7 @@ const WHILE_PODS_WAIT: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lasting {
     /// The slots whose pods wait to be created.
-    uncreated: BTreeSet<SlotName>,
+    uncreated: Uncreated,
     /// When the claim and the status of each slot are written, if its proc lasts and no news of pods comes late.
     timers: Timers<SlotName>,
     /// The slots whose claims are being written because their procs have lasted.
@@ -60,7 +60,7 @@ impl Lasting {
 
     /// Whether one more claim may be written now.
     fn has_room(&self) -> bool {
-        self.writing.len() < if self.uncreated.len() > AT_ONCE { WHILE_PODS_WAIT } else { AT_ONCE }
+        self.writing.len() < if self.uncreated.since.len() > AT_ONCE { WHILE_PODS_WAIT } else { AT_ONCE }
     }
 
     /// Takes out a slot that is due by now.
@@ -89,6 +89,39 @@ impl Lasting {
     }
 }
 
+/// The slots whose pods wait to be created, for each job in the order in which they began to wait.
+#[derive(Clone, Debug, Default)]
+struct Uncreated {
+    since: BTreeMap<SlotName, (JobUid, Time)>,
+    by_job: BTreeSet<(JobUid, Time, SlotName)>,
+}
+
+impl Uncreated {
+    /// Notes since when a pod of the job waits; `None`: the slot has no such pod.
+    fn set(&mut self, name: &SlotName, waits: Option<(JobUid, Time)>) {
+        let before = match &waits {
+            Some(waits) => self.since.insert(name.clone(), waits.clone()),
+            None => self.since.remove(name),
+        };
+        if before == waits {
+            return;
+        }
+        if let Some((job, since)) = before {
+            self.by_job.remove(&(job, since, name.clone()));
+        }
+        if let Some((job, since)) = waits {
+            self.by_job.insert((job, since, name.clone()));
+        }
+    }
+
+    /// Since when the first of the job's pods that wait has waited.
+    fn first_of(&self, job: &JobUid) -> Option<Time> {
+        let least = SlotName { machine: "".into(), slot: 0, dynamic: None };
+        let from = (job.clone(), Time::default(), least);
+        self.by_job.range(from..).next().filter(|(of, ..)| of == job).map(|(_, since, _)| *since)
+    }
+}
+
 /// An average to which each value contributes a sixteenth. A value above [`MOST`] counts as [`MOST`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Average(Duration);
@@ -103,11 +136,10 @@ impl Pool {
     /// Notes whether the slot's pod waits to be created, and whether the slot's claim has just been activated. Returns whether the claim
     /// has: the status of its Slot then waits.
     pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
-        if self.slots.get(name).is_some_and(Slot::is_requested) {
-            self.lasting.uncreated.insert(name.clone());
-        } else {
-            self.lasting.uncreated.remove(name);
-        }
+        let requested = self.slots.get(name).filter(|slot| slot.is_requested());
+        let waits =
+            requested.map(|slot| (slot.claim().last.job.uid.clone(), slot.phase().entered_activity()));
+        self.lasting.uncreated.set(name, waits);
         let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
         let at = at.map(|slot| {
             let runs = slot.active().is_some_and(|running| running.runs);
@@ -115,6 +147,11 @@ impl Pool {
         });
         self.lasting.timers.set(name, at);
         at.is_some()
+    }
+
+    /// Since when a pod of the job has waited to be created, of those that wait now the one that has waited longest.
+    pub fn waits_for_pod_since(&self, job: &JobUid) -> Option<Time> {
+        self.lasting.uncreated.first_of(job)
     }
 
     /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
@@ -132,7 +169,7 @@ impl Pool {
     /// Forgets a slot that is gone.
     pub(super) fn lasts_no_longer(&mut self, slot: &Slot) {
         self.lasting.timers.set(slot.name(), None);
-        self.lasting.uncreated.remove(slot.name());
+        self.lasting.uncreated.set(slot.name(), None);
     }
 
     /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written, a limited number at the same
@@ -190,13 +227,37 @@ mod tests {
         let slot = |number: usize| SlotName::parse(&format!("slot1_{number}@n1")).unwrap();
         let mut lasting = Lasting::default();
         lasting.writing.extend((1..=WHILE_PODS_WAIT).map(slot));
-        lasting.uncreated.extend((101..=100 + AT_ONCE).map(slot));
+        let waits = || Some(("a".into(), Time::default()));
+        for number in 101..=100 + AT_ONCE {
+            lasting.uncreated.set(&slot(number), waits());
+        }
         assert!(lasting.has_room(), "as many pods as claims are no reason");
-        lasting.uncreated.insert(slot(100));
+        lasting.uncreated.set(&slot(100), waits());
         assert!(!lasting.has_room());
-        lasting.uncreated.clear();
+        for number in 100..=100 + AT_ONCE {
+            lasting.uncreated.set(&slot(number), None);
+        }
+        assert!(lasting.uncreated.by_job.is_empty());
         lasting.writing.extend((1..=AT_ONCE).map(slot));
         assert!(!lasting.has_room());
+    }
+
+    #[test]
+    fn the_pod_of_a_job_that_has_waited_longest_is_known() {
+        let slot = |number: usize| SlotName::parse(&format!("slot1_{number}@n1")).unwrap();
+        let at = |job: &str, seconds| Some((job.into(), Time::from_secs(seconds)));
+        let mut uncreated = Uncreated::default();
+        uncreated.set(&slot(1), at("b", 7));
+        uncreated.set(&slot(2), at("b", 5));
+        uncreated.set(&slot(3), at("c", 1));
+        assert_eq!(uncreated.first_of(&"b".into()), Some(Time::from_secs(5)));
+        assert_eq!(uncreated.first_of(&"a".into()), None);
+        uncreated.set(&slot(2), at("b", 9));
+        assert_eq!(uncreated.first_of(&"b".into()), Some(Time::from_secs(7)));
+        uncreated.set(&slot(1), None);
+        uncreated.set(&slot(2), None);
+        assert_eq!(uncreated.first_of(&"b".into()), None);
+        assert_eq!(uncreated.first_of(&"c".into()), Some(Time::from_secs(1)));
     }
 
     /// A proc that was thought to have lasted waits on once news comes late, and a proc that waits is due at once when news is early

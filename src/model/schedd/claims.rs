@@ -135,8 +135,7 @@ const SLOW_POD: Duration = Duration::from_secs(30);
 /// namespace hangs. A claim holds its machine meanwhile. So the job gets no more claims, and others can use the
 /// machines.
 pub fn lacks_pods(pool: &Pool, job: &Job, now: Time) -> bool {
-    let late = |slot: &Slot| slot.is_requested() && now.since(slot.phase().entered_activity()) >= SLOW_POD;
-    job.active.values().filter_map(|name| pool.slots().get(name)).any(late)
+    pool.waits_for_pod_since(&job.key.uid).is_some_and(|since| now.since(since) >= SLOW_POD)
 }
 
 /// Assigns a proc to a claim, with the units of concurrency limits that it takes. From now on the slot compares other
@@ -169,17 +168,20 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let queue = queues.waiting(&slot.claim().submitter);
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     // A claim that has waited for its slot begins with the proc that was matched: the match may have preempted a job for that proc
-    // alone. Afterwards that proc is no longer idle, or rests.
+    // alone. Afterwards that proc is no longer idle, or rests. The other procs of its job come next.
     let last = &slot.claim().last;
     let is_matched = |job: &Job| job.key.uid == last.job.uid && job.may_try(last.proc, now);
     let first = pool.jobs().get(&last.job.uid).filter(|job| is_matched(job));
     let others = queue.filter_map(|key| pool.jobs().get(&key.job().uid));
     let jobs = first.into_iter().chain(others.filter(|job| !is_matched(job)));
-    let waiting = jobs
-        .filter(|job| may_start(pool, job) && !lacks_pods(pool, job, now))
-        .map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
+    let may = |job: &&Job| may_start(pool, job) && !lacks_pods(pool, job, now);
+    let matched = first.filter(&may).and_then(|job| Some((job, last.proc, job.spec_of(last.proc)?)));
+    let others = jobs
+        .filter(may)
+        .flat_map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
+    let waiting = matched.into_iter().chain(others);
     let mut left = STEPS;
-    for (job, proc, spec) in waiting.flatten().take(LOOKED_AT) {
+    for (job, proc, spec) in waiting.take(LOOKED_AT) {
         if left == 0 {
             break;
         }

@@ -32,6 +32,26 @@ fn a_job_whose_pods_are_not_made_gets_no_more_machines() {
     assert_eq!((claims(&world, "hung"), claims(&world, "plain")), (4, 4));
 }
 
+/// A webhook hangs from some time on. A claim whose proc ends goes to another job, and not to the next proc of the job that lacks pods.
+#[test]
+fn a_claim_that_ends_is_not_given_to_a_job_whose_pods_are_not_made() {
+    let mut world = World::new();
+    world.fate = |pod| match pod {
+        "slow-0" => (20, 0),
+        "slow-1" => (100, 0),
+        _ => (36_000, 0),
+    };
+    world.node("n1", 3, 0);
+    world.submit("slow", "mallory", 10, |_| {});
+    world.pass(10);
+    world.hangs = Some("slow");
+    world.pass(60);
+    assert_eq!(claims(&world, "slow"), 3, "the pod of the fourth proc has waited for more than 30 s");
+    world.submit("plain", "mallory", 5, |_| {});
+    world.pass(60);
+    assert_eq!((claims(&world, "slow"), claims(&world, "plain")), (2, 1));
+}
+
 /// A webhook takes 10 s for each pod of mallory's, one after another. Whatever has waited for 15 s when a pod is made is turned away.
 fn webhook(world: &mut World, second: u64) {
     if !second.is_multiple_of(10) || world.hung.is_empty() {
