@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -22,7 +23,7 @@ use super::writer::{Finished, Reply, Task, Writer};
 use super::{Clock, Cycles};
 use model::decide::{self, Negotiation};
 use model::negotiator::Outcome as Matches;
-use model::pool::{Document, Effect, Event, Pool, Time};
+use model::pool::{Document, Effect, Event, JobFacts, Pool, Time};
 
 /// The most changes that the loop takes in before it asks the deciders: enough to be quick, few enough to answer soon.
 const AT_A_TIME: usize = 2000;
@@ -99,34 +100,23 @@ impl Engine {
         loop {
             let pause = self.pause();
             tokio::select! {
-                // The first branch that is ready is taken, so that a run depends only on what has arrived. Answers to writes come before
-                // changes that watches saw, of which there may be many more. While the operator writes much, an answer is always waiting,
-                // so that its branch takes in changes, too.
+                // The first branch that is ready is taken, so that a run depends only on what has arrived.
                 biased;
                 () = stop.cancelled() => break,
                 Some(first) = self.writer.finished() => {
                     sleep_until(turned + MOMENT).await;
                     self.take_answers(first);
-                    if let Ok(first) = seen.try_recv() {
-                        self.take_in(first, &mut seen);
-                    }
                 }
-                Some(Ok((negotiation, matches))) = self.thinking.join_next() => {
-                    journal::negotiated(&negotiation, &matches);
-                    decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
-                }
-                batch = self.archive.written() => self.pool.apply(Event::Archived(batch), self.clock.now()),
-                Some(jobs) = self.creators.found() => {
-                    for (stage, job) in jobs {
-                        self.event(stage, Event::Job(job).into());
-                    }
-                }
+                Some(Ok(thought)) = self.thinking.join_next() => self.conclude(thought),
+                batch = self.archive.written() => self.written(batch),
+                Some(jobs) = self.creators.found() => self.take_jobs(jobs),
                 Some(first) = seen.recv() => {
                     sleep_until(turned + MOMENT).await;
                     self.take_in(first, &mut seen);
                 }
                 () = sleep(pause) => {}
             }
+            self.take_others(&mut seen);
             // An operator that is told to stop while it takes in changes decides nothing more.
             if stop.is_cancelled() {
                 break;
@@ -137,6 +127,38 @@ impl Engine {
             turned = Instant::now();
         }
         self.finish_writes().await;
+    }
+
+    /// Takes in what else has arrived. While the operator writes much, an answer to a write is always waiting, so that no other branch of
+    /// the loop would ever be taken.
+    fn take_others(&mut self, seen: &mut mpsc::Receiver<Seen>) {
+        while let Some(Ok(thought)) = self.thinking.try_join_next() {
+            self.conclude(thought);
+        }
+        while let Some(batch) = self.archive.written().now_or_never() {
+            self.written(batch);
+        }
+        if let Some(Some(jobs)) = self.creators.found().now_or_never() {
+            self.take_jobs(jobs);
+        }
+        if let Ok(first) = seen.try_recv() {
+            self.take_in(first, seen);
+        }
+    }
+
+    fn conclude(&mut self, (negotiation, matches): (Arc<Negotiation>, Matches)) {
+        journal::negotiated(&negotiation, &matches);
+        decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
+    }
+
+    fn written(&mut self, batch: u64) {
+        self.pool.apply(Event::Archived(batch), self.clock.now());
+    }
+
+    fn take_jobs(&mut self, jobs: Vec<(Stage, JobFacts)>) {
+        for (stage, job) in jobs {
+            self.event(stage, Event::Job(job).into());
+        }
     }
 
     /// For how long the loop may sleep if no answer and no change arrives.

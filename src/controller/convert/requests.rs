@@ -17,7 +17,7 @@ pub struct SlimPodSpec {
     pub(crate) containers: Vec<SlimContainer>,
     init_containers: Vec<SlimContainer>,
     overhead: BTreeMap<String, Quantity>,
-    termination_grace_period_seconds: Option<u64>,
+    termination_grace_period_seconds: Option<i64>,
     resources: SlimRequirements,
 }
 
@@ -71,9 +71,10 @@ impl SlimPodSpec {
         self.init_containers.iter().any(|container| container.name == name && container.is_sidecar())
     }
 
-    /// The pod's own grace period in seconds.
+    /// The pod's own grace period in seconds. The API server stores negative ones, and deletes such pods as with 1 s.
     pub(crate) fn grace_period(&self) -> u64 {
-        self.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_PERIOD)
+        let given = self.termination_grace_period_seconds;
+        given.map_or(DEFAULT_GRACE_PERIOD, |seconds| u64::try_from(seconds).unwrap_or(1))
     }
 
     /// The resources that a pod requests, by the scheduler's rule: the sum of its containers and sidecars, or its largest init

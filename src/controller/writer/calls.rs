@@ -53,18 +53,27 @@ pub async fn once<T>(
     call: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<Result<T, kube::Error>, Elapsed> {
     let mut place = context.place().await;
+    place.begins();
     let answer = timeout(limit, call).await;
-    if let Ok(Err(error)) = &answer
-        && !is_answer(error)
-    {
-        place.failed();
+    if let Ok(Err(error)) = &answer {
+        if is_throttled(error) {
+            context.tools.places.throttled(&context.lane);
+        }
+        if !is_answer(error) {
+            place.failed();
+        }
     }
     answer
 }
 
 /// Whether an error is the API server's answer to the call, and not that the server was not reached or cannot answer at present.
 fn is_answer(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code < 500)
+    matches!(error, kube::Error::Api(status) if status.code < 500) && !is_throttled(error)
+}
+
+/// Whether the API server, or a webhook, asks for fewer requests.
+fn is_throttled(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 429)
 }
 
 /// Makes a call, and repeats the call while that may help, [`ATTEMPTS`] times at most.
@@ -110,7 +119,6 @@ where
                 409 if through_conflicts => last.clone_from(&status.message),
                 409 => return Err(Failure::Conflict(status.message.clone())),
                 429 => {
-                    context.tools.places.throttled(&context.lane);
                     asked = pause_asked_for(&status);
                     last.clone_from(&status.message);
                 }

@@ -249,11 +249,17 @@ impl Share {
 pub struct Place {
     places: Arc<Places>,
     lane: Lane,
-    since: Instant,
+    /// When the call began; `None` before that. A place in which no call was made teaches nothing.
+    began: Option<Instant>,
     failed: bool,
 }
 
 impl Place {
+    /// Notes that the call begins now.
+    pub fn begins(&mut self) {
+        self.began = Some(Instant::now());
+    }
+
     /// Notes that the API server did not make the call: it was not reached, or could not at present. Such a call says nothing about how
     /// many calls the server bears, however quickly it failed.
     pub fn failed(&mut self) {
@@ -263,7 +269,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.give_back(&self.lane, Call { began: self.since, failed: self.failed });
+        let call = self.began.map(|began| Call { began, failed: self.failed });
+        self.places.give_back(&self.lane, call);
     }
 }
 
@@ -386,9 +393,11 @@ impl Places {
         if self.state().is_slow() { limit.max(LIMIT_WHILE_SLOW) } else { limit }
     }
 
-    fn give_back(self: &Arc<Self>, lane: &Lane, call: Call) {
+    fn give_back(self: &Arc<Self>, lane: &Lane, call: Option<Call>) {
         let mut state = self.state();
-        state.learn(lane, &call);
+        if let Some(call) = call {
+            state.learn(lane, &call);
+        }
         state.count(lane, |held| held.saturating_sub(1));
         self.hand_out(state);
     }
@@ -403,7 +412,7 @@ impl Places {
         state.forget();
         drop(state);
         for (lane, hand) in given {
-            let place = Place { places: Arc::clone(self), lane, since: Instant::now(), failed: false };
+            let place = Place { places: Arc::clone(self), lane, began: None, failed: false };
             // If nobody waits any more, the place comes back, and is given back as it is dropped here.
             drop(hand.send(place));
         }

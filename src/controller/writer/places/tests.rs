@@ -19,7 +19,8 @@ fn calls(to: &mut JoinSet<(Lane, u128)>, places: &Arc<Places>, lane: &Lane, coun
     for _ in 0..count {
         let (places, lane) = (Arc::clone(places), lane.clone());
         to.spawn(async move {
-            let place = places.begin(&lane).await;
+            let (mut place, _begun) = places.begin(&lane).await.begin();
+            place.begins();
             sleep(Duration::from_millis(millis)).await;
             drop(place);
             (lane, began.elapsed().as_millis())
@@ -122,7 +123,8 @@ async fn who_waits_long_for_a_slow_lane_is_turned_away() {
         for _ in 0..30 {
             let places = Arc::clone(&places);
             creations.spawn(async move {
-                let place = places.begin_unless_slow(&making("a")).await?;
+                let (mut place, _begun) = places.begin_unless_slow(&making("a")).await?.begin();
+                place.begins();
                 sleep(Duration::from_millis(takes)).await;
                 drop(place);
                 Ok::<_, TurnedAway>(())
@@ -329,6 +331,7 @@ async fn after_quick_calls(fail: bool) -> usize {
         let places = Arc::clone(&places);
         others.spawn(async move {
             let (mut place, _task) = places.begin(&Lane::Cluster).await.begin();
+            place.begins();
             sleep(Duration::from_millis(5)).await;
             if fail {
                 place.failed();
