@@ -147,6 +147,13 @@ impl Books {
         counts.goodput += amount(cpus) * ran.as_secs_f64();
     }
 
+    /// Notes that a proc's container ended by itself, how long it ran, and that the proc is to run again.
+    pub fn runs_again(&mut self, record: usize, cpus: i64, ran: Duration) {
+        let Some((record, counts)) = self.at(record) else { return };
+        record.started = None;
+        counts.goodput += amount(cpus) * ran.as_secs_f64();
+    }
+
     /// Notes that a proc's pod was evicted. The work of `ran` is lost; `None` if its container had not started.
     pub fn evicted(&mut self, record: usize, cpus: i64, ran: Option<Duration>) {
         let Some((record, counts)) = self.at(record) else { return };

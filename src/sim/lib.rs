@@ -5,8 +5,8 @@
 //! kubelets and the agents: every effect that the deciders ask for is carried out after the scenario's latencies, and
 //! told to the pool as an event.
 //!
-//! Invariant: the simulator decides nothing; all policy is in the crate `model`. It reads no clock, file or network, and
-//! starts no thread: the same scenario and seed give the same report, byte for byte.
+//! Invariant: the simulator decides nothing; all policy is in the crate `model`. The simulator reads no clock, file or
+//! network, and starts no thread: the same scenario and seed give the same report, byte for byte.
 //!
 //! | file | is |
 //! | --- | --- |

@@ -1,6 +1,6 @@
 //! Measures the pool at every sample, and makes the report at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::books::{Books, Counts, seconds};
@@ -263,14 +263,18 @@ impl Measures {
         }
     }
 
-    /// The slot weight of each submitter's slice in the first spin of the last cycle, summed over the negotiators; 0
-    /// for submitters who took no part in it.
+    /// The slot weight of each submitter's slice in the first spin of the submitter's group in the last cycle, summed over the
+    /// negotiators; 0 for submitters who took no part in that spin. Later spins of a group, and those of a group around it, divide what is
+    /// left once more. Spins up to floors divide nothing.
     fn deserved(&self, books: &Books) -> Vec<f64> {
         let mut deserved = vec![0.0; books.names.len()];
         for (negotiation, stats) in self.last.values() {
-            for pie in stats.pies.iter().filter(|pie| pie.spin == 1) {
+            let mut known = BTreeSet::new();
+            for pie in stats.pies.iter().filter(|pie| pie.spin == 1 && !pie.floors && known.insert(pie.group))
+            {
                 for slice in &pie.slices {
                     let input = negotiation.cycle.submitters.get(slice.submitter);
+                    let input = input.filter(|input| input.group == pie.group);
                     let name = input.map(|input| SubmitterName::from(input.name.as_str()));
                     let index = name.and_then(|name| books.submitters.get(&name));
                     if let Some(sum) = index.and_then(|index| deserved.get_mut(*index)) {

@@ -395,11 +395,15 @@ impl<'s> World<'s> {
         let host = pod.host;
         let left = self.machines.get(host).and_then(|machine| machine.left.get(pod.stay));
         let ran = pod.ran(left.map_or(now, |left| now.min(*left)));
+        pool.apply(Event::Pod(pod.facts.clone()), now);
+        let is_done = pool.jobs().get(&pod.facts.job).is_none_or(|job| job.is_done(pod.facts.proc));
         match pod.facts.end {
-            Some(End::Exited { .. }) => self.books.done(pod.record, pod.cpus, ran.unwrap_or_default(), now),
+            Some(End::Exited { .. }) if is_done => {
+                self.books.done(pod.record, pod.cpus, ran.unwrap_or_default(), now);
+            }
+            Some(End::Exited { .. }) => self.books.runs_again(pod.record, pod.cpus, ran.unwrap_or_default()),
             _ => self.books.evicted(pod.record, pod.cpus, ran),
         }
-        pool.apply(Event::Pod(pod.facts.clone()), now);
         if self.machines.get_mut(host).is_some_and(|host| host.suspended.remove(uid)) {
             self.report(host, pool, now);
         }
@@ -408,7 +412,7 @@ impl<'s> World<'s> {
     fn delete_pod(&mut self, pod: &PodRef, grace: Option<u32>, pool: &mut Pool, now: Time) {
         let uid = &pod.uid;
         let Some(found) = self.pods.get_mut(uid).filter(|found| found.facts.end.is_none()) else { return };
-        found.facts.deleting = true;
+        let again = std::mem::replace(&mut found.facts.deleting, true);
         if grace == Some(0) {
             found.facts.end = Some(End::Evicted { why: "its node is gone".into() });
             self.ended(uid, pool, now);
@@ -416,6 +420,10 @@ impl<'s> World<'s> {
         }
         let facts = found.facts.clone();
         pool.apply(Event::Pod(facts), now);
+        // A kubelet that has begun to end a pod does not look at a shorter grace period (kubernetes#83916).
+        if again {
+            return;
+        }
         // The kubelet kills a container that has not ended after its grace.
         let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
         let most = grace.map_or(takes, |grace| Duration::from_secs(u64::from(grace)));

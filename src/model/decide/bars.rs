@@ -30,7 +30,7 @@ pub(super) struct Bars<'a> {
     ranking: Option<Arc<str>>,
     /// The slot weight that each submitter uses, including the cycle's matches.
     used: Vec<f64>,
-    /// The submitters that wait for busy nodes, in the order of their turns.
+    /// The submitters that wait for busy nodes, in the order of their priorities.
     turns: Vec<usize>,
     /// Nodes that offer nothing for the moment, and why.
     withheld: Option<Arc<str>>,
@@ -101,7 +101,7 @@ impl<'a> Bars<'a> {
         })
     }
 
-    /// The first submitter by turn, of those in the group that wait for busy nodes.
+    /// The submitter of the best priority, of those in the group that wait for busy nodes.
     fn first(&self, group: Option<usize>) -> Option<Arc<str>> {
         let inputs = self.turns.iter().filter_map(|place| self.cycle.submitters.get(*place));
         inputs.into_iter().find(|input| input.group == group).map(|input| input.name.as_str().into())

@@ -500,12 +500,14 @@ fn hold_too_expensive(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
     let steps = negotiation.cycle.env().limits.steps;
     let too_expensive = |rejection: &&Rejection| rejection.reason == RejectReason::TooExpensive;
     for rejection in outcome.rejections.iter().filter(too_expensive) {
-        let Some(uid) = negotiation.job(rejection.submitter, rejection.request) else { continue };
+        let asking = negotiation.asking.get(rejection.submitter).and_then(|all| all.get(rejection.request));
+        let Some(Asking { job, own }) = asking else { continue };
         let reason = format!(
             "evaluating requirements, rank or concurrencyLimitsExpr for a machine takes more than {steps} steps; write \
              simpler expressions, or shorter attributes that these read"
         );
-        pool.hold_waiting(uid, &HoldReason::new(JOB_POLICY_UNDEFINED, 0, &reason), now);
+        let hold = HoldReason::new(JOB_POLICY_UNDEFINED, 0, &reason);
+        pool.hold_waiting_with(job, own.as_ref(), &hold, now);
     }
 }
 

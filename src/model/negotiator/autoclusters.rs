@@ -114,7 +114,7 @@ struct Asked {
 /// The attributes that an expression reads.
 #[derive(Debug)]
 struct Reads {
-    /// The expression. It is kept alive so that no other expression gets its address.
+    /// The expression. This reference keeps the expression alive, so that no other expression gets the address.
     _expr: Expr,
     /// The names without scope: the other ad's attribute is read only if the expression's own ad lacks the attribute.
     bare: Box<[Name]>,

@@ -33,7 +33,7 @@ pub struct Cycle {
     pub owners: Vec<OwnerInput>,
     /// The accounting groups, each parent before its children. If there are none, there are no quotas.
     pub groups: Vec<GroupInput>,
-    /// The slot weight that submitters of no group use. It is read only if there are groups.
+    /// The slot weight that submitters of no group use. The negotiator reads this weight only if there are groups.
     pub ungrouped_used: f64,
     /// The weight of all slots of the pool, those in use included: the pie.
     pub pool_weight: f64,
@@ -106,8 +106,8 @@ pub struct SubmitterInput {
     pub owner: Option<usize>,
     /// The place of the submitter's group in [`Cycle::groups`]; none if the submitter is in no group.
     pub group: Option<usize>,
-    /// The submitter's waiting jobs, the most wanted first. Jobs that every slot treats alike (an autocluster) are one
-    /// request.
+    /// The submitter's requests, the most wanted first. The operator makes one request for each job, and one for each spec that procs of
+    /// the job have of their own; `slotwright negotiate` joins all jobs that every slot treats alike (an autocluster).
     pub requests: Vec<Request>,
 }
 
@@ -215,6 +215,8 @@ pub struct Pie {
     pub group: Option<usize>,
     /// The number of the spin among the group's spins, from 1.
     pub spin: u32,
+    /// Whether submitters took up to their floors in this spin, and not up to their slices.
+    pub floors: bool,
     /// The slot weight that was divided, including what is in use.
     pub weight: f64,
     /// The slot weight that all submitters together could still take when the spin began.

@@ -257,7 +257,8 @@ impl<'r, 'a> Spins<'r, 'a> {
 
     /// Records how the pie was divided.
     fn note(&mut self, left: f64, slices: Vec<Slice>) {
-        let pie = Pie { group: self.group, spin: self.spin, weight: self.weight(), left, slices };
+        let (group, spin, floors) = (self.group, self.spin, self.floors);
+        let pie = Pie { group, spin, floors, weight: self.weight(), left, slices };
         self.negotiation.shared.stats.pies.push(pie);
     }
 

@@ -297,7 +297,7 @@ impl Pool {
         self.note_completion(&facts.job, now);
     }
 
-    /// Makes a proc that could not run idle again. It waits before it is tried again.
+    /// Makes a proc that could not run idle again. The proc waits before the schedd tries it again.
     pub(crate) fn send_back(&mut self, uid: &JobUid, proc: u32, now: Time) {
         let Some(job) = self.jobs.get_mut(uid) else { return };
         job.active.remove(&proc);

@@ -10,7 +10,7 @@ use super::negotiators::NegotiatorId;
 use super::slot::{Claimed, Slot, State};
 use super::time::Time;
 
-/// What a claim or an orphan adds to an account.
+/// The amounts that a claim or an orphan adds to an account.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge<'a> {
     /// The submitter who is charged.

@@ -296,7 +296,7 @@ pub struct PodFacts {
     pub lease: Option<Duration>,
     /// How many runs of the proc came before this pod, as written on the pod.
     pub run: Option<u32>,
-    /// What the pod requests of its slot, as written on the pod if that is nothing but CPUs, memory and disk.
+    /// The pod's request of its slot, as written on the pod. Only a request of nothing but CPUs, memory and disk is written there.
     pub size: Option<PlainSize>,
     /// Whether the operator's finalizer is on the pod.
     pub tracked: bool,

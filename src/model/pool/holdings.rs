@@ -3,7 +3,6 @@
 //! A slot counts for what its claim took, for what its object may still say while the object is being written anew, and
 //! for what a claim that waits for the slot will take. So if this leader dies, the next leader finds no more in the API
 //! server than was counted here.
-//!
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use super::ids::JobUid;
 use super::job::Job;
 use super::leaving::HoldReason;
 use super::marks::Change;
+use super::on_evict::OwnSpec;
 use super::ranges::Ranges;
 use super::stuck::{FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, JOB_OUT_OF_RESOURCES, STARTD_HELD_JOB};
 use super::time::Time;
@@ -128,8 +129,33 @@ impl Job {
 impl Pool {
     /// Holds all idle procs of a job, until the job is edited.
     pub fn hold_waiting(&mut self, uid: &JobUid, hold: &HoldReason, now: Time) {
-        let Some(job) = self.jobs.get_mut(uid).filter(|job| !job.idle.is_empty()) else { return };
-        let waiting: Ranges = job.idle.clone();
+        let Some(waiting) = self.jobs.get(uid).map(|job| job.idle.clone()) else { return };
+        self.hold_idle(uid, &waiting, hold, now);
+    }
+
+    /// Holds the idle procs of a job that have this spec of their own, or, without one, those that have the job's, until the job is
+    /// edited.
+    pub fn hold_waiting_with(
+        &mut self,
+        uid: &JobUid,
+        own: Option<&Arc<OwnSpec>>,
+        hold: &HoldReason,
+        now: Time,
+    ) {
+        let Some(job) = self.jobs.get(uid) else { return };
+        let is_of = |proc: &u32| match (job.own_spec(*proc), own) {
+            (Some(has), Some(own)) => Arc::ptr_eq(has, own),
+            (has, own) => has.is_none() && own.is_none(),
+        };
+        let mut waiting = Ranges::default();
+        for proc in job.idle.iter().filter(is_of) {
+            waiting.insert(proc);
+        }
+        self.hold_idle(uid, &waiting, hold, now);
+    }
+
+    fn hold_idle(&mut self, uid: &JobUid, waiting: &Ranges, hold: &HoldReason, now: Time) {
+        let Some(job) = self.jobs.get_mut(uid).filter(|_| !waiting.is_empty()) else { return };
         for proc in waiting.iter() {
             job.put_on_hold(proc, hold.clone(), now);
         }

@@ -80,7 +80,7 @@ pub struct JobSpec {
     pub count: u32,
     /// The request of each proc.
     pub request: Request,
-    /// The job's ad, the same for each proc except for `ProcId`.
+    /// The job's ad, which all procs of this spec share. The ad has no `ProcId`.
     pub ad: Ad,
     /// The job's [`priorities`](JobSpec::priorities).
     pub priorities: [i32; 5],

@@ -24,8 +24,8 @@ const MOST: f64 = 1e15;
 /// The rounding error that sums of fractions may have, relative to the limit.
 const SLACK: f64 = 1e-9;
 
-/// `env` with narrower bounds, for ConcurrencyLimits. That expression is evaluated for each claim and after each cycle, more often than a
-/// job's other expressions, and only names limits.
+/// `env` with narrower bounds, for ConcurrencyLimits. The operator evaluates the ConcurrencyLimits expression for each claim and
+/// after each cycle, more often than a job's other expressions, and the expression only names limits.
 fn narrow(env: &Env) -> Env {
     let limits = Limits { steps: 4000, string: 16 << 10, ..env.limits.clone() };
     Env { limits, ..env.clone() }

@@ -279,7 +279,7 @@ pub struct NodePolicy {
     pub selector: Selector,
     /// If several policies select a node, the greatest precedence counts. Taken from the last valid spec.
     pub precedence: i32,
-    /// The last valid configuration. It stays in force while a newer one is not valid.
+    /// The last valid configuration. This configuration stays in force while a newer one is not valid.
     pub config: Option<Arc<StartdConfig>>,
     /// The last valid spec as text. The object's status records it, so that a new leader knows it.
     pub accepted: Option<Arc<str>>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::leaving::HoldReason;
 use super::time::Time;
 
-/// How long the kubelet may try. It tries again after 10 s, then after twice as long each time: five times in this
+/// How long the kubelet may try. The kubelet tries again after 10 s, then after twice as long each time: five times in this
 /// span, so that a registry that is away for a moment holds nobody's jobs.
 pub const START_PATIENCE: Duration = Duration::from_mins(5);
 

@@ -175,11 +175,11 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let others = queue.filter_map(|key| pool.jobs().get(&key.job().uid));
     let jobs = first.into_iter().chain(others.filter(|job| !is_matched(job)));
     let may = |job: &&Job| may_start(pool, job) && !lacks_pods(pool, job, now);
-    let matched = first.filter(&may).and_then(|job| Some((job, last.proc, job.spec_of(last.proc)?)));
+    let own_proc = first.filter(&may).and_then(|job| Some((job, last.proc, job.spec_of(last.proc)?)));
     let others = jobs
         .filter(may)
         .flat_map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
-    let waiting = matched.into_iter().chain(others);
+    let waiting = own_proc.into_iter().chain(others);
     let mut left = STEPS;
     for (job, proc, spec) in waiting.take(LOOKED_AT) {
         if left == 0 {

@@ -194,8 +194,8 @@ fn gives_up(view: &View) -> bool {
     view.starts_by.is_some_and(|at| at <= view.now)
 }
 
-/// The step for a pod that has ended, whose job was removed, or that cannot start. It is the same in each activity with
-/// a job.
+/// The step for a pod that has ended, whose job was removed, or that cannot start. The startd takes the same step in each
+/// activity with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match slot.activation() {
         Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),

@@ -3,7 +3,9 @@
 
 use super::governed::submit_by;
 use super::world::World;
-use crate::pool::{End, Event, HoldReason, JobSpec, Matchable, Remains, ReportFacts, Usage, Verb};
+use crate::pool::{
+    End, Event, HoldReason, JOB_POLICY_UNDEFINED, JobSpec, Matchable, Remains, ReportFacts, Usage, Verb,
+};
 use crate::schedd::Submission;
 use crate::schedd::why::why;
 use classad::Env;
@@ -280,4 +282,17 @@ fn a_job_has_a_bounded_number_of_specs() {
     world.pass(1);
     let job = world.pool.jobs().values().next().unwrap();
     assert!(job.changes_of_procs().is_empty(), "specs that no proc has any more are forgotten");
+}
+
+/// The request of a proc that was killed takes too many steps to evaluate. The procs with the job's own request wait on.
+#[test]
+fn only_the_procs_whose_own_request_is_too_expensive_are_held() {
+    let mut world = world(6, |job| {
+        transform(job, "M", "SET RequestMemory 256");
+        job.requirements = Some("RequestMemory < 200 || regexp(\"(a{1,110}){1,110}b\", B)".to_owned());
+        job.attributes.insert("B".to_owned(), format!("\"{}\"", "a".repeat(11_000)));
+    });
+    goes_over(&mut world, 0, 102);
+    let codes: Vec<(u32, i64)> = held(&world).into_iter().map(|(proc, code, _)| (proc, code)).collect();
+    assert_eq!(codes, [(0, JOB_POLICY_UNDEFINED)]);
 }

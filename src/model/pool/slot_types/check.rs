@@ -1,4 +1,4 @@
-//! What is wrong with slot types on every machine, whatever the machine has.
+//! Faults of slot types that do not depend on what a machine has.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const NEEDED: [&str; 3] = ["Cpus", "Memory", "Disk"];
 pub(super) struct Misfit {
     /// The type's number.
     pub slot_type: u32,
-    /// What is wrong, and what to do.
+    /// The fault, and its cure.
     pub message: String,
 }
 

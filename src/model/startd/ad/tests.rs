@@ -237,7 +237,7 @@ fn a_claimed_slot_says_whose_it_is() {
     assert!(!text.contains("MemoryUsage"), "what a silent agent told counts no longer");
 }
 
-/// What most machines have in common takes memory once.
+/// Attributes that most machines share take memory once.
 #[test]
 fn machines_share_what_their_ads_have_in_common() {
     let (config, mut last) = (Arc::new(StartdConfig::default()), LastAds::default());
