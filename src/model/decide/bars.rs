@@ -1,13 +1,13 @@
 //! Says what keeps jobs waiting that a cycle left without a slot: the negotiator's reason, with the amounts and names
 //! that a person needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Negotiation;
 use crate::negotiator::groups::GroupInput;
 use crate::negotiator::limits::Wants;
-use crate::negotiator::{Cycle, Outcome, RejectReason, Rejection};
+use crate::negotiator::{Cycle, Outcome, RejectReason, Rejection, SubmitterInput};
 use crate::pool::{
     Amount, Bar, Job, Machine, MachineSlot, Matchable, NegotiatorId, Offer, Pool, Request, Resources,
     StartdConfig,
@@ -30,8 +30,12 @@ pub(super) struct Bars<'a> {
     ranking: Option<Arc<str>>,
     /// The slot weight that each submitter uses, including the cycle's matches.
     used: Vec<f64>,
-    /// The submitters that wait for busy nodes, in the order of their priorities.
-    turns: Vec<usize>,
+    /// The slot weight that the submitters of each group use, and that all submitters of the group and of the groups inside it use.
+    used_by_groups: Vec<(f64, f64)>,
+    /// The slot weight that the cycle's matches give to the submitters of each owner.
+    taken_by_owners: Vec<f64>,
+    /// Of the submitters of each group that wait for busy nodes, the one of the best priority.
+    first: BTreeMap<Option<usize>, usize>,
     /// Nodes that offer nothing for the moment, and why.
     withheld: Option<Arc<str>>,
     /// The slots of one machine for each configuration that a machine has. Empty if slots weigh their CPUs on every
@@ -66,13 +70,28 @@ impl<'a> Bars<'a> {
         };
         let waiting = outcome.rejections.iter().filter(busy).filter(possible);
         let turns: BTreeSet<usize> = waiting.map(|rejection| rejection.submitter).collect();
-        let mut turns: Vec<usize> = turns.into_iter().collect();
-        let priority =
-            |place: &usize| cycle.submitters.get(*place).map_or(f64::MAX, |input| input.effective_priority);
-        turns.sort_by(|a, b| priority(a).total_cmp(&priority(b)));
+        let mut turns: Vec<(usize, &SubmitterInput)> =
+            turns.into_iter().filter_map(|place| Some((place, cycle.submitters.get(place)?))).collect();
+        turns.sort_by(|(_, a), (_, b)| a.effective_priority.total_cmp(&b.effective_priority));
+        let mut first = BTreeMap::new();
+        for (place, input) in turns {
+            first.entry(input.group).or_insert(place);
+        }
+        let (used_by_groups, taken_by_owners) = (used_by_groups(cycle, &used), taken_by_owners(cycle, &used));
         let negotiator = &negotiation.negotiator;
         let (ranking, withheld, weighing) = (ranking(pool), withheld(pool), weighing(pool));
-        Self { pool, cycle, negotiator, ranking, used, turns, withheld, weighing }
+        Self {
+            pool,
+            cycle,
+            negotiator,
+            ranking,
+            used,
+            used_by_groups,
+            taken_by_owners,
+            first,
+            withheld,
+            weighing,
+        }
     }
 
     /// The bar that keeps the procs of a job waiting.
@@ -103,8 +122,8 @@ impl<'a> Bars<'a> {
 
     /// The submitter of the best priority, of those in the group that wait for busy nodes.
     fn first(&self, group: Option<usize>) -> Option<Arc<str>> {
-        let inputs = self.turns.iter().filter_map(|place| self.cycle.submitters.get(*place));
-        inputs.into_iter().find(|input| input.group == group).map(|input| input.name.as_str().into())
+        let input = self.cycle.submitters.get(*self.first.get(&group)?)?;
+        Some(input.name.as_str().into())
     }
 
     /// The concurrency limit that keeps a job waiting; `None` if it depends on the machine which limit.
@@ -125,12 +144,12 @@ impl<'a> Bars<'a> {
     fn quota(&self, group: usize, job: &Job) -> Option<Amount> {
         let wants = self.by_cpus(job);
         let amount = |place: usize, own: bool| {
-            let input = self.cycle.groups.get(place)?;
+            let (input, used) = (self.cycle.groups.get(place)?, self.used_by_groups.get(place)?);
             let limit = if own { input.quota } else { input.subtree_quota };
             let may_grow = input.accept_surplus || input.autoregroup;
             Some(Amount {
                 of: input.name.as_str().into(),
-                used: self.used_by(place, own),
+                used: if own { used.0 } else { used.1 },
                 limit,
                 wants,
                 may_grow,
@@ -149,22 +168,6 @@ impl<'a> Bars<'a> {
         Some(self.by_policy(least, job))
     }
 
-    /// The slot weight that a group's own submitters use (`own`), or all submitters of the group and the groups inside it.
-    fn used_by(&self, group: usize, own: bool) -> f64 {
-        let within = |mut place: usize| loop {
-            if place == group {
-                return true;
-            }
-            match self.cycle.groups.get(place).and_then(|input| input.parent) {
-                Some(parent) if !own => place = parent,
-                _ => return false,
-            }
-        };
-        let submitters = self.cycle.submitters.iter().zip(&self.used);
-        let inside = submitters.filter(|(input, _)| input.group.is_some_and(within));
-        inside.map(|(_, used)| used).sum()
-    }
-
     /// The ceiling that keeps a submitter waiting: its own or its owner's, whichever has less left.
     fn ceiling(&self, submitter: usize, job: &Job) -> Option<Amount> {
         let input = self.cycle.submitters.get(submitter)?;
@@ -175,9 +178,7 @@ impl<'a> Bars<'a> {
         let own = input.ceiling.map(|ceiling| amount(&input.name, used, ceiling));
         let owner = input.owner.and_then(|owner| {
             let account = self.cycle.owners.get(owner)?;
-            let same =
-                self.cycle.submitters.iter().zip(&self.used).filter(|(other, _)| other.owner == Some(owner));
-            let taken: f64 = same.map(|(other, used)| used - other.weighted_used).sum();
+            let taken = self.taken_by_owners.get(owner)?;
             Some(amount(&account.name, account.weighted_used + taken, account.ceiling))
         });
         let left = |amount: &Amount| amount.limit - amount.used;
@@ -225,13 +226,43 @@ impl<'a> Bars<'a> {
     }
 }
 
+/// The slot weight that the submitters of each group use, and that all submitters of the group and of the groups inside it use.
+fn used_by_groups(cycle: &Cycle, used: &[f64]) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0.0, 0.0); cycle.groups.len()];
+    for (input, used) in cycle.submitters.iter().zip(used) {
+        if let Some((own, all)) = input.group.and_then(|group| sums.get_mut(group)) {
+            *own += used;
+            *all += used;
+        }
+    }
+    // Each parent stands before its children.
+    for (place, input) in cycle.groups.iter().enumerate().rev() {
+        let all = sums.get(place).map_or(0.0, |(_, all)| *all);
+        if let Some((_, around)) = input.parent.and_then(|parent| sums.get_mut(parent)) {
+            *around += all;
+        }
+    }
+    sums
+}
+
+/// The slot weight that the cycle's matches give to the submitters of each owner.
+fn taken_by_owners(cycle: &Cycle, used: &[f64]) -> Vec<f64> {
+    let mut taken = vec![0.0; cycle.owners.len()];
+    for (input, used) in cycle.submitters.iter().zip(used) {
+        if let Some(sum) = input.owner.and_then(|owner| taken.get_mut(owner)) {
+            *sum += used - input.weighted_used;
+        }
+    }
+    taken
+}
+
 /// The slots of one machine for each configuration; empty if slots weigh their CPUs on every machine.
 fn weighing(pool: &Pool) -> Vec<Weighing<'_>> {
-    let mut found: Vec<Weighing<'_>> = Vec::new();
+    // The pool keeps the configurations, so that no two of them have one address.
+    let (mut found, mut known): (Vec<Weighing<'_>>, BTreeSet<usize>) = Default::default();
     for machine in pool.machines().values() {
         let config = pool.startd(machine);
-        let known = |other: &Weighing<'_>| Arc::ptr_eq(&other.config, &config);
-        if !found.iter().any(known) {
+        if known.insert(Arc::as_ptr(&config).addr()) {
             found.extend(machine.slots().map(|slot| Weighing { machine, slot, config: Arc::clone(&config) }));
         }
     }

@@ -50,12 +50,12 @@ impl Pool {
     }
 
     pub(super) fn group_seen(&mut self, group: Group) {
-        let before = self.groups.get(&group.object);
+        let before = self.groups.by_object().get(&group.object);
         if before != Some(&group) {
             if before.is_none_or(|before| before.priority_factor != group.priority_factor) {
                 self.changed(Change::Priorities);
             }
-            self.groups.insert(group.object.clone(), group);
+            self.groups.insert(group);
             self.changed(Change::Groups);
         }
     }

@@ -455,14 +455,16 @@ impl Pool {
     }
 
     fn show_groups(&mut self) {
-        self.marks.statuses.extend(self.groups.keys().cloned().map(Document::Group));
+        self.marks.statuses.extend(self.groups.by_object().keys().cloned().map(Document::Group));
     }
 
     /// Marks the objects of a group and of the groups around it.
     fn show_groups_around(&mut self, group: Option<&GroupName>) {
         let Some(group) = group else { return };
-        let around = self.groups.values().filter(|outer| outer.name.contains(group));
-        self.marks.statuses.extend(around.map(|outer| Document::Group(outer.object.clone())));
+        for name in group.ancestry() {
+            let objects = self.groups.named(&name).map(|outer| Document::Group(outer.object.clone()));
+            self.marks.statuses.extend(objects);
+        }
     }
 
     fn show_limits(&mut self) {

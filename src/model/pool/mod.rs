@@ -37,6 +37,7 @@ mod fence;
 mod gathering;
 mod given;
 mod governing;
+mod groups;
 mod heartbeat;
 mod history;
 mod holdings;
@@ -91,6 +92,7 @@ use std::sync::Arc;
 
 use absent::Absentees;
 use archive::Archive;
+use groups::Groups;
 use jobs::Jobs;
 use kept::Kept;
 use marks::{Change, Marks};
@@ -195,7 +197,7 @@ pub struct Pool {
     /// Submitters by name.
     submitters: Submitters,
     /// Accounting groups by the name of their object.
-    groups: BTreeMap<Arc<str>, Group>,
+    groups: Groups,
     /// Node policies by name.
     policies: BTreeMap<PolicyName, NodePolicy>,
     /// Submit policies by name; the first counts.
@@ -332,7 +334,7 @@ impl Pool {
 
     /// The group of this name, in upper or lower case, as in HTCondor.
     pub fn group(&self, name: &GroupName) -> Option<&Group> {
-        self.groups.values().find(|group| group.name.is_same(name))
+        self.groups.named(name).next()
     }
 
     /// Whether a Slot object is as it should be: a claim is on the slot, or it shows a static slot with its present
@@ -527,7 +529,7 @@ impl Pool {
         let name = |group: &Group| group.name.as_str().to_ascii_lowercase();
         let differs = |group: &&Group| before.groups.get(&name(group)) != given.groups.get(&name(group));
         let changed: Vec<Arc<str>> =
-            self.groups.values().filter(differs).map(|group| Arc::clone(&group.object)).collect();
+            self.groups.by_object().values().filter(differs).map(|group| Arc::clone(&group.object)).collect();
         for group in changed {
             self.changed(Change::Given(&group));
         }

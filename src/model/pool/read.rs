@@ -43,7 +43,7 @@ impl Pool {
 
     /// Accounting groups by the name of their object.
     pub fn groups(&self) -> &BTreeMap<Arc<str>, Group> {
-        &self.groups
+        self.groups.by_object()
     }
 
     /// Node policies by name.
