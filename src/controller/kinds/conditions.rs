@@ -19,8 +19,9 @@ pub(super) struct Says<'a> {
 }
 
 /// Makes a condition. If the old condition of this type has the same status, its time is kept, so that no status is
-/// written only because time passed.
-pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: i64, now: Time) -> Condition {
+/// written only because time passed. `generation` is `None` for an object whose spec the operator itself writes: the status
+/// follows from the pool and not from the spec, and no generation is awaited.
+pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: Option<i64>, now: Time) -> Condition {
     let status = says.status.map_or("Unknown", |status| if status { "True" } else { "False" });
     let since = old
         .iter()
@@ -29,7 +30,7 @@ pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: i64, now:
     Condition {
         type_: says.type_.to_owned(),
         status: status.to_owned(),
-        observed_generation: Some(generation),
+        observed_generation: generation,
         last_transition_time: since.unwrap_or_else(|| kube_time(now)),
         reason: says.reason.to_owned(),
         message: says.message.chars().take(4096).collect(),
@@ -53,7 +54,7 @@ pub(super) fn accepted(old: &[Condition], problems: &[Problem], generation: i64,
             message: text.join("; "),
         },
     };
-    condition(old, says, generation, now)
+    condition(old, says, Some(generation), now)
 }
 
 /// The conditions of an object with configuration text: `Accepted`, and `FullyApplied` if the spec is accepted.
@@ -82,7 +83,7 @@ pub(super) fn of_policy(
                 text.join("; ")
             },
         };
-        condition(old, says, generation, now)
+        condition(old, says, Some(generation), now)
     });
     [first].into_iter().chain(applied).collect()
 }

@@ -124,7 +124,7 @@ fn status(pool: &Pool, drain: &Drain, old: &[Condition], now: Time) -> DrainRequ
         unclaimed_cpu_seconds: drain.cost.unclaimed,
         conditions: vec![
             accepted(old, &drain.problems, drain.generation, now),
-            condition(old, says, drain.generation, now),
+            condition(old, says, Some(drain.generation), now),
         ],
     }
 }

@@ -198,7 +198,7 @@ fn status(
         conditions: {
             let problems = (object.problems.as_slice(), object.meanwhile(pool.others_work(name)));
             let own = of_policy(old, problems, object.warnings.as_deref(), object.generation, now);
-            let shared = several.then(|| condition(old, overlaps(pool, &id), object.generation, now));
+            let shared = several.then(|| condition(old, overlaps(pool, &id), Some(object.generation), now));
             own.into_iter().chain(shared).collect()
         },
     }

@@ -69,7 +69,7 @@ fn rendered(pool: &Pool, machine: &Machine, slot: &MachineSlot, old: &[Condition
         ..ObjectMeta::default()
     };
     let status = PartitionableSlotStatus {
-        observed_generation: Some(1),
+        observed_generation: None,
         state: Some(state(slot.state())),
         activity: Some(activity(slot.state())),
         total: shown(&slot.total),
@@ -77,7 +77,7 @@ fn rendered(pool: &Pool, machine: &Machine, slot: &MachineSlot, old: &[Condition
         dynamic_slots: count(slot.dynamic.len()),
         conditions: vec![
             offered(pool, machine, slot, old, now),
-            condition(old, agent_ready(machine), 1, now),
+            condition(old, agent_ready(machine), None, now),
         ],
     };
     Rendered::object(&PartitionableSlot { metadata, spec, status: None }, &status)

@@ -236,6 +236,10 @@ pub(super) fn shown(resources: &Resources) -> SlotResources {
 
 /// The status of a slot's object. A claimed slot has an object with its claim; a static slot has an object even while
 /// unclaimed, as long as its machine lays it out.
+///
+/// The status names no `observedGeneration`: the operator writes the spec, too, each claim is a generation of its own, and a
+/// status that followed each would cost a write more. Tools take an object for current if the object names none, and for
+/// stale if the object names an old one.
 fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
     if let Some(claimed) = pool.slots().get(name) {
         return Rendered::status(&status(pool, claimed, old, now));
@@ -245,7 +249,7 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
     }
     let Some((machine, slot)) = machine_slot(pool, name, SlotKind::Static) else { return Rendered::Absent };
     let status = SlotStatus {
-        observed_generation: Some(1),
+        observed_generation: None,
         state: Some(state(slot.state())),
         activity: Some(activity(slot.state())),
         entered_current_state: Some(MicroTime(timestamp(slot.phase().entered_state()))),
@@ -264,8 +268,8 @@ fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus 
         slot.phase().last().map_or("the claim was found when this operator began", |last| &last.why);
     let (reason, message) = (slot.state().state(), message.to_owned());
     let says = Says { type_: types::CLAIMED, status: Some(claimed), reason, message };
-    let mut conditions = vec![condition(old, says, 1, now)];
-    conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, 1, now)));
+    let mut conditions = vec![condition(old, says, None, now)];
+    conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, None, now)));
     SlotStatus {
         observed_generation: None,
         state: Some(state(slot.state())),
@@ -342,7 +346,7 @@ pub(super) fn offered(
         );
     }
     let status = Some(machine.offer == Offer::Offered && broken.is_none());
-    condition(old, Says { type_: types::OFFERED, status, reason, message }, 1, now)
+    condition(old, Says { type_: types::OFFERED, status, reason, message }, None, now)
 }
 
 pub(super) fn state(state: State) -> SlotState {
@@ -424,6 +428,33 @@ mod tests {
         pool.apply(Event::Slot(found), Time::from_secs(60));
         let status = status(&pool, pool.slots().get(&name).unwrap(), &[], Time::from_secs(60));
         assert_eq!(status.conditions[0].message, "the claim was found when this operator began");
+    }
+
+    /// A claim that is written or taken off makes a new generation, and no status is written for that alone. Tools such as
+    /// `kubectl wait` would wait for ever for a status that names an old generation.
+    #[test]
+    fn no_status_of_a_slot_names_a_generation() {
+        let (claimed, free) = (SlotName::parse("slot1_1@n1").unwrap(), SlotName::parse("slot1@n1").unwrap());
+        let now = Time::from_secs(60);
+        let mut pool = Pool::default();
+        pool.apply(Event::Machine(model::pool::MachineFacts::of_nothing("n1".into())), now);
+        let found = SlotFacts {
+            name: claimed.clone(),
+            resources: Resources::default(),
+            claim: Some(claim_of_alice()),
+            recorded: None,
+        };
+        pool.apply(Event::Slot(found), now);
+        let documents = [Document::Slot(claimed), Document::PartitionableSlot(free)];
+        for document in documents {
+            let (Rendered::Status(status) | Rendered::Object { status, .. }) =
+                crate::kinds::render(&pool, &document, &serde_json::Value::Null, now)
+            else {
+                panic!("{document:?} has no status");
+            };
+            assert_ne!(status["conditions"], json!([]), "{document:?}");
+            assert!(!status.to_string().contains("observedGeneration"), "{status}");
+        }
     }
 
     /// The times are written with each status, and read by the next leader.

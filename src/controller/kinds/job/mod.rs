@@ -160,7 +160,7 @@ fn applied(job: &Job, old: &[Condition], now: Time) -> Option<Condition> {
         reason: first.reason,
         message: text.join("; "),
     };
-    Some(condition(old, says, job.generation, now))
+    Some(condition(old, says, Some(job.generation), now))
 }
 
 /// The number of the last act that the status may record; none if there was no act.
@@ -217,7 +217,7 @@ fn completion(job: &Job, suspended: usize, complete: bool, old: &[Condition], no
     condition(
         old,
         Says { type_: types::COMPLETE, status: Some(complete), reason, message },
-        job.generation,
+        Some(job.generation),
         now,
     )
 }

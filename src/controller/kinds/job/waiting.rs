@@ -16,7 +16,7 @@ pub(super) fn conditions(job: &Job, old: &[Condition], now: Time) -> Vec<Conditi
         (types::POD_REFUSED, why::refused(job)),
     ];
     let shown = |(type_, Said { status, reason, text })| {
-        condition(old, Says { type_, status, reason, message: text }, job.generation, now)
+        condition(old, Says { type_, status, reason, message: text }, Some(job.generation), now)
     };
     said.into_iter().filter_map(|(type_, said)| Some((type_, said?))).map(shown).collect()
 }

@@ -79,7 +79,7 @@ fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now
         accepted_spec: policy.accepted.as_deref().map(str::to_owned),
         conditions: {
             let own = of_policy(old, problems, policy.warnings.as_deref(), policy.generation, now);
-            let shared = several.then(|| condition(old, overlaps(pool, name), policy.generation, now));
+            let shared = several.then(|| condition(old, overlaps(pool, name), Some(policy.generation), now));
             own.into_iter().chain(shared).collect()
         },
     }
