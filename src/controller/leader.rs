@@ -309,7 +309,7 @@ impl Election {
             }
         }
         let Some(found) = self.api.get_opt(&self.name).await? else {
-            let lease = self.lease(None, 0);
+            let lease = self.lease(None);
             let made = wire::make(&self.api, &PostParams::default(), &lease).await;
             return won(made, sighting).inspect_err(|error| {
                 if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
@@ -335,8 +335,7 @@ impl Election {
     /// Writes the lease with this process as the holder, over the one that was found. If the API server refuses the write for
     /// now, or does not answer, the next attempt begins with this write: one call more might take too long.
     async fn replace(&self, found: Box<Lease>, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
-        let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
-        let lease = self.lease(Some(&found), transitions);
+        let lease = self.lease(Some(&found));
         // If the answer takes too long, this future ends here.
         sighting.ours = Some(found);
         let result = won(wire::replace(&self.api, &self.name, &lease).await, sighting);
@@ -347,28 +346,21 @@ impl Election {
         result
     }
 
-    /// The lease with this process as the holder, to be written over the one that was found.
-    fn lease(&self, found: Option<&Lease>, transitions: i32) -> Lease {
+    /// The lease with this process as the holder, to be written over the one that was found. The write replaces the whole object, so
+    /// that everything else stays as it was found: labels, owners and finalizers are others'.
+    fn lease(&self, found: Option<&Lease>) -> Lease {
         let now = MicroTime(self.clock.timestamp());
-        let ours = found
-            .and_then(|lease| lease.spec.as_ref())
-            .filter(|spec| spec.holder_identity.as_deref() == Some(&self.me));
-        let mut lease = Lease {
-            metadata: ObjectMeta {
-                name: Some(self.name.clone()),
-                resource_version: found.and_then(|lease| lease.metadata.resource_version.clone()),
-                annotations: found.and_then(|lease| lease.metadata.annotations.clone()),
-                ..ObjectMeta::default()
-            },
-            spec: Some(LeaseSpec {
-                holder_identity: Some(self.me.clone()),
-                lease_duration_seconds: i32::try_from(TTL.as_secs()).ok(),
-                acquire_time: ours.and_then(|spec| spec.acquire_time.clone()).or_else(|| Some(now.clone())),
-                renew_time: Some(now),
-                lease_transitions: Some(transitions.saturating_add(i32::from(ours.is_none()))),
-                ..LeaseSpec::default()
-            }),
-        };
+        let mut lease = found.cloned().unwrap_or_default();
+        lease.metadata.name = Some(self.name.clone());
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() != Some(&self.me) {
+            spec.acquire_time = None;
+            spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0).saturating_add(1));
+        }
+        spec.acquire_time.get_or_insert_with(|| now.clone());
+        spec.holder_identity = Some(self.me.clone());
+        spec.lease_duration_seconds = i32::try_from(TTL.as_secs()).ok();
+        spec.renew_time = Some(now);
         self.highest.write(&mut lease);
         lease
     }
@@ -534,6 +526,26 @@ mod tests {
             13,
             "candidates may count from what was asked 7 s before the answer"
         );
+    }
+
+    /// People and tools label the Lease, own the Lease by others, and protect the Lease from deletion.
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_changes_nothing_of_others() {
+        let election = server("other", |_, _| (200, 0)).election;
+        let found = serde_json::json!({
+            "metadata": {"name": "l", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}, "annotations": {"c": "d"},
+                         "finalizers": ["e/f"],
+                         "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n"}]},
+            "spec": {"holderIdentity": "other", "leaseDurationSeconds": 15, "leaseTransitions": 2,
+                     "acquireTime": "1969-01-01T00:00:00.000000Z", "preferredHolder": "x"},
+        });
+        let found: Lease = serde_json::from_value(found).unwrap();
+        let taken = election.lease(Some(&found));
+        assert_eq!(taken.metadata, found.metadata);
+        let spec = taken.spec.as_ref().unwrap();
+        assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("me"), Some(3)));
+        assert_eq!((&spec.acquire_time, spec.preferred_holder.as_deref()), (&spec.renew_time, Some("x")));
+        assert_eq!(election.lease(Some(&taken)), taken, "a renewal is no other transition");
     }
 
     #[tokio::test(start_paused = true)]
