@@ -240,11 +240,11 @@ async fn lead(
 ) {
     let Surroundings { client, elections: _, clock, cycles, chance, seals, stamps, shelf } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
-    let mut watches = JoinSet::new();
+    let mut tasks = JoinSet::new();
     let pauses = Pauses::new(chance);
     let watching = Watching { client: client.clone(), clock, health: Arc::clone(&health) };
     for kind in kinds::ALL {
-        watches.spawn((kind.watch)(watching.clone(), &pauses, out.clone()));
+        tasks.spawn((kind.watch)(watching.clone(), &pauses, out.clone()));
     }
     // Only the writer's client is guarded here. The watches guard theirs themselves, so that each answer is checked
     // once.
@@ -253,7 +253,7 @@ async fn lead(
     let mut creators = Creators::new(seals, stamps, client.clone(), &pauses);
     let archive = match shelf {
         Some(shelf) if options.history.is_none() => Archive::on(shelf),
-        _ => begin_history(options, clock, &health, &pauses, &mut watches),
+        _ => begin_history(options, clock, &health, &pauses, &mut tasks),
     };
     let writer = Writer::new(Tools::new(client, clock, &options.identity));
     // The pool is told each job with its creator, so `creators` must be ready before the engine takes in the first job.
@@ -265,8 +265,9 @@ async fn lead(
     tokio::select! {
         biased;
         () = Engine::new(writer, (health, highest), clock, (cycles, creators), archive).run(seen, stop) => {}
-        Some(Err(fault)) = watches.join_next() => {
-            // A fault of the operator's own ends the operator: without the watch it would be blind for that kind.
+        Some(Err(fault)) = tasks.join_next() => {
+            // A fault of the operator's own ends the operator: without a watch it would be blind for a kind, and without the
+            // history's thread the ads of all procs would be lost.
             if let Ok(panic) = fault.try_into_panic() {
                 std::panic::resume_unwind(panic);
             }
@@ -274,7 +275,8 @@ async fn lead(
     }
 }
 
-/// Begins the thread that writes the history, and the task that ships it, which joins `tasks`.
+/// Begins the thread that writes the history, and the task that ships it. That task joins `tasks`, and so does a task that fails
+/// when the thread does.
 fn begin_history(
     options: &Options,
     clock: Clock,
@@ -288,5 +290,5 @@ fn begin_history(
         let (directory, pauses) = (history.directory.clone(), pauses.of("adstash"));
         tasks.spawn(archive::ship(elastic, directory, clock, pauses, health.history(), marks.clone()));
     }
-    Archive::begin(history, clock, health.history(), marks)
+    Archive::begin(history, clock, health.history(), marks, tasks)
 }

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use classad::Ad;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use model::pool::{Batch, Ended};
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
 
 use super::Clock;
 use super::metrics::History as Figures;
@@ -90,8 +92,15 @@ impl Shelf {
         Self(Arc::new(move |ends| keep(ads(&ends))))
     }
 
-    /// The files of a directory, written by a thread that ends when the shelf is dropped. `None` if there can be no thread.
-    fn of_files(options: &Options, clock: Clock, figures: Figures, marks: Marks) -> Option<Self> {
+    /// The files of a directory, written by a thread that ends when the shelf is dropped. A panic of the thread is passed on to a
+    /// task that joins `tasks`. `None` if there can be no thread.
+    fn of_files(
+        options: &Options,
+        clock: Clock,
+        figures: Figures,
+        marks: Marks,
+        tasks: &mut JoinSet<()>,
+    ) -> Option<Self> {
         let (work, asked) = mpsc::channel();
         let writer = Writer {
             directory: options.directory.clone(),
@@ -102,8 +111,7 @@ impl Shelf {
             marks,
             fails: false,
         };
-        let thread = std::thread::Builder::new().name("history".to_owned());
-        if let Err(error) = thread.spawn(move || writer.run(&asked)) {
+        if let Err(error) = on_a_thread(move || writer.run(&asked), tasks) {
             tracing::error!(
                 error = &error as &dyn Error,
                 "the history cannot be written: there is no thread for it"
@@ -112,8 +120,8 @@ impl Shelf {
         }
         Some(Self(Arc::new(move |ends| {
             let (done, written) = oneshot::channel();
-            // If the thread has panicked, it takes no work and never answers. Then this future does not end, and the
-            // pool stops waiting by itself after a while.
+            // A thread that has panicked takes no work and never answers. Then this future does not end, and the operator
+            // ends by the panic.
             let _ = work.send(Work { ends, done });
             Box::pin(async move {
                 if written.await.is_err() {
@@ -122,6 +130,26 @@ impl Shelf {
             })
         })))
     }
+}
+
+/// Does work on the thread of the history. If the work panics, so does a task that joins `tasks`: whoever waits for the tasks
+/// learns of the fault, which the thread alone would keep to itself.
+fn on_a_thread(work: impl FnOnce() + Send + 'static, tasks: &mut JoinSet<()>) -> io::Result<()> {
+    let (tell, fault) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("history".to_owned());
+    thread.spawn(move || {
+        // Nothing that the work has changed is looked at after a panic.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            // Nobody listens if the operator ends anyway.
+            let _ = tell.send(panic);
+        }
+    })?;
+    tasks.spawn(async move {
+        if let Ok(panic) = fault.await {
+            resume_unwind(panic);
+        }
+    });
+    Ok(())
 }
 
 fn ads(ends: &Ends) -> Vec<Ad> {
@@ -143,9 +171,16 @@ impl Archive {
         Self(Some((shelf, VecDeque::new())))
     }
 
-    /// An archive in the files of a directory.
-    pub fn begin(options: &Options, clock: Clock, figures: Figures, marks: Marks) -> Self {
-        Shelf::of_files(options, clock, figures, marks).map_or_else(Self::off, Self::on)
+    /// An archive in the files of a directory. A fault of the thread that writes the files becomes the fault of a task that joins
+    /// `tasks`.
+    pub fn begin(
+        options: &Options,
+        clock: Clock,
+        figures: Figures,
+        marks: Marks,
+        tasks: &mut JoinSet<()>,
+    ) -> Self {
+        Shelf::of_files(options, clock, figures, marks, tasks).map_or_else(Self::off, Self::on)
     }
 
     /// Whether there is a history.
@@ -262,5 +297,21 @@ impl Writer {
             self.told(store);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The engine would wait a minute for each batch, and nobody would know why.
+    #[tokio::test]
+    async fn a_panic_of_the_thread_is_a_fault_of_the_operator() {
+        let mut tasks = JoinSet::new();
+        on_a_thread(|| panic!("a fault"), &mut tasks).unwrap();
+        let fault = tasks.join_next().await.unwrap().unwrap_err();
+        assert_eq!(fault.into_panic().downcast_ref(), Some(&"a fault"));
+        on_a_thread(|| (), &mut tasks).unwrap();
+        tasks.join_next().await.unwrap().unwrap();
     }
 }
