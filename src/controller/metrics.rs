@@ -40,7 +40,7 @@ pub struct History {
     bytes: Gauge,
     shipped: Counter,
     refused: Counter,
-    unshipped: Gauge,
+    waiting: Gauge,
     removed_unshipped: Counter,
 }
 
@@ -59,7 +59,7 @@ impl History {
             &own.removed_unshipped,
         );
         registry.register("history_bytes", "Bytes of the history's files", own.bytes.clone());
-        registry.register("adstash_ads_waiting", "Final ads that are to be shipped", own.unshipped.clone());
+        registry.register("adstash_ads_waiting", "Final ads that are to be shipped", own.waiting.clone());
         own
     }
 
@@ -89,13 +89,13 @@ impl History {
     }
 
     /// Counts ads that were removed before they were shipped.
-    pub fn unshipped(&self, ads: u64) {
+    pub fn removed_unshipped(&self, ads: u64) {
         self.removed_unshipped.inc_by(ads);
     }
 
     /// Notes how many ads are to be shipped.
-    pub fn unshipped_now(&self, ads: u64) {
-        self.unshipped.set(i64::try_from(ads).unwrap_or(i64::MAX));
+    pub fn waiting(&self, ads: u64) {
+        self.waiting.set(i64::try_from(ads).unwrap_or(i64::MAX));
     }
 }
 

@@ -291,7 +291,7 @@ impl Writer {
                 ads = appended.lost_unread,
                 "ads were removed before they were shipped: Elasticsearch has taken no ads for long"
             );
-            self.figures.unshipped(appended.lost_unread);
+            self.figures.removed_unshipped(appended.lost_unread);
         }
         if let Some(store) = &self.store {
             self.told(store);

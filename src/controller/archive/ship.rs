@@ -113,7 +113,7 @@ impl Shipper {
                 // The history began anew, as after the loss of its volume.
                 at = 0;
             }
-            self.figures.unshipped_now(last.saturating_sub(at));
+            self.figures.waiting(last.saturating_sub(at));
             if last <= at {
                 if written.changed().await.is_err() {
                     return;
