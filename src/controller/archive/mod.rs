@@ -152,6 +152,12 @@ fn on_a_thread(work: impl FnOnce() + Send + 'static, tasks: &mut JoinSet<()>) ->
     Ok(())
 }
 
+/// Works on files on a thread for work that blocks: a volume that hangs must not stop the calls to the API server, the renewal of the
+/// Lease among them.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
+}
+
 fn ads(ends: &Ends) -> Vec<Ad> {
     ends.iter().map(|(ended, template)| last::ad(ended, template.as_deref())).collect()
 }

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use super::super::Clock;
+use super::aside;
 
 /// How many pages are made at a time.
 const AT_A_TIME: usize = 4;
@@ -79,32 +80,32 @@ impl Server {
         headers: &HeaderMap,
         words: &[(String, String)],
     ) -> Result<Vec<u8>, Refusal> {
-        self.admit(headers)?;
+        self.admit(headers).await?;
         let query = query(words).map_err(|why| (StatusCode::BAD_REQUEST, why))?;
         let busy =
             || (StatusCode::SERVICE_UNAVAILABLE, "too many others read the history; try again".to_owned());
         let waiting = timeout(WAIT, Arc::clone(&self.places).acquire_owned());
         let place = waiting.await.ok().and_then(Result::ok).ok_or_else(busy)?;
         let server = Arc::clone(&self);
-        let page = tokio::task::spawn_blocking(move || {
+        let page = aside(move || {
             // The place is given back when the work is done, even if the reader has gone.
             let _place = place;
             let began = Instant::now();
             query.page(&server.current, server.clock.now().secs(), &|| began.elapsed() >= LATE)
         });
-        let page = page.await.map_err(std::io::Error::other).flatten();
-        page.map(|page| page.text).map_err(|error| {
+        page.await.flatten().map(|page| page.text).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "the history cannot be read");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("the history cannot be read: {error}"))
         })
     }
 
     /// Whether the reader may read. The file is read each time: a Secret may change.
-    fn admit(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    async fn admit(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(Token { file: path, .. }) = &self.token else { return Ok(()) };
         let refused =
             || (StatusCode::UNAUTHORIZED, "the header X-Slotwright-Token does not have the token".to_owned());
-        let expected = fs::read(path).map_err(|error| {
+        let file = path.clone();
+        let expected = aside(move || fs::read(file)).await.flatten().map_err(|error| {
             tracing::error!(error = &error as &dyn Error, path = %path.display(), "the token of the history's readers cannot be read");
             refused()
         })?;
@@ -211,8 +212,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn who_does_not_show_the_token_is_refused() {
+    #[tokio::test]
+    async fn who_does_not_show_the_token_is_refused() {
         let directory = tempfile::TempDir::new().unwrap();
         let token = directory.path().join("token");
         let server = Server {
@@ -223,12 +224,12 @@ mod tests {
         };
         let shows =
             |text: &str| HeaderMap::from_iter([(TOKEN_HEADER.parse().unwrap(), text.parse().unwrap())]);
-        assert!(server.admit(&shows("")).is_err(), "there is no file");
+        assert!(server.admit(&shows("")).await.is_err(), "there is no file");
         fs::write(&token, "\n").unwrap();
-        assert!(server.admit(&shows("")).is_err(), "an empty token is none");
+        assert!(server.admit(&shows("")).await.is_err(), "an empty token is none");
         fs::write(&token, "secret\n").unwrap();
-        assert!(server.admit(&HeaderMap::new()).is_err());
-        assert!(server.admit(&shows("secre")).is_err());
-        assert!(server.admit(&shows("secret")).is_ok());
+        assert!(server.admit(&HeaderMap::new()).await.is_err());
+        assert!(server.admit(&shows("secre")).await.is_err());
+        assert!(server.admit(&shows("secret")).await.is_ok());
     }
 }

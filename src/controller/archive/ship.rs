@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::super::metrics::History as Figures;
 use super::super::{Clock, Pauses};
-use super::{Marks, document};
+use super::{Marks, aside, document};
 
 /// The file that has the number of the last ad that was shipped.
 const CHECKPOINT: &str = "adstash.checkpoint";
@@ -211,7 +211,8 @@ impl Shipper {
         let body: String = documents.iter().map(|document| document.body.as_str()).collect();
         let mut request = Request::post("/_bulk").header("content-type", "application/x-ndjson");
         if let Credentials::Authorization(path) = &self.elastic.credentials {
-            match fs::read_to_string(path) {
+            let file = path.clone();
+            match aside(move || fs::read_to_string(file)).await.flatten() {
                 Ok(text) => request = request.header("authorization", text.trim()),
                 Err(error) => return again(format!("{}: {error}", path.display())),
             }
@@ -273,12 +274,6 @@ impl Shipper {
             self.figures.refused(1);
         }
     }
-}
-
-/// Works on files on a thread for work that blocks: a volume that hangs must not stop the calls to the API server, the renewal of the
-/// Lease among them.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
 }
 
 /// The number of the last ad that was shipped; 0 if none was, or the file cannot be read.

@@ -12,6 +12,7 @@ use rustls::pki_types::UnixTime;
 use rustls::server::ServerConfig;
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use controller::Clock;
@@ -44,7 +45,7 @@ pub(crate) async fn keep(
     let mut mounted = Mounted::new(directory, name, out);
     let mut told = None;
     loop {
-        let wrong = mounted.look(unix(clock)).err().map(|wrong| wrong.to_string());
+        let wrong = mounted.look(unix(clock)).await.err().map(|wrong| wrong.to_string());
         if let Some(error) = wrong.as_ref().filter(|_| wrong != told) {
             tracing::warn!(error, "the admission webhook's certificate is looked for again soon");
         }
@@ -69,8 +70,12 @@ impl Mounted {
     /// Reads the files, and serves their certificate if it can be served. Fails also if API servers cannot believe a
     /// certificate that is served: the certificate has expired, or is for other names. If the files have no
     /// authority, belief is not checked.
-    fn look(&mut self, now: UnixTime) -> Result<(), Wrong> {
-        let found = read(&self.directory)?;
+    async fn look(&mut self, now: UnixTime) -> Result<(), Wrong> {
+        let directory = self.directory.clone();
+        // A volume that hangs must not stop the answers to the API server.
+        let found = spawn_blocking(move || read(&directory)).await;
+        let fault = |error| Wrong::File(self.directory.clone(), std::io::Error::other(error));
+        let found = found.map_err(fault).flatten()?;
         if self.served.as_ref() != Some(&found) {
             let config = found.server().map_err(|error| Wrong::Unusable(self.directory.clone(), error))?;
             self.out.send_replace(Some(config));

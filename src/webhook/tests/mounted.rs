@@ -55,17 +55,17 @@ async fn a_rotated_certificate_is_served_without_a_restart() {
     let mut mounted = mounted(root.path(), &server.certificate);
     let answers = async |authorities: &str| post_to(&server, authorities, "/validate", b"{}").await.is_ok();
 
-    let missing = said(mounted.look(now()));
+    let missing = said(mounted.look(now()).await);
     assert!(missing.contains("tls.crt: ") && missing.contains("may not be there yet"), "{missing}");
     assert!(!answers(&first.authorities).await, "nothing is served without a certificate");
 
     write(root.path(), "..1", &files(&first));
-    assert_eq!(said(mounted.look(now())), "");
+    assert_eq!(said(mounted.look(now()).await), "");
     assert!(answers(&first.authorities).await);
 
     write(root.path(), "..2", &files(&second));
     assert!(answers(&first.authorities).await, "not looked at yet");
-    assert_eq!(said(mounted.look(now())), "");
+    assert_eq!(said(mounted.look(now()).await), "");
     assert!(answers(&second.authorities).await && !answers(&first.authorities).await);
 }
 
@@ -75,22 +75,22 @@ async fn what_is_served_stays_while_the_files_are_wrong() {
     let (first, second) = (fresh(), fresh());
     let mut mounted = mounted(root.path(), &server.certificate);
     write(root.path(), "..1", &files(&first));
-    assert_eq!(said(mounted.look(now())), "");
+    assert_eq!(said(mounted.look(now()).await), "");
     let torn = Certificate { key: second.key.clone(), ..first.clone() };
     let empty = Certificate { certificate: String::new(), ..second.clone() };
     for (version, wrong) in [("..2", &torn), ("..3", &empty)] {
         write(root.path(), version, &files(wrong));
-        let said = said(mounted.look(now()));
+        let said = said(mounted.look(now()).await);
         assert!(said.contains(" cannot be served: "), "{version}: {said}");
         assert!(post_to(&server, &first.authorities, "/validate", b"{}").await.is_ok(), "{version}");
     }
     write(root.path(), "..4", &files(&second));
-    assert_eq!(said(mounted.look(now())), "");
+    assert_eq!(said(mounted.look(now()).await), "");
     assert!(post_to(&server, &second.authorities, "/validate", b"{}").await.is_ok());
 }
 
-#[test]
-fn a_certificate_that_nobody_will_believe_is_served_and_told_of() {
+#[tokio::test]
+async fn a_certificate_that_nobody_will_believe_is_served_and_told_of() {
     let one = fresh();
     let of_another = make(&names("other", SERVICE.1), now(), None).unwrap();
     let unknown = Certificate { authorities: String::new(), ..of_another.clone() };
@@ -103,7 +103,7 @@ fn a_certificate_that_nobody_will_believe_is_served_and_told_of() {
         let (out, root) = (watch::channel(None).0, tempfile::tempdir().unwrap());
         let mut mounted = mounted(root.path(), &out);
         write(root.path(), "..1", &files(certificate));
-        let said = said(mounted.look(now));
+        let said = said(mounted.look(now).await);
         assert!(said.starts_with(told) && said.is_empty() == told.is_empty(), "{what}: {said}");
         assert!(out.borrow().is_some(), "{what}");
     }
