@@ -5,6 +5,7 @@ use kube::api::ObjectMeta;
 
 use super::conditions::accepted;
 use super::document::{count, rounded, size};
+use super::fnv::fnv;
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
@@ -82,11 +83,10 @@ fn valid(c: char) -> bool {
     matches!(c, 'a'..='z' | '0'..='9' | '-' | '.')
 }
 
-/// FNV-1a of the text and a byte 255. Names of objects contain this hash: a build with another would lose the accounts of these
+/// The hash of the text and a byte 255. Names of objects contain this hash: a build with another would lose the accounts of these
 /// submitters.
 fn stable_hash(text: &str) -> u64 {
-    let bytes = text.bytes().chain([0xff]);
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv(text.bytes().chain([0xff]))
 }
 
 /// Reads a Submitter for the pool. If the submitter's name is not a valid object name, the status gives the name.

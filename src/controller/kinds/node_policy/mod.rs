@@ -15,6 +15,7 @@ use self::tolerations::tolerations;
 use self::zone::zone;
 use super::conditions::{Says, condition, of_policy};
 use super::document::count;
+use super::fnv::fnv;
 use super::governing::{expression, problems_of};
 use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::sighting::told;
@@ -202,15 +203,11 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
         }
     }
     let template: Arc<str> = said.template.to_string().into();
-    let mark = format!("{:016x}", fnv(&[said.namespace.as_bytes(), template.as_bytes()]));
+    // Each part ends with a byte 0. Pods carry this mark.
+    let parts = said.namespace.bytes().chain([0]).chain(template.bytes()).chain([0]);
+    let mark = format!("{:016x}", fnv(parts));
     let namespace = said.namespace.as_str().into();
     Some(Arc::new(BackfillTemplate { namespace, template, mark: mark.into() }))
-}
-
-/// FNV-1a: pods carry this hash, so that it must be the same in every build.
-fn fnv(parts: &[&[u8]]) -> u64 {
-    let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Warnings about parts of the fields' expressions that are error or undefined whatever the ads say.
