@@ -175,7 +175,7 @@ impl Seals {
         Self { key: Some(key), opened: Arc::default() }
     }
 
-    /// Waits until the key is there, but not for ever.
+    /// Waits until the key is there, for [`KEY_WITHIN`] at most.
     pub(crate) async fn wait(&self) {
         let Some(mut key) = self.key.clone() else { return };
         if timeout(KEY_WITHIN, key.wait_for(Option::is_some)).await.is_err() {
@@ -199,12 +199,11 @@ impl Seals {
         let named = Named { namespace: &job.key.namespace, name: bound, generated: written.generated };
         let key = self.key.as_ref()?.borrow().clone()?;
         let apart = job.submitted.secs().abs_diff(written.at);
-        // A job whose owner is recorded keeps the owner, whatever its seal says.
-        let is_first = || {
-            job.owner != RecordedOwner::New
-                || self.opened.lock().is_ok_and(|mut opened| opened.is_first(written, &job.key.uid))
-        };
-        if !key.made(written, &named) || apart > APART.as_secs() || !is_first() {
+        let is_first = || self.opened.lock().is_ok_and(|mut opened| opened.is_first(written, &job.key.uid));
+        // A job whose owner is recorded keeps the owner, whatever its seal says. The seal is used all the same, so that no copy of it
+        // counts under this leader.
+        let may_have = || is_first() || job.owner != RecordedOwner::New;
+        if !key.made(written, &named) || apart > APART.as_secs() || !may_have() {
             return None;
         }
         let groups = written.groups.iter().map(|group| group.as_str().into()).collect();
@@ -312,6 +311,19 @@ mod tests {
         for _ in 0..2 {
             assert!(opened(&seals, &json!({}), &seal).is_some(), "the same job may be seen again");
         }
+        assert_eq!(opened(&seals, &json!({"uid": "u2"}), &seal), None);
+    }
+
+    /// An earlier leader has recorded the owner of the job that the seal was made for.
+    #[test]
+    fn a_seal_that_was_used_under_an_earlier_leader_is_used() {
+        let (seals, seal) = (seals(), sealed_at(CREATED));
+        let mut first = job(&json!({}), &seal);
+        first.status =
+            Some(serde_json::from_value(json!({"observedGeneration": 1, "owner": "alice"})).unwrap());
+        let facts = facts(&first).unwrap();
+        assert_ne!(facts.owner, RecordedOwner::New);
+        assert_eq!(seals.opened(&Seal::of(&first).unwrap(), &facts), Some(alice()));
         assert_eq!(opened(&seals, &json!({"uid": "u2"}), &seal), None);
     }
 
