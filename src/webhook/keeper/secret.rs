@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::PostParams;
 use kube::{Api, Client};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -60,15 +60,15 @@ impl Kept {
         made: Option<&Certificate>,
         key: &ByteString,
     ) -> Result<(), Failed> {
-        let data = Some(data(made, key));
         let params = PostParams::default();
-        if let Some(mut secret) = found.object {
+        let is_there = found.object.is_some();
+        let mut secret = found.object.unwrap_or_default();
+        put(&mut secret, made, key);
+        if is_there {
             // The Secret has the resourceVersion that was read, so that a write of somebody else in between is not undone.
-            secret.data = data;
             call(self.what(), self.api.replace(&self.name, &params, &secret)).await?;
         } else {
-            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
-            let secret = Secret { metadata, data, ..Secret::default() };
+            secret.metadata.name = Some(self.name.clone());
             call(self.what(), self.api.create(&params, &secret)).await?;
         }
         Ok(())
@@ -86,12 +86,14 @@ pub(super) fn new_key() -> Result<ByteString, Failed> {
     Ok(ByteString(bytes))
 }
 
-fn data(made: Option<&Certificate>, key: &ByteString) -> BTreeMap<String, ByteString> {
+/// Puts a certificate, if one was made, and the key of seals into a Secret. Other keys of the Secret are others'.
+fn put(secret: &mut Secret, made: Option<&Certificate>, key: &ByteString) {
     let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
     let parts = made.into_iter().flat_map(|made| {
         [(CERTIFICATE, &made.certificate), (KEY, &made.key), (AUTHORITIES, &made.authorities)]
     });
-    parts.map(|(name, text)| (name.to_owned(), bytes(text))).chain([(SEAL.to_owned(), key.clone())]).collect()
+    let parts = parts.map(|(name, text)| (name.to_owned(), bytes(text)));
+    secret.data.get_or_insert_default().extend(parts.chain([(SEAL.to_owned(), key.clone())]));
 }
 
 /// The key of seals in a Secret's data, if it can be used.
@@ -130,8 +132,12 @@ mod tests {
         let [text, own_key, authorities] = ["c", "k", "a"].map(str::to_owned);
         let made = Certificate { certificate: text, key: own_key, authorities };
         for made in [None, Some(made)] {
-            let data = data(made.as_ref(), &key);
+            let others = [("theirs".to_owned(), ByteString(b"x".to_vec()))];
+            let mut secret = Secret { data: Some(others.clone().into()), ..Secret::default() };
+            put(&mut secret, made.as_ref(), &key);
+            let data = secret.data.unwrap();
             assert_eq!((certificate(&data), seal_key(&data)), (made, Some(key.clone())));
+            assert_eq!(data.get("theirs"), Some(&others[0].1), "what others keep there stays");
         }
         assert_eq!(seal_key(&[(SEAL.to_owned(), ByteString(b"short".to_vec()))].into()), None);
     }
