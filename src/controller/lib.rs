@@ -80,7 +80,7 @@ pub enum Error {
     /// Another operator, of another release or without an election, decides about the same nodes and pods.
     #[error(
         "the pool of this cluster is {owner}'s, which is at work (Lease {ns}/{lease}): two operators would evict each \
-         other's pods. Remove one of them; this one can start 30 s after the other has stopped",
+         other's pods. Remove one of the two operators; this operator can start 30 s after the other has stopped",
         ns = kinds::lease::NAMESPACE,
         lease = api::labels::POOL_LEASE
     )]

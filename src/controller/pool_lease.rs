@@ -46,7 +46,7 @@ pub async fn take(
         Waiting::Taken { holder, at_work: false } => {
             tracing::warn!(
                 owner = holder,
-                "another operator owns the pool; if that operator is gone, this one takes over when the Lease expires"
+                "another operator owns the pool; if that operator is gone, this operator takes over when the Lease expires"
             );
             health.waits(Some(format!("the pool is {holder}'s (Lease {NAMESPACE}/{POOL_LEASE})")));
             None

@@ -7,15 +7,15 @@ use model::pool::{Document, Time, Timers};
 
 /// The least time between two writes of one object's status.
 const PACE: Duration = Duration::from_secs(1);
-/// The least time between two writes of a PartitionableSlot's status. Each claim that is made or over changes what is free, and on a
-/// busy pool every object would be written each second for people who may not look.
+/// The least time between two writes of a PartitionableSlot's status. Each claim that begins or ends changes the free resources. On a
+/// busy pool the operator would write every object each second, for people who may not look.
 const PACE_OF_WHAT_IS_FREE: Duration = Duration::from_secs(5);
 /// By how much each resting object, of any kind, lengthens the pace of PartitionableSlots. While the procs of 25 to 150 nodes come and go,
 /// the statuses of their PartitionableSlots cost five writes a second together.
 const FOR_EACH: Duration = Duration::from_millis(200);
-/// The most that this time grows to.
+/// The longest pace of PartitionableSlots, however many objects rest.
 const SLOWEST: Duration = Duration::from_secs(30);
-/// The time for which an object must stay the same before its status is written, though the object rests.
+/// An object that rests is written early once it has stayed the same for this long.
 const QUIET: Duration = PACE_OF_WHAT_IS_FREE;
 
 /// How many statuses of slots are written at the same time: several times as many as the API server is asked for at once, so that

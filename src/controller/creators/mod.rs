@@ -82,7 +82,8 @@ impl Creators {
         }
     }
 
-    /// Waits until the key of seals is there, but not for ever, and until the API server has said whether the policies are in force.
+    /// Waits until the key of seals is there, for 30 s at most, and then until the API server has said whether the policies are in
+    /// force.
     pub(crate) async fn wait(&mut self) {
         self.seals.wait().await;
         if let Some(question) = &self.question {

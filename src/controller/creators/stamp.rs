@@ -78,13 +78,13 @@ impl Standing {
         let why = match (self, stamp) {
             (Self::Not(why), _) => why.clone(),
             (Self::Since(since), _) if created.secs() <= in_force(*since).secs() => format!(
-                "it was created before the admission policies {name} had been there for {} s, at {}",
+                "the job was created before the admission policies {name} had been there for {} s, which was at {}",
                 MARGIN.as_secs(),
                 kube_time(in_force(*since)).0
             ),
             (Self::Since(_), Some(Stamp(requester))) => return Ok(requester.clone()),
             (Self::Since(_), None) => format!(
-                "it has no stamp of who created it, although the admission policies {name} are there; an admin can find out \
+                "the job has no stamp that names its creator, although the admission policies {name} are there; an admin can find out \
                  why the API server does not act on them"
             ),
         };
@@ -167,11 +167,11 @@ mod tests {
                 &alice,
                 60,
                 Some(
-                    "it was created before the admission policies p had been there for 60 s, at 2026-01-01T00:01:30Z",
+                    "the job was created before the admission policies p had been there for 60 s, which was at 2026-01-01T00:01:30Z",
                 ),
             ),
-            (standing(&json!({})), &alice, -9999, Some("it was created before")),
-            (standing(&json!({})), &None, 61, Some("it has no stamp of who created it")),
+            (standing(&json!({})), &alice, -9999, Some("the job was created before")),
+            (standing(&json!({})), &None, 61, Some("the job has no stamp that names its creator")),
             (standing(&json!(null)), &alice, 61, Some("there is no D p")),
             (standing(&json!({"generation": 3})), &alice, 61, Some("the spec of the D p was edited")),
         ] {

@@ -183,7 +183,7 @@ async fn a_new_job_without_a_stamp_says_so() {
     let (unstamped, _) = new("a");
     assert!(look_at(&mut creators, (unstamped, Marks::default())).is_none());
     let found = found(&mut creators).await;
-    assert!(found[0].1.starts_with("it has no stamp"), "{found:?}");
+    assert!(found[0].1.starts_with("the job has no stamp"), "{found:?}");
 }
 
 /// Only whoever has the key can have made the seal, whatever has become of the policies.

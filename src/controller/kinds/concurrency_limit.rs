@@ -68,8 +68,9 @@ pub fn facts(object: &ConcurrencyLimit) -> LimitObject {
         problem("NoLimit", "spec.limit", message);
     }
     if spec.limit_of_each.is_some() && is_limit_name(&name) && !is_plain_name(&name) {
-        let message =
-            format!("{name} is one of a set, and no set; give limitOfEach under the name of the set");
+        let message = format!(
+            "{name} names one limit of a set; give limitOfEach in a ConcurrencyLimit that has the name of the set"
+        );
         problem("InvalidName", "spec.limitOfEach", message);
     }
     LimitObject {

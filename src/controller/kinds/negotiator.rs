@@ -159,7 +159,7 @@ fn said_twice(spec: &NegotiatorSpec, text: &Text) -> Vec<Problem> {
             reason: "SaidTwice",
             field: format!("spec.{field}"),
             message: format!(
-                "goes before {knob} in spec.config, line {}, column {}; say it in one of the two",
+                "takes precedence over {knob} in spec.config, line {}, column {}; set the value in one of the two places",
                 place.line, place.column
             ),
         })
@@ -284,8 +284,8 @@ mod tests {
         assert_eq!(
             shown(&facts.warnings.unwrap()),
             [
-                "spec.intervalSeconds: goes before NEGOTIATOR_INTERVAL in spec.config, line 1, column 1; say it in one of \
-                 the two"
+                "spec.intervalSeconds: takes precedence over NEGOTIATOR_INTERVAL in spec.config, line 1, column 1; set the \
+                 value in one of the two places"
             ]
         );
     }

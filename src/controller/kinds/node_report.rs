@@ -177,7 +177,7 @@ pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
         Some(report) if machine.agent => ("Reporting", reporting(report)),
         None => ("NoAgent", format!("no agent reports of the node: {without}")),
         Some(report) if !report.working => {
-            ("AgentNotReady", format!("the agent says that it cannot work, see the NodeReport: {without}"))
+            ("AgentNotReady", format!("the agent cannot work (the NodeReport says why): {without}"))
         }
         Some(_) => ("AgentSilent", format!("the agent has not renewed its Lease in time: {without}")),
     };

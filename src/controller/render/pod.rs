@@ -18,7 +18,7 @@ use model::pool::{Capacity, PODS, PodPlan, Resources};
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadTemplate {
     /// The text is not a pod template.
-    #[error("not a pod template: {why}; it takes metadata and spec, as in a Job")]
+    #[error("not a pod template: {why}; a pod template has metadata and spec, as in a Job")]
     NoTemplate {
         /// Why.
         why: String,

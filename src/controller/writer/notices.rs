@@ -94,7 +94,10 @@ pub(super) async fn unread(context: &Context, object: Unread) -> Vec<Reply> {
         uid: Some(object.uid).filter(|uid| !uid.is_empty()),
         ..ObjectReference::default()
     };
-    let note = format!("the operator cannot read this, and leaves it as it was last known: {}", object.why);
+    let note = format!(
+        "the operator cannot decode this object, and goes on with the object as last known: {}",
+        object.why
+    );
     write(context, Told { about, warning: true, reason: "Undecodable", action: "Read", note }).await
 }
 

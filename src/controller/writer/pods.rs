@@ -40,7 +40,7 @@ pub(super) fn refused(plan: &PodPlan, why: String) -> Vec<Reply> {
 
 async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) -> Result<PodRef, String> {
     let template = template.and_then(|kept| kept.of_proc(plan.claim.last.cluster_id, plan.proc.proc));
-    let template = template.ok_or("the job is gone")?;
+    let template = template.ok_or("the operator has no usable template of the job; the job may be gone")?;
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.tools.client, &plan.job.namespace);
     let params = post_params();
@@ -225,8 +225,8 @@ pub(super) async fn ask_agent(
 
 /// Untracks a pod: takes the tracking finalizer off, and leaves other finalizers. Also deletes the pod if `also_delete`.
 ///
-/// The same patch empties the pod's `managedFields`. To bring these up to date is a fifth of what the patch would cost the API
-/// server; and of a pod that is over, which is kept for people to read, they are half of the text.
+/// The same patch empties the pod's `managedFields`. Updating `managedFields` would be a fifth of the API server's work for the
+/// patch, and they are half of the text of an ended pod, which is kept for people to read.
 pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
     let api = pods(&context.tools.client, &pod.namespace);
     // The uid makes the patch invalid for a pod made later under the same name.

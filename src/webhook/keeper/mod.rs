@@ -103,7 +103,10 @@ pub(crate) async fn keep_key(client: Client, options: Options, key: watch::Sende
             Ok(()) => AGAIN,
             Err(error) => {
                 let said = &error as &dyn std::error::Error;
-                tracing::warn!(error = said, "the key of the jobs' seals is looked after again soon");
+                tracing::warn!(
+                    error = said,
+                    "the operator could not read or write the key of the jobs' seals, and tries again soon"
+                );
                 AFTER_FAILURE
             }
         };

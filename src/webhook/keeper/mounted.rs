@@ -47,7 +47,10 @@ pub(crate) async fn keep(
     loop {
         let wrong = mounted.look(unix(clock)).await.err().map(|wrong| wrong.to_string());
         if let Some(error) = wrong.as_ref().filter(|_| wrong != told) {
-            tracing::warn!(error, "the admission webhook's certificate is looked for again soon");
+            tracing::warn!(
+                error,
+                "the operator cannot use the mounted certificate of the admission webhook, and looks again soon"
+            );
         }
         told = wrong;
         sleep(AGAIN).await;

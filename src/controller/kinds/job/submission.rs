@@ -231,7 +231,7 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
         Problem {
             reason: "InvalidTemplate",
             field: "spec.template".to_owned(),
-            message: format!("not a pod template: {why}; it takes metadata and spec, as in a Job"),
+            message: format!("not a pod template: {why}; a pod template has metadata and spec, as in a Job"),
         }
     })
 }

@@ -187,7 +187,10 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
     };
     match serde_json::from_value::<PodTemplateSpec>(said.template.clone()) {
         Err(error) => {
-            problem("", format!("not a pod template: {error}; it takes metadata and spec, as in a Job"));
+            problem(
+                "",
+                format!("not a pod template: {error}; a pod template has metadata and spec, as in a Job"),
+            );
         }
         Ok(PodTemplateSpec { spec: None, .. }) => problem(".spec", NO_SPEC.to_owned()),
         Ok(PodTemplateSpec { spec: Some(pod), .. }) => {

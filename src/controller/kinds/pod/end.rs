@@ -135,7 +135,7 @@ fn of_confirmed(pod: &SlimPod, since: Option<i64>) -> Ending {
     match (pod.status.phase.as_str(), pod.status.reason.as_deref()) {
         ("Succeeded", _) => End::Exited { code: 0 }.into(),
         (_, Some(DEADLINE_EXCEEDED)) => End::Exited { code: 1 }.into(),
-        _ => evicted("its node lost its containers: nobody knows how they ended").into(),
+        _ => evicted("the node lost the pod's containers: nobody knows how the containers ended").into(),
     }
 }
 
@@ -177,16 +177,19 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, since: Option<i64>) -> Option<E
     let is = |known: &[&str]| reason.is_some_and(|reason| known.contains(&reason));
     let said = exit.message.as_deref().unwrap_or_default();
     if said.starts_with(labels::FENCED) {
-        let why = "the node's agent could not reach the API server for the lease of the claim, and ended it";
+        let why = "the node's agent could not renew its Lease for as long as the lease of the claim, and the node's guard ended the pod";
         return Some(evicted(why).into());
     }
     if is(&LOST) {
         let (reason, code) = (reason.unwrap_or_default(), exit.exit_code);
-        let why = format!("its node lost it, as a node does that starts again: {reason} (exit code {code})");
+        let why = format!(
+            "the node lost the container, as happens when a node restarts: {reason} (exit code {code})"
+        );
         return Some(evicted(&why).into());
     }
     if never_started(exit) {
-        return Some(evicted("its node lost it between the creation of its container and the start").into());
+        let why = "the node lost the container after creating it and before the program started";
+        return Some(evicted(why).into());
     }
     if was_told(pod, exit, since) {
         return Some(Ending { told: true, ..deleted(pod).into() });
@@ -205,8 +208,9 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, since: Option<i64>) -> Option<E
     if is(&["OOMKilled"]) && exit.exit_code != 0 {
         let limit = main_of_spec(pod).and_then(SlimContainer::memory_limit);
         let limit = limit.map_or_else(String::new, |bytes| format!(" of {} MiB", bytes >> 20));
-        let why =
-            format!("it went over its memory limit{limit} and was killed: raise memory in spec.requests");
+        let why = format!(
+            "the program went over its memory limit{limit} and was killed: raise memory in spec.requests"
+        );
         return Some(Ending::held(JOB_OUT_OF_RESOURCES, OUT_OF_MEMORY, why));
     }
     None

@@ -329,8 +329,8 @@ fn a_container_that_is_created_has_not_ended_while_its_pod_has_no_last_phase() {
 
 #[test]
 fn what_a_node_lost_or_refused_is_evicted() {
-    let lost = "its node lost its containers: nobody knows how they ended";
-    let before_start = "its node lost it between the creation of its container and the start";
+    let lost = "the node lost the pod's containers: nobody knows how the containers ended";
+    let before_start = "the node lost the container after creating it and before the program started";
     for (case, status, why) in [
         ("refused", json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no"}), "OutOfcpu: no"),
         (
@@ -341,12 +341,12 @@ fn what_a_node_lost_or_refused_is_evicted() {
         (
             "lost by a runtime that started again",
             json!({"phase": "Failed", "containerStatuses": [ended("main", 255, "Unknown", "00:05:00")]}),
-            "its node lost it, as a node does that starts again: Unknown (exit code 255)",
+            "the node lost the container, as happens when a node restarts: Unknown (exit code 255)",
         ),
         (
             "lost in an init container",
             json!({"phase": "Failed", "initContainerStatuses": [ended("fetch", 137, "ContainerStatusUnknown", "00:05:00")]}),
-            "its node lost it, as a node does that starts again: ContainerStatusUnknown (exit code 137)",
+            "the node lost the container, as happens when a node restarts: ContainerStatusUnknown (exit code 137)",
         ),
         (
             "lost with its node's disk: waiting, and unknown before",
@@ -363,10 +363,10 @@ fn what_a_node_lost_or_refused_is_evicted() {
             before_start,
         ),
         (
-            "ended by the node's agent",
+            "ended by the node's guard",
             json!({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated":
                 {"exitCode": 137, "reason": "Error", "message": "slotwright.dev/fenced"}}}]}),
-            "the node's agent could not reach the API server for the lease of the claim, and ended it",
+            "the node's agent could not renew its Lease for as long as the lease of the claim, and the node's guard ended the pod",
         ),
     ] {
         let facts = ours(status, json!({}));
@@ -383,7 +383,7 @@ fn an_end_that_would_come_again_holds_the_proc() {
         status["containerStatuses"][0]["state"]["terminated"]["message"] = json!(message);
         status
     };
-    let memory = "it went over its memory limit and was killed: raise memory in spec.requests";
+    let memory = "the program went over its memory limit and was killed: raise memory in spec.requests";
     let disk = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ";
     for (case, status, expected) in [
         ("out of memory", failed("OOMKilled", 137), Some((34, memory.to_owned()))),
