@@ -64,9 +64,6 @@ pub struct PartitionableSlotSpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PartitionableSlotStatus {
-    /// The metadata.generation of the spec that this status is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
     /// The slot's state: Owner if its node starts no new jobs, Unclaimed otherwise. Only dynamic slots are claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SlotState>,

@@ -127,9 +127,6 @@ pub struct JobReference {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotStatus {
-    /// The metadata.generation of the spec that this status is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
     /// The slot's state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SlotState>,

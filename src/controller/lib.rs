@@ -27,6 +27,7 @@ mod writer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use kube::{Client, Config};
@@ -231,6 +232,18 @@ pub fn client(config: Config) -> Result<Client, Error> {
     Client::try_from(answers::for_a_daemon(config)).map_err(|error| Error::Client(Box::new(error)))
 }
 
+/// Says again and again that the operator lives, which has no loop yet. Without this, `/livez` would end an operator that waits for an
+/// answer of the API server. Never returns.
+async fn beat(health: &Health, clock: Clock) {
+    loop {
+        health.leads(clock.now());
+        tokio::time::sleep(BEAT).await;
+    }
+}
+
+/// How often an operator that waits for its first answers says that it lives.
+const BEAT: Duration = Duration::from_secs(10);
+
 /// Watches and decides until `stop`.
 async fn lead(
     surroundings: Surroundings,
@@ -256,11 +269,13 @@ async fn lead(
         _ => begin_history(options, clock, &health, &pauses, &mut tasks),
     };
     let writer = Writer::new(Tools::new(client, clock, &options.identity));
+    let waiting = Arc::clone(&health);
     // The pool is told each job with its creator, so `creators` must be ready before the engine takes in the first job.
     tokio::select! {
         biased;
         () = stop.cancelled() => return,
         () = creators.wait() => {}
+        () = beat(&waiting, clock) => {}
     }
     tokio::select! {
         biased;

@@ -69,7 +69,6 @@ fn rendered(pool: &Pool, machine: &Machine, slot: &MachineSlot, old: &[Condition
         ..ObjectMeta::default()
     };
     let status = PartitionableSlotStatus {
-        observed_generation: None,
         state: Some(state(slot.state())),
         activity: Some(activity(slot.state())),
         total: shown(&slot.total),

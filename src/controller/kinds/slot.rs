@@ -249,7 +249,6 @@ fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendere
     }
     let Some((machine, slot)) = machine_slot(pool, name, SlotKind::Static) else { return Rendered::Absent };
     let status = SlotStatus {
-        observed_generation: None,
         state: Some(state(slot.state())),
         activity: Some(activity(slot.state())),
         entered_current_state: Some(MicroTime(timestamp(slot.phase().entered_state()))),
@@ -271,7 +270,6 @@ fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus 
     let mut conditions = vec![condition(old, says, None, now)];
     conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, None, now)));
     SlotStatus {
-        observed_generation: None,
         state: Some(state(slot.state())),
         activity: Some(activity(slot.state())),
         entered_current_state: Some(MicroTime(timestamp(slot.phase().entered_state()))),

@@ -189,12 +189,10 @@ mod tests {
             autoregroup: None,
             priority_factor,
         };
-        let groups =
-            [group("physics", Some(5000.0)), group("physics.higgs", None), group("chem", Some(20.0))];
-        let pool = Pool {
-            groups: groups.into_iter().map(|group| (group.object.clone(), group)).collect(),
-            ..Pool::default()
-        };
+        let mut pool = Pool::default();
+        for one in [group("physics", Some(5000.0)), group("physics.higgs", None), group("chem", Some(20.0))] {
+            pool.groups.insert(one);
+        }
         let knobs = crate::pool::negotiation::Config {
             accountant_local_domain: domain.map(Into::into),
             ..Default::default()

@@ -287,12 +287,14 @@ fn a_job_has_a_bounded_number_of_specs() {
 /// The request of a proc that was killed takes too many steps to evaluate. The procs with the job's own request wait on.
 #[test]
 fn only_the_procs_whose_own_request_is_too_expensive_are_held() {
-    let mut world = world(6, |job| {
+    let mut world = world(8, |job| {
         transform(job, "M", "SET RequestMemory 256");
         job.requirements = Some("RequestMemory < 200 || regexp(\"(a{1,110}){1,110}b\", B)".to_owned());
         job.attributes.insert("B".to_owned(), format!("\"{}\"", "a".repeat(11_000)));
     });
     goes_over(&mut world, 0, 102);
+    world.node("n2", 1, 0);
+    world.pass(60);
     let codes: Vec<(u32, i64)> = held(&world).into_iter().map(|(proc, code, _)| (proc, code)).collect();
     assert_eq!(codes, [(0, JOB_POLICY_UNDEFINED)]);
 }
