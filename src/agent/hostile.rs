@@ -16,6 +16,7 @@ use crate::deciding::{Act, Seen};
 use crate::fence::permit::Permit;
 use crate::node::{Node, Roots};
 use crate::pods::{Pod, Pods, Wanted};
+use crate::report::Senses;
 use crate::sense::{InputPaths, InputSensor};
 
 const VICTIM: &str = "victim";
@@ -47,8 +48,14 @@ impl Place {
 
     /// Lets the agent do to the pod all that it can do, and measure it.
     fn suffer(&mut self, pod: &Pod, pods: &Pods) -> Vec<Seen> {
-        self.node.sense(pods, Timestamp::UNIX_EPOCH);
+        self.sense(pods);
         [Act::Freeze, Act::Kill, Act::Thaw].map(|act| self.node.act(pod, act)).to_vec()
+    }
+
+    /// Looks for the pods' cgroups, and senses the node, as a pass of the agent does.
+    fn sense(&mut self, pods: &Pods) -> Senses {
+        self.node.find(pods.iter().map(|pod| &*pod.uid));
+        self.node.sense(pods, Timestamp::UNIX_EPOCH)
     }
 
     /// All files that are not the tenant's, with what they hold.
@@ -225,7 +232,7 @@ fn whatever_is_in_the_pods_own_cgroup_is_measured_or_left_out() {
         fs::write(place.own().join("io.stat"), format!("8:0 rbytes={text} wbytes={text}\n").repeat(3))
             .unwrap();
         let shown = text.chars().take(20).collect::<String>();
-        let usage = place.node.sense(&pods, Timestamp::UNIX_EPOCH).usage;
+        let usage = place.sense(&pods).usage;
         let [one] = &usage[..] else { panic!("{shown}: {usage:?}") };
         let amounts =
             [one.memory_mib, one.resident_kib, one.block_read_kib, one.block_write_kib, one.block_reads];
@@ -271,7 +278,7 @@ fn what_stands_in_the_place_of_the_input_file_neither_stops_the_agent_nor_is_tol
         let mut place = Place::new();
         let input = place.root.path().join("input");
         make(&input);
-        let senses = place.node.sense(&Pods::default(), Timestamp::UNIX_EPOCH);
+        let senses = place.sense(&Pods::default());
         assert_eq!((senses.keyboard, senses.console), (None, None), "{what}");
         let paths =
             InputPaths { dev: place.root.path().join("dev"), sessions: "/nowhere".into(), plug: Some(input) };

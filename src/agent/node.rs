@@ -1,6 +1,6 @@
 //! The node itself: the cgroups of its pods, and what can be sensed of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::benchmark;
-use super::cgroup::{Cgroups, PodGroup, State, Usage};
+use super::cgroup::{Cgroups, PodGroup, State, Usage, is_uid};
 use super::deciding::{Act, Seen};
 use super::pods::{Pod, Pods, Uid};
 use super::report::{Figures, Problem, Senses, input};
@@ -43,6 +43,10 @@ pub(crate) struct Node {
     roots: Roots,
     /// Unknown until they are found; the agent looks again at each pass.
     cgroups: Option<Cgroups>,
+    /// The cgroups of the pods that the last [`Node::find`] looked for: `None` for a pod that has no cgroup.
+    groups: io::Result<BTreeMap<String, Option<PodGroup>>>,
+    /// Why the last [`Node::find`] found no hierarchy of cgroups.
+    no_cgroups: Option<Problem>,
     inputs: InputSensor,
     meter: Option<LoadMeter>,
     began: Instant,
@@ -57,8 +61,34 @@ impl Node {
     pub(crate) fn new(roots: Roots) -> Self {
         let inputs = InputSensor::new(roots.inputs.clone());
         let meter = logged("the CPUs cannot be counted", sense::cpus(&roots.proc)).map(LoadMeter::new);
-        let (paces, failed) = (BTreeMap::new(), BTreeMap::new());
-        Self { roots, cgroups: None, inputs, meter, began: Instant::now(), paces, failed, forbidden: None }
+        Self {
+            roots,
+            cgroups: None,
+            groups: Ok(BTreeMap::new()),
+            no_cgroups: None,
+            inputs,
+            meter,
+            began: Instant::now(),
+            paces: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            forbidden: None,
+        }
+    }
+
+    /// Looks for the cgroups of pods, which the other methods use until the next call.
+    ///
+    /// A pod that has ended has no cgroup, and a pod that is not found makes the places of cgroups be searched. So all pods are
+    /// looked for at once, which searches at most once: a node may keep hundreds of pods that have ended.
+    pub(crate) fn find<'a>(&mut self, uids: impl IntoIterator<Item = &'a str>) {
+        self.no_cgroups = self.find_hierarchy();
+        // A uid that cannot be looked for must not keep the agent from the other pods.
+        let uids: BTreeSet<&str> = uids.into_iter().filter(|uid| is_uid(uid)).collect();
+        let found =
+            self.cgroups.as_ref().map_or_else(|| Ok(Vec::new()), |all| all.find_each(uids.iter().copied()));
+        self.groups = found.map(|found| {
+            let none = uids.into_iter().map(|uid| (uid.to_owned(), None));
+            none.chain(found.into_iter().map(|(uid, group)| (uid.to_owned(), Some(group)))).collect()
+        });
     }
 
     /// The state of a pod's processes. A pod that cannot be looked at counts as running.
@@ -79,8 +109,14 @@ impl Node {
         seen
     }
 
-    fn group(&self, uid: &str) -> io::Result<Option<PodGroup>> {
-        self.cgroups.as_ref().map_or(Ok(None), |all| all.find(uid))
+    fn group(&self, uid: &str) -> io::Result<Option<&PodGroup>> {
+        match &self.groups {
+            Ok(groups) => {
+                let unknown = || io::Error::other(format!("the cgroup of pod {uid} was not looked for"));
+                groups.get(uid).map(Option::as_ref).ok_or_else(unknown)
+            }
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        }
     }
 
     fn try_look(&self, uid: &str) -> io::Result<Seen> {
@@ -116,7 +152,7 @@ impl Node {
         None
     }
 
-    /// Whether something of a pod may be left on the node.
+    /// Whether something of a pod may be left on the node. A pod that was not looked for may be there.
     pub(crate) fn remains(&self, uid: &str) -> bool {
         self.cgroups.is_none() || self.group(uid).map_or(true, |group| group.is_some())
     }
@@ -124,7 +160,7 @@ impl Node {
     /// Senses the node, on which these are the pods of the pool. The pods that are suspended are not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));
-        let problem = self.find_cgroups().or_else(|| self.may_not_freeze());
+        let problem = self.no_cgroups.clone().or_else(|| self.may_not_freeze());
         let (inputs, doubts) = self.inputs.sense(now);
         for doubt in doubts {
             tracing::warn!("{doubt}");
@@ -145,8 +181,8 @@ impl Node {
         }
     }
 
-    /// Looks for the cgroups of pods, unless they are known.
-    fn find_cgroups(&mut self) -> Option<Problem> {
+    /// Looks for the hierarchy of cgroups, unless the hierarchy is known.
+    fn find_hierarchy(&mut self) -> Option<Problem> {
         if self.cgroups.is_some() {
             return None;
         }
@@ -249,14 +285,45 @@ pub(crate) fn benchmark() -> Figures {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
     use super::*;
+
+    /// A node with this directory of cgroups, and without anything else.
+    fn node(cgroup: &Path) -> Node {
+        let nowhere = PathBuf::from("/nonexistent");
+        let inputs = InputPaths { dev: nowhere.clone(), sessions: nowhere.clone(), plug: None };
+        Node::new(Roots { cgroup: cgroup.to_owned(), proc: nowhere.clone(), scratch: nowhere, inputs })
+    }
+
+    fn pod(uid: &str) -> Pod {
+        let labels = [(api::labels::JOB_UID.to_owned(), "j".to_owned())].into();
+        let (uid, name) = (Some(uid.to_owned()), Some("p".to_owned()));
+        Pod::read(&ObjectMeta { uid, name, labels: Some(labels), ..ObjectMeta::default() }).unwrap()
+    }
+
+    /// Each search reads hundreds of directories, and a node may keep hundreds of pods that have ended.
+    #[test]
+    fn cgroups_are_looked_for_at_the_beginning_of_a_pass_and_only_then() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("cgroup.controllers"), "").unwrap();
+        let mut node = node(root.path());
+        assert!(node.remains("u1"), "nothing is known before the first look");
+        node.find(["u1"]);
+        let group = root.path().join("kubepods/podu1");
+        std::fs::create_dir_all(&group).unwrap();
+        std::fs::write(group.join("cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
+        assert_eq!(node.look(&pod("u1")), Seen::Nothing);
+        assert!(!node.remains("u1") && node.remains("u2"), "nobody has looked for the second pod");
+        node.find(["u1", "u2", "../u3"]);
+        assert!(node.remains("../u3"));
+        assert_eq!((node.look(&pod("u1")), node.look(&pod("u2"))), (Seen::Running, Seen::Nothing));
+        assert!(node.remains("u1") && !node.remains("u2"));
+    }
 
     #[test]
     fn an_agent_that_may_not_freeze_says_so_for_a_while() {
-        let nowhere = PathBuf::from("/nonexistent");
-        let inputs = InputPaths { dev: nowhere.clone(), sessions: nowhere.clone(), plug: None };
-        let roots = Roots { cgroup: nowhere.clone(), proc: nowhere.clone(), scratch: nowhere, inputs };
-        let mut node = Node::new(roots);
+        let mut node = node(Path::new("/nonexistent"));
         assert_eq!(node.may_not_freeze(), None);
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         assert!(is_forbidden(&denied) && !is_forbidden(&io::Error::from(io::ErrorKind::NotFound)));

@@ -283,6 +283,7 @@ impl Agent {
     fn pass(&mut self) {
         let mut settled = true;
         let (mut suspended, mut running) = (BTreeSet::new(), BTreeSet::new());
+        self.node.find(self.pods.iter().map(|pod| &*pod.uid).chain(self.fence.uids()));
         for pod in self.pods.iter() {
             let mut seen = self.node.look(pod);
             if let Some(act) = next_act(pod.wanted(), seen) {
@@ -430,6 +431,7 @@ impl Agent {
 
     /// Lets all pods run again that stand still, and says so: nobody is there any more who could let them run later.
     async fn leave(&mut self) {
+        self.node.find(self.pods.iter().map(|pod| &*pod.uid));
         for pod in self.pods.iter().filter(|pod| pod.wanted() != Wanted::Kill) {
             if let Some(act) = next_act(Wanted::Run, self.node.look(pod)) {
                 self.node.act(pod, act);

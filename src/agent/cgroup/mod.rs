@@ -98,16 +98,11 @@ impl Cgroups {
         self.version
     }
 
-    /// Returns the cgroup of the pod with this uid, or `None` if no kubelet of this computer has made one.
+    /// Returns the cgroups of those of the pods with these uids for which a kubelet of this computer has made a cgroup.
     ///
-    /// The places of pods are remembered. If the pod is in none of them, they are searched again once; the search reads a
-    /// bounded number of directories. Fails with `InvalidInput` if `uid` cannot be part of a directory's name.
-    pub fn find(&self, uid: &str) -> io::Result<Option<PodGroup>> {
-        Ok(self.find_each([uid])?.pop().map(|(_, group)| group))
-    }
-
-    /// Returns the cgroups of those of the pods that have one, as [`Cgroups::find`] does. The places are searched again once at
-    /// most, however many pods have none.
+    /// The places of pods are remembered. If a pod is in none of them, they are searched again: once at most, however many pods have
+    /// no cgroup, since a search reads hundreds of directories, and thousands at most. Fails with `InvalidInput` if a uid cannot be
+    /// part of a directory's name.
     pub fn find_each<'a>(
         &self,
         uids: impl IntoIterator<Item = &'a str>,

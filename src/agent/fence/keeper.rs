@@ -145,6 +145,11 @@ impl Keeper {
         self.follow(now);
     }
 
+    /// The uids of the pods of the permit, of which [`Keeper::observe`] asks whether something of them remains.
+    pub(crate) fn uids(&self) -> impl Iterator<Item = &str> {
+        self.permit.pods.keys().chain(&self.permit.ended).map(String::as_str)
+    }
+
     /// Takes note of the pods on the node. `remains` tells whether something of a pod is left on the node.
     pub(crate) fn observe(&mut self, pods: &Pods, remains: impl Fn(&str) -> bool, now: Duration) {
         if !self.settled || !pods.are_known() {

@@ -80,6 +80,11 @@ impl Fence {
         }
     }
 
+    /// As [`Keeper::uids`].
+    pub(crate) fn uids(&self) -> impl Iterator<Item = &str> {
+        self.keeper.iter().flat_map(Keeper::uids)
+    }
+
     /// Reads what the guard says, and writes the permit if it has changed.
     pub(crate) fn pass(&mut self, pods: &Pods, remains: impl Fn(&str) -> bool) {
         let Some(directory) = self.directory.clone() else { return };

@@ -8,6 +8,13 @@ use std::io;
 use super::*;
 use scratch::{Counter, Scratch, wait_until};
 
+impl Cgroups {
+    /// The cgroup of one pod.
+    fn find(&self, uid: &str) -> io::Result<Option<PodGroup>> {
+        Ok(self.find_each([uid])?.pop().map(|(_, group)| group))
+    }
+}
+
 fn is_frozen(group: &PodGroup) {
     wait_until("the pod is frozen", || group.state().unwrap() == State::Frozen);
 }
