@@ -1,12 +1,14 @@
 //! The agent's calls to the API server about its report, and the list of the node's pods.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, Error};
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::fence::Listed;
 use super::report::Write;
@@ -16,6 +18,18 @@ use api::{NodeReport, NodeReportSpec, NodeReportStatus};
 /// The most pods in one answer of the API server. The metadata of a pod may have more than a mebibyte, and a tenant chooses most of
 /// it. So a node's pods all at once would be more than the agent's memory.
 pub(crate) const PAGE: u32 = 10;
+
+/// A call that takes longer has failed.
+const CALL_LIMIT: Duration = Duration::from_secs(5);
+
+/// Makes a call, which fails if no answer comes in time.
+///
+/// # Errors
+/// As the call, or when the answer takes longer than [`CALL_LIMIT`].
+pub(crate) async fn in_time<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let too_slow = || Error::Service(format!("no answer within {CALL_LIMIT:?}").into());
+    timeout(CALL_LIMIT, call).await.unwrap_or_else(|_| Err(too_slow()))
+}
 
 /// A pod of which only the metadata are read.
 #[derive(Clone, Copy, Debug)]
@@ -29,16 +43,17 @@ impl Decode for OnlyMetadata {
     }
 }
 
-/// Lists all pods of a node as they are now: the API server does not answer from what it remembers.
+/// Lists all pods of a node as they are now: the API server does not answer from what it remembers. Each page has its own time
+/// limit, so that a list of many pages does not fail for their number.
 ///
 /// # Errors
-/// When the API server refuses the call, or does not answer.
+/// When the API server refuses a call, or does not answer in time.
 pub(crate) async fn list_pods(client: Client, node: String) -> Result<BTreeMap<String, Listed>, Error> {
     let pods: Api<Item<OnlyMetadata>> = Api::all(client);
     let mut params = ListParams::default().fields(&format!("spec.nodeName={node}")).limit(PAGE);
     let mut all = BTreeMap::new();
     loop {
-        let page = wire::list_metadata(&pods, &params).await?;
+        let page = in_time(wire::list_metadata(&pods, &params)).await?;
         all.extend(page.items.into_iter().filter_map(|pod| {
             let (metadata, _) = pod.into_parts();
             Some((metadata.uid?, Listed { deleting: metadata.deletion_timestamp.is_some() }))
@@ -106,9 +121,8 @@ mod tests {
 
     use super::*;
 
-    /// An API server with 25 pods on the node that answers in pages, and the queries that it got.
-    #[tokio::test]
-    async fn pods_are_listed_in_pages_that_fit_into_memory() {
+    /// An API server with 25 pods on the node that answers in pages, each after a pause; and the queries that it got.
+    fn server(pause: Duration) -> (Client, Arc<Mutex<Vec<String>>>) {
         let queries = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&queries);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -130,10 +144,17 @@ mod tests {
                 "metadata": {"resourceVersion": "7", "continue": next}, "items": (from..to).map(pod).collect::<Vec<_>>()});
             seen.lock().unwrap().push(query.clone());
             async move {
+                tokio::time::sleep(pause).await;
                 Ok::<_, std::convert::Infallible>(Response::new(Body::from(list.to_string().into_bytes())))
             }
         });
-        let listed = list_pods(Client::new(service, "default"), "n1".to_owned()).await.unwrap();
+        (Client::new(service, "default"), queries)
+    }
+
+    #[tokio::test]
+    async fn pods_are_listed_in_pages_that_fit_into_memory() {
+        let (client, queries) = server(Duration::ZERO);
+        let listed = list_pods(client, "n1".to_owned()).await.unwrap();
         assert_eq!(listed.len(), 25);
         assert!(listed["u24"].deleting && !listed["u0"].deleting);
         let queries = queries.lock().unwrap();
@@ -143,5 +164,15 @@ mod tests {
                 .iter()
                 .all(|query| query.contains("fieldSelector=") && !query.contains("resourceVersion"))
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_page_of_a_list_has_its_own_time_limit() {
+        let (client, _) = server(CALL_LIMIT - Duration::from_secs(1));
+        assert_eq!(list_pods(client, "n1".to_owned()).await.unwrap().len(), 25);
+        let (client, queries) = server(CALL_LIMIT + Duration::from_secs(1));
+        let error = list_pods(client, "n1".to_owned()).await.unwrap_err();
+        assert!(error.to_string().contains("no answer within 5s"), "{error}");
+        assert_eq!(queries.lock().unwrap().len(), 1);
     }
 }

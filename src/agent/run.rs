@@ -16,7 +16,7 @@ use kube::{Api, Client};
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::boot;
@@ -26,6 +26,7 @@ use super::devices::FoundDevices;
 use super::fence::{Fence, Listed};
 use super::kubelet::Kubelet;
 use super::node::{Node, Roots};
+use super::objects::in_time;
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
 use super::{lease, objects};
@@ -39,12 +40,12 @@ const HURRY: Duration = Duration::from_millis(100);
 /// After so many hurried passes in a row the agent is patient again: there is a process that cannot be frozen or killed,
 /// such as one that waits for a disk.
 const HURRIED: u32 = 50;
-/// A call that takes longer has failed.
-const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// The pause between two questions to the kubelet. The kubelet counts once a minute.
 const ASK_EVERY: Duration = Duration::from_mins(1);
-/// The pause after a failed write of the report.
+/// The pause after a failed write of the report, and after a first failed list of the node's pods.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// The longest pause after a failed list of the node's pods.
+const LIST_PAUSE: Duration = Duration::from_mins(1);
 
 /// How the agent runs.
 #[derive(Clone, Debug)]
@@ -142,6 +143,9 @@ struct Agent {
     /// Whether a renewal has ended, well or not.
     tried_to_renew: bool,
     list: JoinSet<List>,
+    list_not_before: Instant,
+    /// How many lists have failed since the last one that succeeded.
+    failed_lists: u32,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
     benchmark: Option<oneshot::Receiver<Figures>>,
@@ -172,6 +176,8 @@ impl Agent {
             owner: lease::Owner::default(),
             tried_to_renew: false,
             list: JoinSet::new(),
+            list_not_before: now,
+            failed_lists: 0,
             write_not_before: now,
             writing: JoinSet::new(),
             benchmark: None,
@@ -331,10 +337,7 @@ impl Agent {
         let promised = self.fence.promise(&self.pods, sent);
         let (client, name, owner) = (self.client.clone(), self.name.clone(), self.owner.clone());
         let renewal = lease::renew(client, name, promised, Timestamp::now(), owner);
-        self.renewal.spawn(async move {
-            let outcome = timeout(CALL_LIMIT, renewal).await.unwrap_or_else(|_| Err(too_slow()));
-            Renewal { sent, promised, outcome }
-        });
+        self.renewal.spawn(async move { Renewal { sent, promised, outcome: in_time(renewal).await } });
     }
 
     fn renewed(&mut self, renewed: Option<Renewal>) {
@@ -358,20 +361,24 @@ impl Agent {
     /// Lists the node's pods, if they have to be listed before those whose leases had passed may run again. The list begins after
     /// the renewal has succeeded: whatever was deleted before is missing from the list, or being deleted.
     fn list_if_wanted(&mut self) {
-        let Some(sent) = self.fence.wants_list().filter(|_| self.list.is_empty()) else { return };
+        let may_list = self.list.is_empty() && self.list_not_before <= Instant::now();
+        let Some(sent) = self.fence.wants_list().filter(|_| may_list) else { return };
         let list = objects::list_pods(self.client.clone(), self.name.clone());
-        self.list.spawn(async move {
-            (sent, timeout(CALL_LIMIT, list).await.unwrap_or_else(|_| Err(too_slow())))
-        });
+        self.list.spawn(async move { (sent, list.await) });
     }
 
     fn listed(&mut self, (sent, list): List) {
         match list {
             Ok(list) => {
+                self.failed_lists = 0;
                 self.fence.listed(sent, &list);
                 self.pass();
             }
-            Err(error) => tracing::warn!(%error, "the node's pods cannot be listed"),
+            Err(error) => {
+                tracing::warn!(%error, "the node's pods cannot be listed");
+                self.list_not_before = Instant::now() + pause_after(self.failed_lists);
+                self.failed_lists = self.failed_lists.saturating_add(1);
+            }
         }
     }
 
@@ -381,9 +388,7 @@ impl Agent {
         let due = self.asking.is_empty() && self.ask_at <= now && self.pods.iter().next().is_some();
         if let Some(kubelet) = self.kubelet.clone().filter(|_| due) {
             self.ask_at = now + ASK_EVERY;
-            self.asking.spawn(async move {
-                timeout(CALL_LIMIT, kubelet.disk()).await.unwrap_or_else(|_| Err(too_slow()))
-            });
+            self.asking.spawn(async move { in_time(kubelet.disk()).await });
         }
     }
 
@@ -406,9 +411,7 @@ impl Agent {
         }
         if let Some(write) = self.reporter.due_write(now) {
             let call = objects::write_status(self.client.clone(), self.name.clone(), write);
-            self.writing.spawn(async move {
-                (now, timeout(CALL_LIMIT, call).await.unwrap_or_else(|_| Err(too_slow())))
-            });
+            self.writing.spawn(async move { (now, in_time(call).await) });
         }
     }
 
@@ -449,7 +452,7 @@ impl Agent {
             return;
         };
         let call = objects::write_status(self.client.clone(), self.name.clone(), write);
-        if !matches!(timeout(CALL_LIMIT, call).await, Ok(Ok(_))) {
+        if in_time(call).await.is_err() {
             tracing::warn!(
                 "the report could not be written once more: its reader learns from the Lease that the agent is gone"
             );
@@ -474,6 +477,24 @@ fn in_a_thread(benchmarks: impl FnOnce() -> Figures + Send + 'static) -> oneshot
     figures
 }
 
-fn too_slow() -> kube::Error {
-    kube::Error::Service(format!("no answer within {CALL_LIMIT:?}").into())
+/// The pause after a list of the node's pods that failed after so many others: an API server that cannot answer in time is not to
+/// begin the same work again and again.
+fn pause_after(failed: u32) -> Duration {
+    2_u32
+        .checked_pow(failed)
+        .and_then(|times| RETRY_AFTER.checked_mul(times))
+        .unwrap_or(LIST_PAUSE)
+        .min(LIST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_after_failed_lists_grow_up_to_a_minute() {
+        let seconds: Vec<u64> =
+            [0, 1, 2, 3, 4, 5, 31, 32, u32::MAX].map(|failed| pause_after(failed).as_secs()).into();
+        assert_eq!(seconds, [2, 4, 8, 16, 32, 60, 60, 60, 60]);
+    }
 }
