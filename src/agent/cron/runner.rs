@@ -21,8 +21,8 @@ use api::NodeCronJob;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How many bytes are read at once.
 const CHUNK: usize = 4096;
-/// The pause after a read that has told something. So a program that writes without end costs the agent little.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after a read. So a program that writes without end costs the agent little.
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 /// How long a program has between SIGTERM and SIGKILL.
 const TERM: Duration = Duration::from_secs(1);
 /// How long the output is read after everybody who could write was killed.
@@ -181,10 +181,12 @@ impl Run {
                         ending.problem = Some(problem);
                         break self.end(child).await;
                     }
+                    sleep(PAUSE).await;
                 }
                 Happening::Wrote(_) => out = None,
                 Happening::WroteErrors(Ok(count)) if count > 0 => {
                     ending.log(other.get(..count).unwrap_or_default());
+                    sleep(PAUSE).await;
                 }
                 Happening::WroteErrors(_) => errors = None,
                 Happening::Told(Order::Hup) => self.signal(Signal::HUP),
@@ -211,13 +213,8 @@ impl Run {
     /// Takes output, and tells the ads that have ended.
     async fn wrote(&mut self, bytes: &[u8], ending: &mut Ending) -> Result<(), String> {
         ending.log(bytes);
-        let told = self.output.push(bytes)?;
-        let pause = !told.is_empty();
-        for told in told {
+        for told in self.output.push(bytes)? {
             let _ = self.tell.send(Event::Told(self.name.clone(), told)).await;
-        }
-        if pause {
-            sleep(PAUSE).await;
         }
         Ok(())
     }

@@ -123,6 +123,19 @@ async fn a_program_that_says_too_much_or_nonsense_is_told_of() {
     );
 }
 
+/// A line of `-` tells nothing, and takes the bounds off. A pipe holds 64 KiB: the agent has to read three quarters of the output before
+/// the program ends, 4 KiB at once.
+#[tokio::test(start_paused = true)]
+async fn the_agent_pauses_after_each_read_of_what_a_program_writes() {
+    for pipe in ["", " >&2"] {
+        let mut site = Site::new();
+        site.runs("chatty", &format!("yes - | head -c 262144{pipe}"), |_| {});
+        let begun = tokio::time::Instant::now();
+        let (says, _) = site.ends().await;
+        assert!(says.is_empty() && begun.elapsed() >= 48 * runner::PAUSE, "{pipe}: {:?}", begun.elapsed());
+    }
+}
+
 #[tokio::test]
 async fn a_program_is_killed_with_its_children_when_its_job_is_taken_off_the_list() {
     let mut site = Site::new();
