@@ -103,9 +103,9 @@ struct Run {
 /// The state of the report of a running agent. It is lost when the agent dies, except for what the API server has.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    /// Since when the condition Ready is what it is.
+    /// Since when this agent has seen the condition Ready as it is.
     since: Timestamp,
-    /// Since when the condition CronJobs is what it is.
+    /// Since when this agent has seen the condition CronJobs as it is.
     cron_since: Timestamp,
     /// The status that an earlier agent wrote; none once this agent has written.
     forerunner: Option<NodeReportStatus>,
@@ -314,7 +314,8 @@ impl Reporter {
             "" => ("True", "Running", "the cron jobs run, and the agent can use what they write".to_owned()),
             problem => ("False", "Failing", problem.chars().take(MAX_MESSAGE).collect()),
         };
-        (cron.jobs > 0).then(|| condition(condition::CRON_JOBS, status, self.cron_since, (reason, message)))
+        (cron.jobs > 0)
+            .then(|| self.condition(condition::CRON_JOBS, status, self.cron_since, (reason, message)))
     }
 
     fn ready(&self) -> Condition {
@@ -322,18 +323,30 @@ impl Reporter {
             None => ("True", "Sensing", "the agent senses, and suspends pods".to_owned()),
             Some(problem) => ("False", problem.reason, problem.message.clone()),
         };
-        condition(condition::READY, status, self.since, (reason, message))
+        self.condition(condition::READY, status, self.since, (reason, message))
     }
-}
 
-fn condition(type_: &str, status: &str, since: Timestamp, (reason, message): (&str, String)) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        observed_generation: None,
-        last_transition_time: Time(whole(since)),
-        reason: reason.to_owned(),
-        message,
+    /// A condition whose status this agent has seen since `since`. A condition that the API server has with the same status keeps
+    /// its time: an agent that starts anew changes nothing.
+    fn condition(
+        &self,
+        type_: &str,
+        status: &str,
+        since: Timestamp,
+        (reason, message): (&str, String),
+    ) -> Condition {
+        let stored = self.stored.iter().flat_map(|stored| &stored.conditions);
+        let mut same = stored.filter(|stored| stored.type_ == type_ && stored.status == status);
+        Condition {
+            type_: type_.to_owned(),
+            status: status.to_owned(),
+            observed_generation: None,
+            last_transition_time: Time(
+                same.next().map_or_else(|| whole(since), |same| same.last_transition_time.0),
+            ),
+            reason: reason.to_owned(),
+            message,
+        }
     }
 }
 

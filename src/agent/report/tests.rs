@@ -227,6 +227,34 @@ fn an_agent_that_cannot_work_says_so_and_since_when() {
     );
 }
 
+/// The time of a condition says since when it is so, and not since when the agent runs.
+#[test]
+fn an_agent_that_starts_anew_keeps_the_times_of_conditions_that_stay() {
+    let cron = |problem: &str| Senses {
+        cron: CronSenses { jobs: 1, problem: problem.to_owned(), ..CronSenses::default() },
+        ..idle()
+    };
+    let times = |reporter: &mut Reporter, now: i64| {
+        let conditions = write(reporter, now).unwrap()["conditions"].clone();
+        [0, 1].map(|n| conditions[n]["lastTransitionTime"].as_str().unwrap().to_owned())
+    };
+    let mut first = Reporter::new(at(1000));
+    first.observe(cron(""), at(1000));
+    let began = times(&mut first, 1000);
+    let mut second = Reporter::new(at(2000));
+    let stored = serde_json::to_value(first.status()).unwrap();
+    second.observe_report(&report(0, stored));
+    second.observe(Senses { load: Some(3.0), ..cron("") }, at(2001));
+    let status = second.due_write(at(2001)).unwrap().status;
+    assert!(
+        status.conditions.iter().all(|condition| condition.last_transition_time.0 == at(1000)),
+        "{status:?}"
+    );
+    second.observe(cron("a fault"), at(2002));
+    let [ready, cron_jobs] = times(&mut second, 2002);
+    assert_eq!((&ready, &*cron_jobs), (&began[0], "1970-01-01T00:33:22Z"));
+}
+
 /// A merge patch, applied as RFC 7396 says, makes the new value of the old one.
 #[test]
 fn a_merge_patch_makes_the_new_of_the_old() {
