@@ -111,19 +111,6 @@ enum Command {
     Condor(Vec<String>),
 }
 
-impl Command {
-    /// The act that is asked for, if it is one.
-    fn act(self) -> Result<act::Request, Self> {
-        match self {
-            Self::Hold(args) => Ok(args.request()),
-            Self::Release(args) => Ok(args.request(act::Verb::Release)),
-            Self::Rm(args) => Ok(args.request(act::Verb::Remove)),
-            Self::VacateJob(args) => Ok(args.request()),
-            other => Err(other),
-        }
-    }
-}
-
 #[derive(Args, Debug)]
 struct QArgs {
     /// The namespace [default: the context's]
@@ -248,60 +235,56 @@ pub async fn run(
     out: &mut (dyn Write + Send),
     err: &mut (dyn Write + Send),
 ) -> Result<(), Error> {
-    if let Command::Condor(words) = &cli.command {
-        return condor_tool(words, &cli.connection, width, out, err).await;
-    }
-    let command = match cli.command.act() {
-        Ok(request) => {
-            let failed = act::run(&request, &cli.connection, now(), out, err).await?;
-            return if failed == 0 { Ok(()) } else { Err(Error::NotDone) };
+    let Cli { connection, output, command } = cli;
+    match command {
+        Command::Q(args) => {
+            let cluster = Cluster::connect(&connection).await?;
+            tell(&q(&cluster, &args, output, width).await?, out, err)
         }
-        Err(command) => command,
-    };
-    if let Command::Submit(args) = command {
-        let place = submit::Place::here()?;
-        let request = args.request();
-        return Ok(submit::run(&request, &cli.connection, &place, &mut io::stdin(), out, err).await?);
+        Command::Status(args) => {
+            let cluster = Cluster::connect(&connection).await?;
+            tell(&status(&cluster, &args, output).await?, out, err)
+        }
+        Command::Userprio(args) => {
+            let cluster = Cluster::connect(&connection).await?;
+            tell(&userprio(&cluster, &args, output).await?, out, err)
+        }
+        Command::Submit(args) => {
+            let place = submit::Place::here()?;
+            Ok(submit::run(&args.request(), &connection, &place, &mut io::stdin(), out, err).await?)
+        }
+        Command::Output(args) => {
+            let cluster = Cluster::connect(&connection).await?;
+            match output::run(&args, &cluster, out, err).await {
+                Ok(whole) => done(whole),
+                // The reader has closed the pipe, as in `kubectl slotwright output 12 | head`.
+                Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                Err(error) => Err(error),
+            }
+        }
+        Command::Userlog(args) => done(userlog::run(&args, &connection, err).await?),
+        Command::Hold(args) => act(&args.request(), &connection, out, err).await,
+        Command::Release(args) => act(&args.request(act::Verb::Release), &connection, out, err).await,
+        Command::Rm(args) => act(&args.request(act::Verb::Remove), &connection, out, err).await,
+        Command::VacateJob(args) => act(&args.request(), &connection, out, err).await,
+        Command::Completion(args) => Ok(complete::completion(&args, Cli::command(), out)?),
+        Command::Man(args) => Ok(complete::man(&args, Cli::command())?),
+        Command::Condor(words) => condor_tool(&words, &connection, width, out, err).await,
     }
-    match &command {
-        Command::Completion(args) => return Ok(complete::completion(args, Cli::command(), out)?),
-        Command::Man(args) => return Ok(complete::man(args, Cli::command())?),
-        _ => {}
-    }
-    if let Command::Userlog(args) = &command {
-        let whole = userlog::run(args, &cli.connection, err).await?;
-        return if whole { Ok(()) } else { Err(Error::NotDone) };
-    }
-    let cluster = Cluster::connect(&cli.connection).await?;
-    if let Command::Output(args) = &command {
-        return match output::run(args, &cluster, out, err).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::NotDone),
-            // The reader has closed the pipe, as in `kubectl slotwright output 12 | head`.
-            Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(error),
-        };
-    }
-    let answer = match &command {
-        Command::Submit(_)
-        | Command::Userlog(_)
-        | Command::Output(_)
-        | Command::Completion(_)
-        | Command::Man(_)
-        | Command::Condor(_)
-        | Command::Hold(_)
-        | Command::Release(_)
-        | Command::Rm(_)
-        | Command::VacateJob(_) => return Ok(()),
-        Command::Q(args) => q(&cluster, args, cli.output, width).await?,
-        Command::Status(args) => status(&cluster, args, cli.output).await?,
-        Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
-    };
-    match print_answer(&answer, out, err) {
-        // The reader has closed the pipe, as in `kubectl slotwright status | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
+}
+
+/// The outcome of a command that has told the user what is not done.
+const fn done(whole: bool) -> Result<(), Error> {
+    if whole { Ok(()) } else { Err(Error::NotDone) }
+}
+
+async fn act(
+    request: &act::Request,
+    connection: &Connection,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
+) -> Result<(), Error> {
+    done(act::run(request, connection, now(), out, err).await? == 0)
 }
 
 /// Runs a tool of HTCondor that was called as a subcommand.
@@ -317,6 +300,14 @@ async fn condor_tool(
     match by_name(tool, words, connection, width, out, err).await? {
         0 => Ok(()),
         status => Err(Error::Status(status)),
+    }
+}
+
+fn tell(answer: &Answer, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Error> {
+    match print_answer(answer, out, err) {
+        // The reader has closed the pipe, as in `kubectl slotwright status | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }
 
