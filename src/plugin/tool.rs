@@ -32,6 +32,13 @@ impl Tool {
     }
 }
 
+/// Whether a word is an option: a dash, or two, and at least so many letters of its name.
+pub(crate) fn is_option(word: &str, name: &str, least: usize) -> bool {
+    let Some(given) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { return false };
+    let given = given.split(':').next().unwrap_or(given);
+    given.len() >= least && name.starts_with(given)
+}
+
 /// Returns the words of a command line as texts.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use std::env;
 use classad::Expr;
 
 use super::{Request, Selection, Verb, tool_of};
+use crate::tool::is_option;
 
 /// The request of a command line.
 #[derive(Debug, PartialEq)]
@@ -58,13 +59,6 @@ pub fn usage(verb: Verb) -> String {
          The environment variable SLOTWRIGHT_NAMESPACE names a namespace.",
         tool_of(verb)
     )
-}
-
-/// Whether a word is an option: a dash, or two, and at least so many letters of its name.
-fn is_option(word: &str, name: &str, least: usize) -> bool {
-    let Some(given) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { return false };
-    let given = given.split(':').next().unwrap_or(given);
-    given.len() >= least && name.starts_with(given)
 }
 
 /// Reads the words behind the name of a tool.

@@ -3,6 +3,7 @@
 use std::env;
 
 use super::{Dry, Printed, Request};
+use crate::tool::is_option;
 
 /// How condor_submit is used here.
 pub const USAGE: &str = "\
@@ -71,13 +72,6 @@ fn text_attribute(attribute: &str, value: &str) -> String {
 /// Whether a line is a queue statement.
 fn is_queue(line: &str) -> bool {
     line.split_ascii_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("queue"))
-}
-
-/// Whether a word is an option: a dash, or two, and at least so many letters of its name.
-fn is_option(word: &str, name: &str, least: usize) -> bool {
-    let Some(given) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { return false };
-    let given = given.split(':').next().unwrap_or(given);
-    given.len() >= least && name.starts_with(given)
 }
 
 /// Reads the words behind the name of the program. The error is a message.
