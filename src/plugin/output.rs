@@ -281,14 +281,14 @@ fn lost(standing: &Standing, retention: PodRetention) -> String {
     let deleted = match (standing, retention) {
         (Standing::Completed, PodRetention::KeepFailed | PodRetention::Delete)
         | (Standing::Failed, PodRetention::Delete) => {
-            format!("podRetention is {retention:?}, and what it printed went with its pod")
+            format!("podRetention is {retention:?}, and the proc's output went with its pod")
         }
-        _ => "its pod was deleted, or its node has gone, and what it printed went with the pod".to_owned(),
+        _ => "its pod was deleted, or its node has gone, and the proc's output went with its pod".to_owned(),
     };
     match standing {
         Standing::Completed => format!("the proc is done, with success; {deleted}"),
         Standing::Failed => format!("the proc is done, and has failed; {deleted}"),
-        Standing::Removed => "the proc was removed, and what it printed went with its pod".to_owned(),
+        Standing::Removed => "the proc was removed, and the proc's output went with its pod".to_owned(),
         Standing::Held(reason) => format!(
             "the proc is held ({reason}) and has no pod; what earlier runs printed went with their pods"
         ),
@@ -371,7 +371,7 @@ fn of_ad(ad: &Ad) -> String {
     };
     let host = value("LastRemoteHost").and_then(|host| host.as_str().map(|host| format!(" on {host}")));
     let times = times(number("JobCurrentStartDate"), number("CompletionDate"));
-    format!("by the history, it ended with {how}{}{times}", host.unwrap_or_default())
+    format!("the history says that the proc ended with {how}{}{times}", host.unwrap_or_default())
 }
 
 /// Prints how a proc of a deleted job ended, as the history tells. Returns false: what the proc printed went with its
@@ -381,7 +381,7 @@ async fn gone(cluster: &Cluster, wanted: String, place: String, err: &mut dyn Wr
     let id = format!("{id}.{}", proc.unwrap_or(0));
     let Some(end) = of_history(cluster, &id).await else { return Err(Error::NoSuchJob { wanted, place }) };
     let write = |err: &mut dyn Write| -> io::Result<()> {
-        writeln!(err, "{id}: the job was deleted, and what it printed went with its pods")?;
+        writeln!(err, "{id}: the job was deleted, and the proc's output went with its pod")?;
         writeln!(err, "{id}: {end}")
     };
     write(err)?;

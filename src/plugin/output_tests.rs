@@ -8,17 +8,17 @@ fn what_is_lost_says_why() {
         (
             Standing::Completed,
             PodRetention::Delete,
-            "the proc is done, with success; podRetention is Delete, and what it printed went with its pod",
+            "the proc is done, with success; podRetention is Delete, and the proc's output went with its pod",
         ),
         (
             Standing::Failed,
             PodRetention::KeepFailed,
-            "the proc is done, and has failed; its pod was deleted, or its node has gone, and what it printed went with the pod",
+            "the proc is done, and has failed; its pod was deleted, or its node has gone, and the proc's output went with its pod",
         ),
         (
             Standing::Removed,
             PodRetention::Keep,
-            "the proc was removed, and what it printed went with its pod",
+            "the proc was removed, and the proc's output went with its pod",
         ),
         (Standing::Idle(0), PodRetention::Keep, "the proc waits, and has not run yet"),
         (
@@ -64,7 +64,10 @@ fn ends_have_code_place_and_time() {
     ad.set("ExitCode", 7);
     ad.set("LastRemoteHost", "slot1_1@node7");
     ad.set("CompletionDate", 1_893_553_505);
-    assert_eq!(of_ad(&ad), "by the history, it ended with exit code 7 on slot1_1@node7 to 2030-01-02T03:05Z");
+    assert_eq!(
+        of_ad(&ad),
+        "the history says that the proc ended with exit code 7 on slot1_1@node7 to 2030-01-02T03:05Z"
+    );
 }
 
 #[test]

@@ -35,9 +35,9 @@ pub struct JobLine {
     pub running: i64,
     /// Procs that are held, and those of a spec that is not accepted.
     pub held: i64,
-    /// Procs that ended with exit code 0.
+    /// Procs that ended with the exit code that counts as success.
     pub completed: i64,
-    /// Procs that ended with another exit code.
+    /// Procs that ended with an exit code that does not.
     pub failed: i64,
     /// Procs that were removed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -65,9 +65,9 @@ const fn is_zero(count: &i64) -> bool {
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_field_names, reason = "they are the keys of the JSON")]
 pub struct Details {
-    /// Which procs ended with exit code 0, as ranges.
+    /// Which procs ended with the exit code that counts as success, as ranges.
     pub completed_procs: String,
-    /// Which procs ended with another exit code, as ranges.
+    /// Which procs ended with an exit code that does not, as ranges.
     pub failed_procs: String,
     /// Which procs were removed, as ranges.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -207,7 +207,7 @@ async fn waiting_logs_and_configuration() {
     let cluster = Cluster::with_pool().await;
     assert_eq!(cluster.tool_says(&["condor_wait", "1.0"]).await, "All jobs done.\n");
     for (job, why) in
-        [("99", "no job 99: it was deleted, or there never was one"), ("1.9", "job 1 has no proc 9")]
+        [("99", "no job 99: the job was deleted or never existed"), ("1.9", "job 1 has no proc 9")]
     {
         let error = cluster.tool_fails(&["condor_wait", job]).await;
         assert!(error.contains(why), "{error}");
@@ -218,10 +218,10 @@ async fn waiting_logs_and_configuration() {
     let missing = cluster.tool_fails(&["condor_wait", "nosuch.log"]).await;
     assert!(missing.starts_with("Error: job event log nosuch.log: No such file"), "{missing}");
     let error = cluster.tool_fails(&["condor_tail", "1.1"]).await;
-    assert!(error.contains("1.1 does not run: it is idle; kubectl slotwright output 1.1"), "{error}");
+    assert!(error.contains("1.1 does not run: the proc is idle; kubectl slotwright output 1.1"), "{error}");
     assert_eq!(
         cluster.tool_fails(&["condor_ssh_to_job", "1"]).await,
-        "Error: 1.0 does not run: it has ended\n"
+        "Error: 1.0 does not run: the proc has ended\n"
     );
     assert!(
         cluster

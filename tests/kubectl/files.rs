@@ -94,7 +94,7 @@ async fn what_procs_printed_and_how_they_ended() {
     let run = cluster.run(&["output", "1.0"]).await;
     let said = String::from_utf8(run.stderr).unwrap();
     assert_eq!((run.status.code(), run.stdout.len()), (Some(1), 0), "{said}");
-    let lost = "1.0: the proc is done, with success; its pod was deleted, or its node has gone, and what it printed went with the pod\n";
+    let lost = "1.0: the proc is done, with success; its pod was deleted, or its node has gone, and the proc's output went with its pod\n";
     assert!(said.starts_with(lost), "{said}");
 
     let jobs = Api::<HTCJob>::default_namespaced(cluster.client.clone());

@@ -473,7 +473,7 @@ async fn condor_submit_submits_nothing_where_a_file_has_an_error() {
             dry,
             1,
             "",
-            "a.sub: it is not UTF-8: convert it, such as by iconv",
+            "a.sub: the file is not UTF-8: convert the file, for example with iconv",
         ),
     ] {
         let path = directory.path().join("a.sub");

@@ -42,9 +42,9 @@ fn absence(job: &HTCJob, proc: i64) -> &'static str {
     let number = |ad: &Ad, name: &str| ad.eval_attr(name, None, &env).as_int();
     let own = ads.iter().find(|ad| number(ad, "ProcId") == Some(proc));
     match own.and_then(|ad| number(ad, "JobStatus")) {
-        Some(1) => "it is idle",
-        Some(5) => "it is held",
-        _ => "it has ended",
+        Some(1) => "the proc is idle",
+        Some(5) => "the proc is held",
+        _ => "the proc has ended",
     }
 }
 

@@ -23,7 +23,10 @@ pub(super) fn not_utf8(error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::InvalidData {
         return error;
     }
-    io::Error::new(error.kind(), "it is not UTF-8: convert it, such as by iconv -f latin1 -t utf-8")
+    io::Error::new(
+        error.kind(),
+        "the file is not UTF-8: convert the file, for example with iconv -f latin1 -t utf-8",
+    )
 }
 
 impl Place {

@@ -70,7 +70,7 @@ async fn object_of(
 
 fn unknown(wanted: i64, sees_all: bool) -> Failure {
     let why = if sees_all {
-        "it was deleted, or there never was one; see condor_history"
+        "the job was deleted or never existed; see condor_history"
     } else {
         "you may list the jobs of one namespace only; choose the job's with SLOTWRIGHT_NAMESPACE"
     };
