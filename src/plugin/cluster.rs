@@ -226,7 +226,7 @@ impl Cluster {
         Ok(readable(found))
     }
 
-    /// Lists page after page, so that no single answer is large.
+    /// Lists objects as [`pages`] does.
     async fn pages<K, T>(
         &self,
         page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<Item<T>>>,
@@ -235,15 +235,7 @@ impl Cluster {
         K: Resource<DynamicType = ()>,
         T: Clone,
     {
-        let (mut found, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
-        loop {
-            let page = page(&params).await.map_err(|error| self.explain::<K>(error))?;
-            found.extend(page.items);
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params = params.continue_token(&token),
-                None => return Ok(found),
-            }
-        }
+        pages(page).await.map_err(|error| self.explain::<K>(error))
     }
 
     /// Creates an HTCJob, and returns it as the API server stored it.
@@ -450,6 +442,29 @@ fn said(body: &[u8]) -> String {
     said.unwrap_or_else(|| String::from_utf8_lossy(body).chars().take(500).collect())
 }
 
+/// Lists page after page, so that no single answer is large. The API server forgets the state of which it has shown the first pages,
+/// after some minutes or when its store is compacted. Then all objects are listed anew, in one answer: a slow reader would
+/// never come to the end of the pages.
+async fn pages<T: Clone>(
+    page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<T>>,
+) -> kube::Result<Vec<T>> {
+    let (mut found, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
+    loop {
+        let page = match page(&params).await {
+            Err(kube::Error::Api(status)) if status.code == 410 && params.continue_token.is_some() => {
+                (found, params) = (Vec::new(), ListParams::default());
+                continue;
+            }
+            page => page?,
+        };
+        found.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(found),
+        }
+    }
+}
+
 async fn config(connection: &Connection) -> Result<Config, Error> {
     let read = || match &connection.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
@@ -466,4 +481,46 @@ async fn config(connection: &Connection) -> Result<Config, Error> {
     let variable = |name: &str| std::env::var(name).ok();
     proxy::choose(&mut config, read().ok().as_ref(), connection.context.as_deref(), variable);
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use kube::core::{ListMeta, TypeMeta};
+
+    use super::*;
+
+    /// Lists from a server of two pages that has forgotten the state of the first once the second is asked for, so often.
+    async fn list(expires: usize) -> (kube::Result<Vec<u32>>, Vec<(Option<u32>, Option<String>)>) {
+        let asked = RefCell::new(Vec::new());
+        let listed = pages(async |params: &ListParams| {
+            let (limit, token) = (params.limit, params.continue_token.clone());
+            asked.borrow_mut().push((limit, token.clone()));
+            let expired = asked.borrow().iter().filter(|(_, token)| token.is_some()).count() <= expires;
+            let (items, next) = match (limit, token) {
+                (None, _) => (vec![1, 2, 3], None),
+                (Some(_), None) => (vec![1], Some("next".to_owned())),
+                (Some(_), Some(_)) if expired => {
+                    return Err(kube::Error::Api(
+                        Status::failure("expired", "Expired").with_code(410).boxed(),
+                    ));
+                }
+                (Some(_), Some(_)) => (vec![2], None),
+            };
+            let metadata = ListMeta { continue_: next, ..ListMeta::default() };
+            Ok(ObjectList { types: TypeMeta::default(), metadata, items })
+        });
+        let listed = listed.await;
+        (listed, asked.into_inner())
+    }
+
+    #[tokio::test]
+    async fn objects_are_listed_anew_in_one_answer_once_the_state_of_the_first_page_is_forgotten() {
+        let (first, second) = ((Some(PAGE), None), (Some(PAGE), Some("next".to_owned())));
+        let (listed, asked) = list(0).await;
+        assert_eq!((listed.unwrap(), asked), (vec![1, 2], vec![first.clone(), second.clone()]));
+        let (listed, asked) = list(1).await;
+        assert_eq!((listed.unwrap(), asked), (vec![1, 2, 3], vec![first, second, (None, None)]));
+    }
 }
