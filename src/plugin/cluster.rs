@@ -19,7 +19,7 @@ use kube::{Api, Client, Config, Resource};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
-use self::error::refusal;
+use self::error::{is_missing, refusal};
 use answers::{Decode, Item, chain};
 use controller::proxy;
 
@@ -264,7 +264,8 @@ impl Cluster {
     /// Changes an object by a merge patch. A patch that names a version changes this version only.
     ///
     /// # Errors
-    /// When the API server does not answer, or refuses; [`Error::Contended`] if the object has another version by now.
+    /// When the API server does not answer, or refuses; [`Error::Contended`] if the object has another version by now;
+    /// [`Error::Missing`] if there is no such object.
     pub async fn merge<K: Resource<DynamicType = ()>>(
         &self,
         namespace: Option<&str>,
@@ -320,6 +321,9 @@ impl Cluster {
             kube::Error::Api(status) if status.code == 403 => {
                 Error::Denied { verb, object: object.clone(), message: status.message.clone() }
             }
+            kube::Error::Api(status) if is_missing(&status, name) => {
+                Error::Missing { object: object.clone() }
+            }
             kube::Error::Api(status) if status.reason == "Conflict" => {
                 Error::Contended { verb, object: object.clone() }
             }
@@ -360,7 +364,7 @@ impl Cluster {
     /// Reads an HTCJob.
     ///
     /// # Errors
-    /// When the API server does not answer, or refuses.
+    /// When the API server does not answer, or refuses; [`Error::Missing`] if there is no such job.
     pub async fn read(&self, namespace: &str, name: &str) -> Result<Value, Error> {
         let request = Request::new(HTCJob::url_path(&(), Some(namespace))).get(name, &GetParams::default());
         let request = request.map_err(kube::Error::BuildRequest);
@@ -369,13 +373,8 @@ impl Cluster {
             Err(error) => Err(error),
         };
         answer.map_err(|error| match error {
-            // The API server also says 404 of a kind that it does not know, but then it does not say the name.
-            kube::Error::Api(status) if status.code == 404 && status.message.contains(name) => {
-                Error::NotWritten {
-                    verb: "read",
-                    object: format!("HTCJob {namespace}/{name}"),
-                    message: status.message.clone(),
-                }
+            kube::Error::Api(status) if is_missing(&status, name) => {
+                Error::Missing { object: format!("HTCJob {namespace}/{name}") }
             }
             error => self.explain::<HTCJob>(error),
         })

@@ -78,6 +78,8 @@ pub(super) async fn act(
         match ask(cluster, request, task).await {
             Ok(written) => written,
             Err(cluster::Error::Denied { .. }) => Written::Denied,
+            // The job was deleted meanwhile: nothing is left to do.
+            Err(cluster::Error::Missing { .. }) => Written::Done,
             Err(error) => {
                 failed.borrow_mut().get_or_insert(error);
                 Written::Done
@@ -212,10 +214,9 @@ async fn write(
     let mut tries = 0..TRIES;
     loop {
         let object = cluster.read(&job.namespace, &job.name).await?;
-        let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
+        let last = last_act(&object);
         let pending = pending(&object, job.uid(), last);
-        let highest = pending.iter().filter_map(|act| act.get("id").and_then(Value::as_u64)).max();
-        let id = highest.unwrap_or(0).max(last) + 1;
+        let id = next(&pending, last);
         let text = annotation(job.uid(), &pending, &new(id, request, procs));
         if has_room(&pending, &text) {
             let patch = patch(&object, &text, request, all);
@@ -228,6 +229,16 @@ async fn write(
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// The number of an act beside those that wait on an object of which the operator has carried out the acts up to `last`.
+fn next(pending: &[Value], last: u64) -> u64 {
+    pending.iter().filter_map(number).max().unwrap_or(0).max(last).saturating_add(1)
+}
+
+/// The number of an act that anybody may have written. The operator takes no higher number than that of a status.
+fn number(act: &Value) -> Option<u64> {
+    act.get("id").and_then(Value::as_i64).and_then(|id| u64::try_from(id).ok())
 }
 
 /// Whether an object takes one more act beside those that wait on it: `text` has all of them. An object takes any one act.
@@ -252,7 +263,8 @@ fn with(mut object: Value, fields: impl IntoIterator<Item = (&'static str, Value
     object
 }
 
-/// The acts on an object that are not carried out yet.
+/// The acts on an object that are not carried out yet. An act whose number the operator does not take is left out: the operator takes no
+/// act from a text with such an act.
 fn pending(object: &Value, uid: &str, last: u64) -> Vec<Value> {
     let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
     let text = annotations.and_then(|all| all.get(ACTS)).and_then(Value::as_str).unwrap_or_default();
@@ -261,7 +273,7 @@ fn pending(object: &Value, uid: &str, last: u64) -> Vec<Value> {
         return Vec::new();
     }
     let acts = written.get("acts").and_then(Value::as_array).cloned().unwrap_or_default();
-    acts.into_iter().filter(|act| act.get("id").and_then(Value::as_u64).is_some_and(|id| id > last)).collect()
+    acts.into_iter().filter(|act| number(act).is_some_and(|id| id > last)).collect()
 }
 
 /// The text of the acts that wait on a job, and of one more.
@@ -282,15 +294,26 @@ fn patch(object: &Value, acts: &str, request: &Request, all: bool) -> Value {
 
 /// Whether the operator has carried out the act of this number, and all acts before it.
 async fn is_carried_out(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, cluster::Error> {
-    let object = match cluster.read(&job.namespace, &job.name).await {
-        Ok(object) => object,
-        // The job is gone: nothing is left to do.
-        Err(cluster::Error::NotInstalled { .. }) => return Ok(true),
-        Err(error) if error.is_transient() => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    let last = object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0);
-    Ok(last >= id || object.pointer("/metadata/deletionTimestamp").is_some())
+    is_done(cluster.read(&job.namespace, &job.name).await, job.uid(), id)
+}
+
+/// Whether nothing is left to do for an act: by the job's object, or by why the object cannot be read.
+fn is_done(read: Result<Value, cluster::Error>, uid: &str, id: u64) -> Result<bool, cluster::Error> {
+    match read {
+        Ok(object) => {
+            // An object with another uid is another job of the same name.
+            let is_other = object.pointer("/metadata/uid").and_then(Value::as_str) != Some(uid);
+            Ok(is_other || last_act(&object) >= id || object.pointer("/metadata/deletionTimestamp").is_some())
+        }
+        Err(cluster::Error::Missing { .. }) => Ok(true),
+        Err(error) if error.is_transient() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The number of the last act that the operator has carried out.
+fn last_act(object: &Value) -> u64 {
+    object.pointer("/status/lastAct").and_then(Value::as_u64).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -332,6 +355,43 @@ mod tests {
         );
         // A copy of another job has that job's acts, which are not this one's.
         assert_eq!(pending(&object, "u2", 0), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_number_that_the_operator_does_not_take_is_left_out() {
+        let text =
+            r#"{"acts": [{"id": 18446744073709551615}, {"id": -1}, {"id": 9223372036854775808}, {"id": 7}]}"#;
+        let object = json!({"metadata": {"annotations": {ACTS: text}}});
+        let waiting = pending(&object, "u1", 3);
+        assert_eq!(waiting, [json!({"id": 7})]);
+        assert_eq!((next(&waiting, 3), next(&[], 3), next(&[], u64::MAX)), (8, 4, u64::MAX));
+    }
+
+    /// A job that was deleted does not wait for the operator.
+    #[test]
+    fn an_act_is_done_once_it_is_carried_out_or_the_job_is_gone() {
+        let object =
+            |uid: &str, last: u64| Ok(json!({"metadata": {"uid": uid}, "status": {"lastAct": last}}));
+        let deleting = json!({"metadata": {"uid": "u1", "deletionTimestamp": "2030-01-01T00:00:00Z"}});
+        let missing = cluster::Error::Missing { object: "HTCJob ns/pi".to_owned() };
+        let silent = cluster::Error::NoAnswer {
+            resource: String::new(),
+            server: String::new(),
+            message: String::new(),
+        };
+        for (read, expected) in [
+            (object("u1", 4), false),
+            (object("u1", 5), true),
+            (object("u2", 0), true),
+            (Ok(deleting), true),
+            (Err(missing), true),
+            (Err(silent), false),
+        ] {
+            let shown = format!("{read:?}");
+            assert_eq!(is_done(read, "u1", 5).unwrap(), expected, "{shown}");
+        }
+        let unknown = cluster::Error::NotInstalled { resource: "htcjobs.slotwright.dev".to_owned() };
+        assert!(is_done(Err(unknown), "u1", 5).is_err());
     }
 
     #[test]

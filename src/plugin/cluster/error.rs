@@ -41,6 +41,12 @@ pub enum Error {
         /// The message of the API server.
         message: String,
     },
+    /// The object is not there.
+    #[error("there is no {object}")]
+    Missing {
+        /// The object.
+        object: String,
+    },
     /// The API server did not change an object.
     #[error("cannot {verb} {object}: {message}")]
     NotWritten {
@@ -130,6 +136,12 @@ impl Patience {
     }
 }
 
+/// Whether an answer says that the object of this name is not there. The API server also says 404 of a kind that it does not know, but
+/// then it names no object.
+pub(super) fn is_missing(status: &Status, name: &str) -> bool {
+    status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name)
+}
+
 /// The error for a list that the API server refused.
 pub(super) fn refusal(resource: String, status: &Status) -> Error {
     let message = status.message.clone();
@@ -150,6 +162,9 @@ pub(super) fn refusal(resource: String, status: &Status) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::response::StatusDetails;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -163,6 +178,23 @@ mod tests {
         patience.bear(&no_answer, &mut err);
         patience.bear(&no_answer, &mut err);
         assert_eq!(String::from_utf8(err).unwrap(), "note: cannot list pods at s: EOF; trying again\n");
+    }
+
+    /// The message of an unknown kind may have the name of the object: a job may be called `page`.
+    #[test]
+    fn an_object_that_is_not_there_is_told_from_a_kind_that_is_not_known() {
+        let details =
+            |name: &str| -> Option<StatusDetails> { serde_json::from_value(json!({"name": name})).ok() };
+        for (code, details, expected) in [
+            (404, None, false),
+            (404, details(""), false),
+            (404, details("page"), true),
+            (409, details("page"), false),
+        ] {
+            let status =
+                Status { code, details, message: "404 page not found".to_owned(), ..Status::default() };
+            assert_eq!(is_missing(&status, "page"), expected, "{status:?}");
+        }
     }
 
     #[test]
