@@ -19,7 +19,7 @@ use kube::{Api, Client, Config, Resource};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
-use self::error::{is_missing, refusal};
+use self::error::{is_missing, not_created, refusal};
 use answers::{Decode, Item, chain};
 use controller::proxy;
 
@@ -241,24 +241,13 @@ impl Cluster {
     /// Creates an HTCJob, and returns it as the API server stored it.
     ///
     /// # Errors
-    /// When the API server does not answer, or refuses.
+    /// When the API server refuses; [`Error::MaybeCreated`] when it does not answer, or fails: the job may be there.
     pub async fn create(&self, namespace: &str, job: &Value) -> Result<Value, Error> {
-        let refused = |error: kube::Error| match error {
-            kube::Error::Api(status) if status.code == 404 && !status.message.contains("namespace") => {
-                Error::NotInstalled { resource: "htcjobs.slotwright.dev".to_owned() }
-            }
-            kube::Error::Api(status) => {
-                Error::NotCreated { namespace: namespace.to_owned(), message: status.message.clone() }
-            }
-            other => Error::NotCreated {
-                namespace: namespace.to_owned(),
-                message: format!("{}: {}", self.server, chain(&other)),
-            },
-        };
+        let failed = |error: kube::Error| not_created(namespace, &self.server, &error);
         let url = HTCJob::url_path(&(), Some(namespace));
         let request = Request::new(url).create(&PostParams::default(), job.to_string().into_bytes());
-        let request = request.map_err(kube::Error::BuildRequest).map_err(refused)?;
-        self.client.request(request).await.map_err(refused)
+        let request = request.map_err(kube::Error::BuildRequest).map_err(failed)?;
+        self.client.request(request).await.map_err(failed)
     }
 
     /// Changes an object by a merge patch. A patch that names a version changes this version only.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use answers::chain;
 use kube::core::Status;
 use thiserror::Error;
 
@@ -33,12 +34,23 @@ pub enum Error {
         /// The role that would allow it.
         role: &'static str,
     },
-    /// The API server created no object.
+    /// The API server refused to create a job.
     #[error("cannot create a job in namespace {namespace}: {message}")]
     NotCreated {
         /// The namespace.
         namespace: String,
         /// The message of the API server.
+        message: String,
+    },
+    /// The API server did not say whether it created a job.
+    #[error(
+        "cannot create a job in namespace {namespace}: {message}; if the API server has got the request, the job is there: \
+         see kubectl slotwright q -n {namespace}"
+    )]
+    MaybeCreated {
+        /// The namespace.
+        namespace: String,
+        /// The failure; its cause comes last.
         message: String,
     },
     /// The object is not there.
@@ -136,6 +148,23 @@ impl Patience {
     }
 }
 
+/// The error for a job that was not created, or of which nobody knows whether it was created: an answer that is lost, or that says
+/// that the API server failed, may follow a job that was stored.
+pub(super) fn not_created(namespace: &str, server: &str, error: &kube::Error) -> Error {
+    let namespace = namespace.to_owned();
+    match error {
+        // A namespace that is not there is named.
+        kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
+            Error::NotInstalled { resource: "htcjobs.slotwright.dev".to_owned() }
+        }
+        kube::Error::Api(status) if status.code < 500 => {
+            Error::NotCreated { namespace, message: status.message.clone() }
+        }
+        kube::Error::Api(status) => Error::MaybeCreated { namespace, message: status.message.clone() },
+        other => Error::MaybeCreated { namespace, message: format!("{server}: {}", chain(other)) },
+    }
+}
+
 /// Whether an answer says that the object of this name is not there. The API server also says 404 of a kind that it does not know, but
 /// then it names no object.
 pub(super) fn is_missing(status: &Status, name: &str) -> bool {
@@ -194,6 +223,27 @@ mod tests {
             let status =
                 Status { code, details, message: "404 page not found".to_owned(), ..Status::default() };
             assert_eq!(is_missing(&status, "page"), expected, "{status:?}");
+        }
+    }
+
+    /// The files of a job must stay for as long as the job may be there.
+    #[test]
+    fn a_job_is_not_created_only_if_the_api_server_says_so() {
+        let api = |code, named: bool| {
+            let details = if named { serde_json::from_value(json!({})).ok() } else { None };
+            kube::Error::Api(Status { code, details, ..Status::default() }.boxed())
+        };
+        for (error, expected) in [
+            (api(422, true), "NotCreated"),
+            (api(403, false), "NotCreated"),
+            (api(404, true), "NotCreated"),
+            (api(404, false), "NotInstalled"),
+            (api(500, true), "MaybeCreated"),
+            (api(504, false), "MaybeCreated"),
+            (kube::Error::Service("the connection is lost".into()), "MaybeCreated"),
+        ] {
+            let shown = format!("{:?}", not_created("ns", "s", &error));
+            assert!(shown.starts_with(expected), "{error:?}: {shown}");
         }
     }
 

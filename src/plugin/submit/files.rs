@@ -2,7 +2,8 @@
 //!
 //! The ConfigMap comes first, since the job names it, and pods that find their files start at once. Once the job is there, the
 //! ConfigMap becomes the job's, so that Kubernetes deletes both together. A plugin that dies in between leaves a ConfigMap that
-//! nobody owns behind, and a job that has its files.
+//! nobody owns behind, and a job that has its files. If the API server refuses the job, the ConfigMap is deleted; if nobody knows whether
+//! the job is there, the ConfigMap stays.
 
 use std::io::Write;
 
@@ -27,6 +28,15 @@ pub(super) async fn create(
     manifest::name_files(&mut job, &files);
     let created = match cluster.create(namespace, &job).await {
         Ok(created) => created,
+        Err(error @ Error::MaybeCreated { .. }) => {
+            // Nobody may be there to read it.
+            let _ = writeln!(
+                err,
+                "\nWARNING: ConfigMap {files} with the files of the job stays, since the job may be there; if the job is \
+                 not there, type: kubectl delete configmap -n {namespace} {files}"
+            );
+            return Err(error);
+        }
         Err(error) => {
             // The error of the job says what matters.
             let _ = cluster.remove::<ConfigMap>(Some(namespace), &files, None).await;
