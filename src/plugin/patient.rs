@@ -12,6 +12,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The most jobs that are written or waited for at a time.
 pub(crate) const AT_ONCE: usize = 16;
 
+/// How often a write is tried again after somebody else has written the object.
+pub(crate) const TRIES: usize = 20;
+
+/// The pause before an object is read again.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
 /// The patience of a command. Once the operator has done nothing for as long as it is waited for, the command looks only once at each
 /// thing that it is still to wait for: an operator that does not answer for some jobs hardly answers for the next.
 #[derive(Debug, Default)]

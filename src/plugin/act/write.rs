@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use api::HTCJob;
 use api::labels::{ACTS, OUT_OF_QUEUE};
@@ -15,12 +14,8 @@ use super::procs::Found;
 use super::{Request, tool_of};
 use crate::cluster::{self, Cluster};
 use crate::condor::harmless;
-use crate::patient::{AT_ONCE, PATIENCE, Patient};
+use crate::patient::{AT_ONCE, PATIENCE, PAUSE, Patient, TRIES};
 
-/// The pause before an object is read again.
-const PAUSE: Duration = Duration::from_millis(100);
-/// How often a write is tried again after somebody else has written the object.
-const TRIES: usize = 20;
 /// The most acts that may wait on an object; the operator takes no more than 32.
 const WAITING: usize = 24;
 /// The most ranges of one act: up to 42 KB.

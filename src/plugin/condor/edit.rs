@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::chosen::{Chosen, Picked};
 use super::{Answer, Failure, Outcome};
-use crate::cluster::{Cluster, Connection};
+use crate::cluster::{self, Cluster, Connection};
+use crate::patient::{PAUSE, TRIES};
 
 /// How condor_prio is used here.
 const PRIO_USAGE: &str = "\
@@ -71,8 +72,8 @@ pub(super) async fn prio(words: &[String], connection: &Connection) -> Outcome {
     let (change, chosen) = parse_prio(words)?;
     let cluster = Cluster::connect(connection).await?;
     for picked in whole_jobs(chosen.pick(&cluster).await?)? {
-        let priority = change.of(picked.job.spec.priority);
-        write(&cluster, &picked.job, &json!({"priority": priority})).await?;
+        let edited = |job: &HTCJob| Ok(json!({"priority": change.of(job.spec.priority)}));
+        write(&cluster, picked.job, edited).await?;
     }
     Ok(Answer::default())
 }
@@ -168,12 +169,15 @@ pub(super) async fn qedit(words: &[String], connection: &Connection) -> Outcome 
     let cluster = Cluster::connect(connection).await?;
     let jobs = whole_jobs(chosen.pick(&cluster).await?)?;
     let mut procs = 0_usize;
-    for picked in &jobs {
-        let mut spec = Map::new();
-        for (name, value) in &edits {
-            edit(&mut spec, &picked.job, name, value)?;
-        }
-        write(&cluster, &picked.job, &Value::Object(spec)).await?;
+    for picked in jobs {
+        let edited = |job: &HTCJob| {
+            let mut spec = Map::new();
+            for (name, value) in &edits {
+                edit(&mut spec, job, name, value)?;
+            }
+            Ok(Value::Object(spec))
+        };
+        write(&cluster, picked.job, edited).await?;
         procs += picked.procs;
     }
     let said =
@@ -194,10 +198,36 @@ fn whole_jobs(jobs: Vec<Picked>) -> Result<Vec<Picked>, Failure> {
     }
 }
 
-async fn write(cluster: &Cluster, job: &HTCJob, spec: &Value) -> Result<(), Failure> {
-    let (name, namespace) =
-        (job.metadata.name.as_deref().unwrap_or_default(), job.metadata.namespace.as_deref());
-    Ok(cluster.merge::<HTCJob>(namespace, name, &json!({"spec": spec})).await?)
+/// Makes an edit, of which `edited` gives the merge patch of the spec of a job. The edit follows from what the job says, such as its
+/// priority: if somebody else writes the job meanwhile, the job is read again, and `edited` is asked again.
+async fn write(
+    cluster: &Cluster,
+    mut job: HTCJob,
+    edited: impl Fn(&HTCJob) -> Result<Value, String>,
+) -> Result<(), Failure> {
+    let (uid, name) = (job.metadata.uid.clone(), job.metadata.name.clone().unwrap_or_default());
+    let namespace = job.metadata.namespace.clone().unwrap_or_default();
+    let object = || format!("HTCJob {namespace}/{name}");
+    for _ in 0..TRIES {
+        let patch = patch(&job, &edited(&job)?);
+        match cluster.merge::<HTCJob>(Some(&namespace), &name, &patch).await {
+            Err(cluster::Error::Contended { .. }) => tokio::time::sleep(PAUSE).await,
+            written => return Ok(written?),
+        }
+        let read = cluster.read(&namespace, &name).await?;
+        job = serde_json::from_value(read)
+            .map_err(|error| Failure(format!("Error: {} cannot be read: {error}", object())))?;
+        if job.metadata.uid != uid {
+            // The job has gone, and another has its name.
+            return Err(cluster::Error::Missing { object: object() }.into());
+        }
+    }
+    Err(cluster::Error::Contended { verb: "change", object: object() }.into())
+}
+
+/// The patch of a job whose spec is changed so. It names the job's version, so that nobody else's edit is lost.
+fn patch(job: &HTCJob, spec: &Value) -> Value {
+    json!({"metadata": {"resourceVersion": job.metadata.resource_version}, "spec": spec})
 }
 
 /// Adds to a merge patch of a spec what sets an attribute of the job's ad.
@@ -319,6 +349,18 @@ mod tests {
         ] {
             assert!(parse_prio(&words(line)).map(|_| ()).is_err_and(|error| error.contains(part)), "{line}");
         }
+    }
+
+    /// Without the version, two who raise the priority at the same time would raise it once.
+    #[test]
+    fn an_edit_names_the_version_of_the_job_that_it_follows_from() {
+        let job: HTCJob = serde_json::from_value(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+            "metadata": {"name": "pi", "resourceVersion": "77"}, "spec": {"template": {}},
+        }))
+        .unwrap();
+        let expected = json!({"metadata": {"resourceVersion": "77"}, "spec": {"priority": 5}});
+        assert_eq!(patch(&job, &json!({"priority": 5})), expected);
     }
 
     /// The user writes the old syntax of ClassAds, in which a backslash in a string stands for itself.
