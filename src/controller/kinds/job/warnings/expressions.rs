@@ -1,0 +1,95 @@
+//! Warns about expressions that can be read, and say something else than they seem to.
+
+use api::HTCJob;
+use classad::{Expr, Name};
+use model::attributes::meant;
+use model::mistakes;
+use model::pool::Problem;
+
+use super::warning;
+
+/// Attributes that differ from proc to proc. All procs of a job share one ad when they are matched, which has none of these.
+const OF_PROCS: [&str; 12] = [
+    "DiskUsage",
+    "ImageSize",
+    "JobRunCount",
+    "LastMatchTime",
+    "LastRemoteHost",
+    "MemoryUsage",
+    "NumHolds",
+    "NumJobCompletions",
+    "NumJobMatches",
+    "NumJobStarts",
+    "NumShadowStarts",
+    "ResidentSetSize",
+];
+
+/// The expressions by which a job is matched, each with its field.
+fn of_matching(job: &HTCJob) -> impl Iterator<Item = (&'static str, Expr)> {
+    let texts = [("requirements", &job.spec.requirements), ("rank", &job.spec.rank)];
+    texts.into_iter().filter_map(|(field, text)| Some((field, Expr::parse(text.as_ref()?).ok()?)))
+}
+
+/// Whether the spec gives the job an attribute of this name.
+fn is_own(job: &HTCJob, name: &Name) -> bool {
+    job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name.as_str()))
+}
+
+/// Attributes in requirements and rank that only procs have.
+pub(super) fn of_procs(job: &HTCJob) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, expr) in of_matching(job) {
+        let references = expr.references();
+        let names = references.my.iter().chain(references.bare.iter()).filter(|name| !is_own(job, name));
+        let known =
+            names.filter(|name| OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name.as_str())));
+        found.extend(known.map(|name| {
+            let message = format!(
+                "{} is undefined here: it differs from proc to proc, and all procs of a job are matched as one",
+                name.as_str()
+            );
+            warning("AttributeOfProcs", format!("spec.{field}"), message)
+        }));
+    }
+    found
+}
+
+/// Parts of the job's expressions that are error or undefined whatever the ads say.
+pub(super) fn of_mistakes(job: &HTCJob) -> Vec<Problem> {
+    let spec = &job.spec;
+    let fields = [
+        ("requirements", &spec.requirements),
+        ("rank", &spec.rank),
+        ("concurrencyLimitsExpr", &spec.concurrency_limits_expr),
+    ];
+    let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
+    let attributes =
+        spec.attributes.iter().map(|(name, text)| (format!("attributes[{name}]"), text.as_str()));
+    let all =
+        fields.chain(attributes).filter_map(|(field, text)| Some((field, text, Expr::parse(text).ok()?)));
+    all.flat_map(|(field, text, expr)| {
+        let found = mistakes::of(&expr, text).into_iter();
+        found
+            .map(move |mistake| warning("MistakenExpression", format!("spec.{field}"), mistake))
+            .collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+/// Attributes in requirements and rank whose names are almost those of well-known attributes. The job's own attributes count as
+/// meant.
+pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, expr) in of_matching(job) {
+        let references = expr.references();
+        let names = references.target.iter().chain(references.bare.iter().filter(|name| !is_own(job, name)));
+        found.extend(names.filter_map(|name| Some((name, meant(name.as_str())?))).map(|(name, meant)| {
+            let message = format!(
+                "no machine has the attribute {} unless an admin adds it; did you mean {meant}?",
+                name.as_str()
+            );
+            warning("UnlikelyAttribute", format!("spec.{field}"), message)
+        }));
+    }
+    found
+}

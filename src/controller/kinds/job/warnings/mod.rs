@@ -1,0 +1,55 @@
+//! Warns about parts of a job's spec that have no effect, or another effect than they seem to have. The job is accepted
+//! all the same.
+//!
+//! | part | warns about |
+//! | --- | --- |
+//! | `template` | the pod template |
+//! | `attributes` | `spec.attributes` |
+//! | `expressions` | expressions that can be read, and say something else than they seem to |
+//! | `requests` | amounts and concurrency limits |
+
+mod attributes;
+mod expressions;
+mod requests;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use api::{HTCJob, labels};
+use model::pool::Problem;
+
+use super::submission::template_of;
+use crate::render;
+
+/// The most warnings that a job gets: the first few show the author what is wrong.
+const TOLD: usize = 8;
+
+/// Returns what the job says in vain, at most [`TOLD`] warnings.
+pub fn warnings(job: &HTCJob) -> Vec<Problem> {
+    let template = template_of(job).unwrap_or_default();
+    let reserved = render::dropped(&template).into_iter().map(|(field, name)| {
+        let message =
+            format!("{name} is dropped: names that begin with {} are the operator's", labels::PREFIX);
+        warning("ReservedName", format!("spec.template.metadata.{field}"), message)
+    });
+    let all = reserved
+        .chain(template::of_template(job, &template))
+        .chain(
+            render::doubts(job, &template)
+                .into_iter()
+                .map(|doubt| warning("UnknownVariable", format!("spec.{}", doubt.field), doubt.message)),
+        )
+        .chain(template::to_scheduler(&template))
+        .chain(template::probes(&template))
+        .chain(attributes::of_attributes(job))
+        .chain(requests::of_amounts(job))
+        .chain(expressions::misspelt(job))
+        .chain(expressions::of_mistakes(job))
+        .chain(expressions::of_procs(job))
+        .chain(requests::of_limits(job));
+    all.take(TOLD).collect()
+}
+
+fn warning(reason: &'static str, field: String, message: impl Into<String>) -> Problem {
+    Problem { reason, field, message: message.into() }
+}

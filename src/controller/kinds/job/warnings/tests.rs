@@ -1,0 +1,127 @@
+//! Tests of the warnings.
+
+use super::*;
+use serde_json::{Value, json};
+
+fn told(spec: Value) -> Vec<String> {
+    let mut spec = spec;
+    if spec.get("template").is_none() {
+        spec["template"] = json!({"spec": {"containers": [{"name": "main"}]}});
+    }
+    let job = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "j"}, "spec": spec});
+    warnings(&serde_json::from_value(job).unwrap()).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_a_job_says_in_vain_is_told() {
+    let main = |more: Value| {
+        let mut container = json!({"name": "main"});
+        container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"template": {"spec": {"containers": [container]}}})
+    };
+    for (spec, expected) in [
+        (
+            main(json!({"resources": {"requests": {"cpu": "2"}}})),
+            "spec.template.spec.containers[0].resources: the cpu of requests is replaced: the main container gets what its slot \
+             holds; say it in spec.requests",
+        ),
+        (
+            main(json!({"args": ["--seed", "$(process)"]})),
+            "spec.template.spec.containers[0].args: $(Process) is passed on as it is: it stands for a proc's own value \
+             only where spec.items is set, if only to {}",
+        ),
+        (
+            json!({"template": {"spec": {"containers": [{"name": "main"}], "affinity": {"nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": []}}}}}),
+            "spec.template.spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution: has no effect: the \
+             negotiator chooses the node; say in spec.rank which nodes are preferred",
+        ),
+        (
+            json!({"template": {"spec": {"containers": [{"name": "main"}], "topologySpreadConstraints": []}}}),
+            "spec.template.spec.topologySpreadConstraints: has no effect: the negotiator chooses the node, and does not look \
+             at other pods; leave it out",
+        ),
+        (
+            main(json!({"livenessProbe": {"exec": {"command": ["true"]}}})),
+            "spec.template.spec.containers[0].livenessProbe: a suspended proc answers no probe, and the kubelet then restarts \
+             the container; leave it out where WANT_SUSPEND may be true",
+        ),
+        (
+            json!({"template": {"spec": {"containers": [{"name": "main", "readinessProbe": {}}], "initContainers": [
+                {"name": "proxy", "restartPolicy": "Always", "startupProbe": {"periodSeconds": 1}}]}}}),
+            "spec.template.spec.initContainers[0].startupProbe: a suspended proc answers no probe, and the kubelet then \
+             restarts the container; leave it out where WANT_SUSPEND may be true",
+        ),
+        (
+            json!({"attributes": {"maxRetries": "3", "OnExitRemove": "false", "PeriodicRemove": "true"}}),
+            "spec.attributes.maxRetries: nothing acts on it: condor_submit turns this command of submit files into \
+             OnExitRemove; give OnExitRemove instead",
+        ),
+        (
+            json!({"attributes": {"KillSig": "\"SIGUSR1\"", "LeaveJobInQueue": "true", "WantIOProxy": "false", "Mine": "1"}}),
+            "spec.attributes.KillSig: nothing acts on it: the image decides which signal ends the program",
+        ),
+        (
+            json!({"requests": {"memory": "500"}}),
+            "spec.requests.memory: 500 without a unit means 500 bytes, as Kubernetes counts; write 500Mi",
+        ),
+        (
+            json!({"requirements": "TARGET.Memroy > 100"}),
+            "spec.requirements: no machine has the attribute Memroy unless an admin adds it; did you mean Memory?",
+        ),
+        (
+            json!({"requirements": "TARGET.Machine =!= LastRemoteHost"}),
+            "spec.requirements: LastRemoteHost is undefined here: it differs from proc to proc, and all procs of a job are matched \
+             as one",
+        ),
+        (
+            json!({"concurrencyLimits": ["matlab", "XSW:2.5", "FOO:x"]}),
+            "spec.concurrencyLimits: FOO:x takes one unit: expected a number above 0 behind the colon",
+        ),
+        (
+            json!({"concurrencyLimits": ["a b", "c"]}),
+            "spec.concurrencyLimits: 'a b' is several limits; give each an item of its own",
+        ),
+        (
+            json!({"requests": {"disk": "10"}}),
+            "spec.requests.disk: 10 without a unit means 10 bytes, as Kubernetes counts; write 10Ki",
+        ),
+        (
+            json!({"rank": "Capabilty"}),
+            "spec.rank: no machine has the attribute Capabilty unless an admin adds it; did you mean Capability?",
+        ),
+    ] {
+        assert_eq!(told(spec), [expected]);
+    }
+}
+
+#[test]
+fn a_mistake_in_an_expression_is_told() {
+    let spec = json!({
+        "requirements": "TARGET.OpSys == \"LINUX\" && isLinx(Machine)",
+        "rank": "Name == 'n1'",
+        "attributes": {"PeriodicHold": "size()", "Note": "\"isn't 'x'\""},
+    });
+    assert_eq!(
+        told(spec),
+        [
+            "spec.requirements: calls isLinx(), which is no function: the call is error",
+            "spec.rank: has 'n1' in single quotes, which is an attribute; a string has double quotes: \"n1\"",
+            "spec.attributes[PeriodicHold]: calls size() with 0 arguments, which size() does not take: the call is error",
+        ]
+    );
+}
+
+#[test]
+fn what_is_meant_is_not_told() {
+    for spec in [
+        json!({"requirements": "TARGET.Memory > 100 && Cpus > 1 && HasRack =?= true"}),
+        json!({"requirements": "Disks > 1", "attributes": {"Disks": "2"}}),
+        json!({"requirements": "MY.NumJobStarts < 3 && TARGET.MemoryUsage < 5", "attributes": {"NumJobStarts": "0"}}),
+        json!({"requests": {"memory": "500Mi"}}),
+        json!({"requests": {"memory": "1073741824"}}),
+        json!({"template": {"spec": {"containers": [{"name": "main", "args": ["$(HOME)"], "resources": {"limits": {"example.com/x": "1"}}}]}}}),
+    ] {
+        assert_eq!(told(spec.clone()), Vec::<String>::new(), "{spec}");
+    }
+}
