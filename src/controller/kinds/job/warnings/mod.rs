@@ -4,11 +4,12 @@
 //! | part | warns about |
 //! | --- | --- |
 //! | `template` | the pod template |
-//! | `attributes` | `spec.attributes` |
+//! | `attributes`, `commands` | `spec.attributes` |
 //! | `expressions` | expressions that can be read, and say something else than they seem to |
 //! | `requests` | amounts and concurrency limits |
 
 mod attributes;
+mod commands;
 mod expressions;
 mod requests;
 mod template;

@@ -2,22 +2,44 @@
 
 use api::HTCJob;
 use model::pool::Problem;
+use model::pool::units::counted;
 
 use super::warning;
+use crate::convert::ceil_units;
 
-/// The least memory in bytes that a job can mean: with less, not even a shell starts.
+/// The least amount in bytes that a job can mean: with less memory, not even a shell starts.
 const LEAST_AMOUNT: i64 = 1 << 20;
 
-/// Amounts without a unit are bytes in Kubernetes. In HTCondor they are MiB of memory, and KiB of disk.
+/// Amounts that are far less than their author means: an amount without a unit is bytes in Kubernetes, and `m` is a thousandth.
+/// In HTCondor, an amount without a unit is MiB of memory and KiB of disk, and `m` is MiB.
 pub(super) fn of_amounts(job: &HTCJob) -> impl Iterator<Item = Problem> {
     let requests = &job.spec.requests;
-    let amounts = [("memory", &requests.memory, "Mi"), ("disk", &requests.disk, "Ki")];
+    let amounts = [
+        ("memory", &requests.memory, "Mi"),
+        ("disk", &requests.disk, "Ki"),
+        ("gpusMinimumMemory", &requests.gpus_minimum_memory, "Mi"),
+    ];
     amounts.into_iter().filter_map(|(field, amount, unit)| {
-        let bytes: i64 = amount.as_ref()?.0.parse().ok()?;
-        let message =
-            format!("{bytes} without a unit means {bytes} bytes, as Kubernetes counts; write {bytes}{unit}");
-        let field = format!("spec.requests.{field}");
-        (1..LEAST_AMOUNT).contains(&bytes).then(|| warning("AmountInBytes", field, message))
+        let amount = amount.as_ref()?;
+        let bytes = ceil_units(amount, 1).ok()?;
+        let text = amount.0.trim();
+        let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let suffix = text.get(number.len()..).unwrap_or_default();
+        // KiB are what HTCondor counts disk in, so that a job may well ask for some.
+        let is_meant = field == "disk" && matches!(suffix, "k" | "Ki");
+        if is_meant || !(1..LEAST_AMOUNT).contains(&bytes) {
+            return None;
+        }
+        let means = format!("{text} means {}", counted(bytes.unsigned_abs(), "byte"));
+        let message = match suffix {
+            "" if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                format!("{text} without a unit means {bytes} bytes, as Kubernetes counts; write {text}{unit}")
+            }
+            "m" => format!("{means}: m is a thousandth in Kubernetes; write {number}Mi"),
+            "k" => format!("{means}: k is a thousand in Kubernetes; write {number}Mi if MiB are meant"),
+            _ => format!("{means}, which is less than 1 MiB; write the amount in Mi or Gi"),
+        };
+        Some(warning("AmountInBytes", format!("spec.requests.{field}"), message))
     })
 }
 

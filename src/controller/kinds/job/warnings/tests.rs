@@ -96,6 +96,57 @@ fn what_a_job_says_in_vain_is_told() {
 }
 
 #[test]
+fn submit_commands_among_the_attributes_are_told() {
+    let attributes = json!({
+        "JobUniverse": "9", "max_retries": "3", "periodic_hold": "JobStatus == 2", "transfer_input_files": "\"x\"",
+        "on_exit_remove": "false", "Description": "\"mine\"",
+    });
+    assert_eq!(
+        told(json!({"attributes": attributes})),
+        [
+            "spec.attributes.JobUniverse: changes what policies see, and not how the job runs: each job is of the vanilla universe, \
+             5; leave it out",
+            "spec.attributes.max_retries: nothing acts on it: max_retries is a submit command; give the attributes JobMaxRetries \
+             and OnExitRemove",
+            "spec.attributes.on_exit_remove: nothing acts on it: on_exit_remove is a submit command; give the attribute \
+             OnExitRemove",
+            "spec.attributes.periodic_hold: nothing acts on it: periodic_hold is a submit command; give the attribute PeriodicHold",
+            "spec.attributes.transfer_input_files: nothing acts on it: transfer_input_files is a submit command; give the files by a \
+             ConfigMap or a volume of the template",
+        ]
+    );
+}
+
+#[test]
+fn an_amount_that_is_less_than_its_author_means_is_told() {
+    for (requests, expected) in [
+        (
+            json!({"memory": "512m"}),
+            "memory: 512m means 1 byte: m is a thousandth in Kubernetes; write 512Mi",
+        ),
+        (json!({"disk": "1m"}), "disk: 1m means 1 byte: m is a thousandth in Kubernetes; write 1Mi"),
+        (
+            json!({"memory": "500k"}),
+            "memory: 500k means 500000 bytes: k is a thousand in Kubernetes; write 500Mi if MiB are meant",
+        ),
+        (
+            json!({"memory": "0.5"}),
+            "memory: 0.5 means 1 byte, which is less than 1 MiB; write the amount in Mi or Gi",
+        ),
+        (
+            json!({"memory": "64Ki"}),
+            "memory: 64Ki means 65536 bytes, which is less than 1 MiB; write the amount in Mi or Gi",
+        ),
+        (
+            json!({"gpus": 1, "gpusMinimumMemory": "8000"}),
+            "gpusMinimumMemory: 8000 without a unit means 8000 bytes, as Kubernetes counts; write 8000Mi",
+        ),
+    ] {
+        assert_eq!(told(json!({"requests": requests})), [format!("spec.requests.{expected}")]);
+    }
+}
+
+#[test]
 fn a_mistake_in_an_expression_is_told() {
     let spec = json!({
         "requirements": "TARGET.OpSys == \"LINUX\" && isLinx(Machine)",
@@ -119,7 +170,12 @@ fn what_is_meant_is_not_told() {
         json!({"requirements": "Disks > 1", "attributes": {"Disks": "2"}}),
         json!({"requirements": "MY.NumJobStarts < 3 && TARGET.MemoryUsage < 5", "attributes": {"NumJobStarts": "0"}}),
         json!({"requests": {"memory": "500Mi"}}),
+        json!({"attributes": {"JobUniverse": "5", "my_own": "1", "JobDescription": "\"x\""}}),
         json!({"requests": {"memory": "1073741824"}}),
+        json!({"requests": {"memory": "1.5Gi", "disk": "500k"}}),
+        json!({"requests": {"memory": "1e9", "disk": "64Ki"}}),
+        json!({"requests": {"memory": "2000000k", "disk": "0"}}),
+        json!({"requests": {"memory": "512MB"}}),
         json!({"template": {"spec": {"containers": [{"name": "main", "args": ["$(HOME)"], "resources": {"limits": {"example.com/x": "1"}}}]}}}),
     ] {
         assert_eq!(told(spec.clone()), Vec::<String>::new(), "{spec}");
