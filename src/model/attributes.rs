@@ -1,7 +1,7 @@
-//! The attributes that expressions look at most, and what a misspelt name likely means.
+//! The attributes that expressions look at most, what a misspelt name likely means, and attributes of HTCondor's that no slot has.
 
 /// The attributes of machines and jobs that expressions look at most.
-const WELL_KNOWN: [&str; 60] = [
+const WELL_KNOWN: [&str; 59] = [
     "AccountingGroup",
     "Activity",
     "Arch",
@@ -26,7 +26,6 @@ const WELL_KNOWN: [&str; 60] = [
     "FileSystemDomain",
     "GlobalMemoryMb",
     "GPUs",
-    "HasFileTransfer",
     "ImageSize",
     "IsOwner",
     "JobPrio",
@@ -64,6 +63,175 @@ const WELL_KNOWN: [&str; 60] = [
     "UidDomain",
 ];
 
+/// Further attributes of machines and jobs, and the words for ads. No misspelt name is taken for any of these.
+const FURTHER: [&str; 107] = [
+    "Absent",
+    "AcctGroup",
+    "AcctGroupUser",
+    "BlockReadKbytes",
+    "BlockReads",
+    "BlockWriteKbytes",
+    "BlockWrites",
+    "ClockDay",
+    "ClockMin",
+    "CompletionDate",
+    "ContainerImage",
+    "CpuBusyTime",
+    "CpuIsBusy",
+    "CpuPressure",
+    "CpusUsage",
+    "CumulativeSuspensionTime",
+    "DiskUsage",
+    "DockerImage",
+    "Draining",
+    "DSlotID",
+    "DynamicSlot",
+    "EnteredCurrentStatus",
+    "ExitBySignal",
+    "ExitCode",
+    "ExitSignal",
+    "GlobalJobId",
+    "GPUsAverageUsage",
+    "GPUsMemoryUsage",
+    "HasContainer",
+    "HasDocker",
+    "HoldReason",
+    "HoldReasonCode",
+    "HoldReasonSubCode",
+    "Id",
+    "IoPressure",
+    "JobCurrentStartDate",
+    "JobCurrentStartExecutingDate",
+    "JobId",
+    "JobName",
+    "JobNamespace",
+    "JobRunCount",
+    "JobStart",
+    "JobStartDate",
+    "JobState",
+    "KillSigTimeout",
+    "LastBenchmark",
+    "LastMatchTime",
+    "LastRemoteHost",
+    "LastRemoteWallClockTime",
+    "LastVacateTime",
+    "MachineMaxVacateTime",
+    "MachineResources",
+    "MatchedConcurrencyLimits",
+    "MaxJobRetirementTime",
+    "MemoryPressure",
+    "MemoryUsage",
+    "My",
+    "MyCurrentTime",
+    "MyType",
+    "Name",
+    "NiceUser",
+    "NumClaims",
+    "NumDynamicSlots",
+    "NumHolds",
+    "NumJobCompletions",
+    "NumJobMatches",
+    "NumJobStarts",
+    "NumShadowStarts",
+    "OpSysLegacy",
+    "OpSysLongName",
+    "OpSysMajorVer",
+    "OpSysName",
+    "OpSysShortName",
+    "OpSysVer",
+    "Other",
+    "Parent",
+    "PreemptingRank",
+    "ProcId",
+    "QDate",
+    "Rank",
+    "RemoteScheddName",
+    "RemoteWallClockTime",
+    "RemoveReason",
+    "Requirements",
+    "ResidentSetSize",
+    "RetirementTimeRemaining",
+    "Self",
+    "ShadowBday",
+    "SlotID",
+    "SlotTypeID",
+    "Start",
+    "State",
+    "Submitter",
+    "Target",
+    "TargetType",
+    "TransferInputSizeMB",
+    "User",
+    "UtsnameMachine",
+    "UtsnameNodename",
+    "UtsnameRelease",
+    "UtsnameSysname",
+    "VacateReason",
+    "VacateReasonCode",
+    "VacateReasonSubCode",
+    "VirtualMachineID",
+    "VirtualMemory",
+    "WithinResourceLimits",
+];
+
+/// The beginnings of names of attributes that are made of a resource's name.
+const OF_RESOURCES: [&str; 8] =
+    ["Assigned", "Available", "Consumption", "Detected", "GPUs_", "Request", "Require", "Total"];
+
+/// Whether a machine's ad or a job's may have an attribute of this name, though nobody adds any. The words for ads, such as MY and
+/// TARGET, count too.
+pub fn is_known(name: &str) -> bool {
+    let begins = |with: &&str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let mut all = WELL_KNOWN.iter().chain(&FURTHER);
+    all.any(|known| known.eq_ignore_ascii_case(name)) || OF_RESOURCES.iter().any(begins)
+}
+
+/// The advice for conditions on what HTCondor's starter can do.
+const IN_IMAGES: &str = "leave the condition out: each job runs in an image, and there is no starter";
+
+/// Attributes of HTCondor's slots that no slot here has, each with what to do instead.
+const ABSENT: [(&str, &str); 34] = [
+    ("CondorPlatform", "use TARGET.Arch or TARGET.OpSys"),
+    ("CondorVersion", "leave the condition out: no machine runs HTCondor"),
+    ("CUDACapability", "use spec.requests.gpusMinimumCapability"),
+    ("CUDAClockMhz", "use spec.requests.requireGpus"),
+    ("CUDAComputeUnits", "use spec.requests.requireGpus"),
+    ("CUDACoresPerCU", "use spec.requests.requireGpus"),
+    ("CUDADeviceName", "use spec.requests.requireGpus, such as regexp(\"A100\", DeviceName)"),
+    ("CUDADriverVersion", "use spec.requests.gpusMinimumRuntime"),
+    ("CUDAECCEnabled", "use spec.requests.requireGpus"),
+    ("CUDAGlobalMemoryMb", "use spec.requests.gpusMinimumMemory"),
+    ("CUDAMaxSupportedVersion", "use spec.requests.gpusMinimumRuntime"),
+    ("CUDARuntimeVersion", "use spec.requests.gpusMinimumRuntime"),
+    ("DockerVersion", IN_IMAGES),
+    ("HasCheckpointing", IN_IMAGES),
+    ("HasDockerURL", IN_IMAGES),
+    ("HasEncryptExecuteDirectory", IN_IMAGES),
+    ("HasFileTransfer", IN_IMAGES),
+    ("HasFileTransferPluginMethods", IN_IMAGES),
+    ("HasJava", IN_IMAGES),
+    ("HasJICLocalConfig", IN_IMAGES),
+    ("HasJICLocalStdin", IN_IMAGES),
+    ("HasJobTransferPlugins", IN_IMAGES),
+    ("HasMPI", IN_IMAGES),
+    ("HasPerFileEncryption", IN_IMAGES),
+    ("HasReconnect", IN_IMAGES),
+    ("HasRemoteSyscalls", IN_IMAGES),
+    ("HasSandboxImage", IN_IMAGES),
+    ("HasSelfCheckpointTransfers", IN_IMAGES),
+    ("HasSIF", IN_IMAGES),
+    ("HasSingularity", IN_IMAGES),
+    ("HasTDP", IN_IMAGES),
+    ("HasUserNamespaces", IN_IMAGES),
+    ("HasVM", IN_IMAGES),
+    ("SingularityVersion", IN_IMAGES),
+];
+
+/// Returns what to do instead of looking at an attribute that HTCondor's slots have and no slot here has. None for every other name.
+pub fn absent(name: &str) -> Option<&'static str> {
+    ABSENT.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
+}
+
 /// Literals, which a slip turns into the name of an attribute that nobody has.
 const LITERALS: [&str; 3] = ["true", "false", "undefined"];
 
@@ -98,6 +266,26 @@ mod tests {
             ("cpu", None),
         ] {
             assert_eq!(meant(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_slots_have_is_not_absent() {
+        for (name, _) in ABSENT {
+            assert!(!is_known(name), "{name}");
+            assert_eq!(meant(name), None, "{name}");
+        }
+        assert_eq!(absent("cudacapability"), Some("use spec.requests.gpusMinimumCapability"));
+        assert_eq!(absent("HasDocker"), None);
+    }
+
+    #[test]
+    fn attributes_of_machines_and_jobs_are_known() {
+        for name in ["memory", "ExitBySignal", "TotalSlotCpus", "RequestFpga", "TARGET", "GPUs_Capability"] {
+            assert!(is_known(name), "{name}");
+        }
+        for name in ["DUNE", "done", "é"] {
+            assert!(!is_known(name), "{name}");
         }
     }
 

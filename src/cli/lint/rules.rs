@@ -110,6 +110,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         | "UnknownVariable"
         | "AttributeNotActedOn"
         | "AttributeOfProcs"
+        | "AbsentAttribute"
         | "LimitAmount"
         | "LimitName"
         | "AmountInBytes"

@@ -2,7 +2,7 @@
 
 use api::HTCJob;
 use classad::{Expr, Name};
-use model::attributes::meant;
+use model::attributes::{absent, is_known, meant};
 use model::mistakes;
 use model::pool::Problem;
 
@@ -92,4 +92,33 @@ pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
         }));
     }
     found
+}
+
+/// Attributes in requirements and rank that slots of HTCondor have, and no slot here.
+pub(super) fn of_absent(job: &HTCJob) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, expr) in of_matching(job) {
+        let references = expr.references();
+        let names = references.target.iter().chain(references.bare.iter().filter(|name| !is_own(job, name)));
+        found.extend(names.filter_map(|name| Some((name, absent(name.as_str())?))).map(|(name, instead)| {
+            let message = format!("no slot has {} unless an admin adds it; {instead}", name.as_str());
+            warning("AbsentAttribute", format!("spec.{field}"), message)
+        }));
+    }
+    found
+}
+
+/// Attributes whose whole text is a name that no ad is known to have: their author likely means a string.
+pub(super) fn unquoted(job: &HTCJob) -> Vec<Problem> {
+    let told = |(attribute, text): (&String, &String)| {
+        let word = text.trim();
+        let references = Expr::parse(word).ok()?.references();
+        let name = references.bare.iter().find(|name| name.as_str() == word)?;
+        let message = format!(
+            "reads the attribute {word}, which the job does not have; a string has its own quotes: '\"{word}\"'"
+        );
+        let field = format!("spec.attributes[{attribute}]");
+        (!is_own(job, name) && !is_known(word)).then(|| warning("MistakenExpression", field, message))
+    };
+    job.spec.attributes.iter().filter_map(told).collect()
 }

@@ -45,7 +45,9 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         .chain(attributes::of_attributes(job))
         .chain(requests::of_amounts(job))
         .chain(expressions::misspelt(job))
+        .chain(expressions::of_absent(job))
         .chain(expressions::of_mistakes(job))
+        .chain(expressions::unquoted(job))
         .chain(expressions::of_procs(job))
         .chain(requests::of_limits(job));
     all.take(TOLD).collect()

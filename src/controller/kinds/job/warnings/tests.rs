@@ -147,6 +147,32 @@ fn an_amount_that_is_less_than_its_author_means_is_told() {
 }
 
 #[test]
+fn a_string_without_quotes_is_told() {
+    let attributes = json!({"Experiment": "DUNE", "OnExitHoldReason": "done"});
+    assert_eq!(
+        told(json!({"attributes": attributes})),
+        [
+            "spec.attributes[Experiment]: reads the attribute DUNE, which the job does not have; a string has its own quotes: '\"DUNE\"'",
+            "spec.attributes[OnExitHoldReason]: reads the attribute done, which the job does not have; a string has its own quotes: \
+             '\"done\"'",
+        ]
+    );
+}
+
+#[test]
+fn an_attribute_that_no_slot_has_is_told() {
+    let spec = json!({"requirements": "TARGET.HasFileTransfer && x > 1", "rank": "CUDACapability"});
+    assert_eq!(
+        told(spec),
+        [
+            "spec.requirements: no slot has HasFileTransfer unless an admin adds it; leave the condition out: each job runs in an image, \
+             and there is no starter",
+            "spec.rank: no slot has CUDACapability unless an admin adds it; use spec.requests.gpusMinimumCapability",
+        ]
+    );
+}
+
+#[test]
 fn a_mistake_in_an_expression_is_told() {
     let spec = json!({
         "requirements": "TARGET.OpSys == \"LINUX\" && isLinx(Machine)",
@@ -170,6 +196,8 @@ fn what_is_meant_is_not_told() {
         json!({"requirements": "Disks > 1", "attributes": {"Disks": "2"}}),
         json!({"requirements": "MY.NumJobStarts < 3 && TARGET.MemoryUsage < 5", "attributes": {"NumJobStarts": "0"}}),
         json!({"requests": {"memory": "500Mi"}}),
+        json!({"attributes": {"A": "B", "b": "1", "C": " True ", "D": "undefined", "E": "ExitBySignal", "F": "\"DUNE\""}}),
+        json!({"requirements": "TARGET.HasDocker && HasSIF", "attributes": {"HasSIF": "true"}}),
         json!({"attributes": {"JobUniverse": "5", "my_own": "1", "JobDescription": "\"x\""}}),
         json!({"requests": {"memory": "1073741824"}}),
         json!({"requests": {"memory": "1.5Gi", "disk": "500k"}}),
