@@ -232,6 +232,39 @@ pub fn absent(name: &str) -> Option<&'static str> {
     ABSENT.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
 }
 
+/// Attributes that the operator sets itself, each with what to do instead.
+const SET_BY_OPERATOR: [(&str, &str); 14] = [
+    ("AccountingGroup", "use spec.accountingGroup"),
+    ("AcctGroup", "use spec.accountingGroup"),
+    ("AcctGroupUser", WHOSE),
+    ("ConcurrencyLimits", "use spec.concurrencyLimits"),
+    ("JobPrio", "use spec.priority"),
+    ("Owner", WHOSE),
+    ("Rank", "use spec.rank"),
+    ("RequestCpus", "use spec.requests.cpus"),
+    ("RequestDisk", "use spec.requests.disk"),
+    ("RequestGPUs", "use spec.requests.gpus"),
+    ("RequestMemory", "use spec.requests.memory"),
+    ("Requirements", "use spec.requirements"),
+    ("Submitter", WHOSE),
+    ("User", WHOSE),
+];
+
+/// The advice for attributes of who owns a job.
+const WHOSE: &str = "leave it out: the namespace, or spec.owner of the SubmitPolicy, says who owns a job";
+
+/// Returns what a job says instead of setting an attribute that the operator sets itself. The submit commands of requests, such as
+/// `request_memory`, count as their attributes.
+pub fn instead_of_setting(name: &str) -> &'static str {
+    let plain = name.replace('_', "");
+    let is = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(&plain);
+    match SET_BY_OPERATOR.iter().find(is) {
+        Some((_, instead)) => instead,
+        None if plain.to_ascii_lowercase().starts_with("request") => "use spec.requests.resources",
+        None => "leave it out",
+    }
+}
+
 /// Literals, which a slip turns into the name of an attribute that nobody has.
 const LITERALS: [&str; 3] = ["true", "false", "undefined"];
 
@@ -277,6 +310,24 @@ mod tests {
         }
         assert_eq!(absent("cudacapability"), Some("use spec.requests.gpusMinimumCapability"));
         assert_eq!(absent("HasDocker"), None);
+    }
+
+    #[test]
+    fn what_the_operator_sets_has_a_field_or_none() {
+        for (name, expected) in [
+            ("requestmemory", "use spec.requests.memory"),
+            ("request_gpus", "use spec.requests.gpus"),
+            ("RequestFpga", "use spec.requests.resources"),
+            ("JobPrio", "use spec.priority"),
+            ("QDate", "leave it out"),
+            ("_cp_orig_RequestCpus", "leave it out"),
+        ] {
+            assert_eq!(instead_of_setting(name), expected, "{name}");
+        }
+        assert!(instead_of_setting("owner").contains("spec.owner of the SubmitPolicy"));
+        for (name, _) in SET_BY_OPERATOR {
+            assert!(crate::schedd::is_protected(name), "{name}");
+        }
     }
 
     #[test]
