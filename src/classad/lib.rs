@@ -90,7 +90,7 @@ mod value;
 
 pub use ad::Ad;
 pub use env::{Bound, Env, Limits};
-pub use error::ParseError;
+pub use error::{ParseError, hint_at, operator_for};
 pub use eval::Evaluation;
 pub use expr::{Expr, References};
 pub use functions::{Pattern, join_arguments, split_arguments};

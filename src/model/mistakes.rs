@@ -6,9 +6,10 @@ use classad::{Expr, Mistake};
 /// an expression whose text is not known has none.
 pub fn of(expr: &Expr, text: &str) -> Vec<String> {
     let calls = expr.mistakes().into_iter().map(|mistake| match &mistake {
-        Mistake::Function { name } => match likely(name) {
-            Some(meant) => format!("{mistake}; did you mean {meant}()?"),
-            None => mistake.to_string(),
+        Mistake::Function { name } => match (classad::operator_for(name), likely(name)) {
+            (Some(operator), _) => format!("{mistake}; write {operator} for {name}"),
+            (None, Some(meant)) => format!("{mistake}; did you mean {meant}()?"),
+            (None, None) => mistake.to_string(),
         },
         _ => mistake.to_string(),
     });
@@ -39,6 +40,7 @@ mod tests {
                 vec!["calls regexpp(), which is no function: the call is error; did you mean regexp()?"],
             ),
             ("isStudent(Owner)", vec!["calls isStudent(), which is no function: the call is error"]),
+            ("not (A)", vec!["calls not(), which is no function: the call is error; write ! for not"]),
             (
                 "Owner == 'alice'",
                 vec![

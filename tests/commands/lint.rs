@@ -266,6 +266,39 @@ fn every_mistake_is_found_at_its_place() {
     }
 }
 
+/// Expressions with mistakes that people often make, each with a hint.
+const MISTAKEN: &str = r#"apiVersion: slotwright.dev/v1alpha1
+kind: HTCJob
+metadata: {name: mistaken, namespace: alice}
+spec:
+  requirements: OpSys = "LINUX"
+  rank: Memory >= 5GB
+  requests: {memory: 512m}
+  attributes:
+    CronMinute: "*/15"
+    Experiment: DUNE
+    HoldMe: not Ready
+    Note: too long
+    Owner: '"bob"'
+    RequestMemory: "4000"
+    max_retries: "3"
+  template: {spec: {containers: [{name: main, image: busybox}]}}
+---
+apiVersion: slotwright.dev/v1alpha1
+kind: NodePolicy
+metadata: {name: mistaken}
+spec:
+  config: |
+    START = TARGET.ImageSize < 5 and TARGET.x
+    RANK = TARGET.x => 5
+    PREEMPT = False # never
+"#;
+
+#[test]
+fn mistakes_that_people_often_make_have_hints() {
+    insta::assert_snapshot!(found(&[("a.yaml", MISTAKEN)], &["."]));
+}
+
 const GROUP: &str =
     "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: physics}\nspec: {quota: 1}\n";
 

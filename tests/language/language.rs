@@ -396,7 +396,11 @@ fn parse_errors_tell_where_and_what() {
         ("a +\n  * b", "line 2, column 3: expected an operand after '+', found '*'"),
         ("", "line 1, column 1: expected an expression, found end of input"),
         ("(1", "line 1, column 3: expected ')' or an operator, found end of input"),
-        ("10K", "line 1, column 3: expected an operator or the end of the expression, found 'K'"),
+        (
+            "10K",
+            "line 1, column 3: expected an operator or the end of the expression, found 'K'; numbers have no units here: Disk is in \
+             KiB, so 10K is 10",
+        ),
         ("017", "line 1, column 1: expected a decimal integer without leading zeros, found '017'"),
         ("\"a", "line 1, column 1: expected '\"' to end the string, found '\"a'"),
         (

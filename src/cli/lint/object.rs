@@ -11,9 +11,12 @@ use super::rules;
 use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
 use api::{ConcurrencyLimit, GROUP, HTCJob, VERSION};
-use classad::Expr;
+use classad::{Expr, ParseError};
 use controller::kinds;
 use model::pool::Problem;
+
+/// The longest text that a hint repeats, in bytes.
+const LONGEST_STRING: usize = 80;
 
 /// An object of Slotwright's.
 pub struct Object<'a> {
@@ -224,7 +227,8 @@ pub fn tell(object: &Object<'_>, problem: &Problem, report: &mut Report) {
     let rule = rules::of_reason(problem.reason);
     let place = find(&object.node, &problem.field);
     if std::ptr::eq(rule, &raw const rules::EXPRESSION_SYNTAX)
-        && let Some(Err(error)) = place.node.as_str().map(Expr::parse)
+        && let Some(text) = place.node.as_str()
+        && let Err(error) = Expr::parse(text)
     {
         let offset = place.node.inside(&object.source.text, error.line(), error.column());
         let message = format!(
@@ -233,10 +237,21 @@ pub fn tell(object: &Object<'_>, problem: &Problem, report: &mut Report) {
             error.expected(),
             error.found()
         );
-        report.add(rule, object.source, offset, Saying::new(message).about(object.title()));
+        let hint = error.hint().map(str::to_owned).or_else(|| string_hint(&problem.field, text, &error));
+        let saying = Saying { message, hint, object: Some(object.title()) };
+        report.add(rule, object.source, offset, saying);
         return;
     }
     let offset =
         if place.found && !problem.reason.ends_with("Attribute") { place.node.start } else { place.key };
     report.add(rule, object.source, offset, Saying::of(problem).about(object.title()));
+}
+
+/// The hint for an attribute whose text is plain words, as an author writes a string who does not know that each value is an expression.
+fn string_hint(field: &str, text: &str, error: &ParseError) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || " */,.:_-@%'".contains(c);
+    let is_cut_off = error.found() == "end of input";
+    let is_likely = field.starts_with("spec.attributes[") && text.chars().all(is_plain) && !is_cut_off;
+    (is_likely && text.len() <= LONGEST_STRING)
+        .then(|| format!("a string has its own quotes: '\"{}\"'", text.replace('\'', "''")))
 }

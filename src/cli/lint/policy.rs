@@ -39,10 +39,17 @@ pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
 
 fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &mut Report) {
     let place = find(&object.node, TEXT);
-    for remark in place.node.as_str().filter(|_| place.found).map(remarks).into_iter().flatten() {
+    let Some(text) = place.node.as_str().filter(|_| place.found) else { return };
+    let config = Source::new(TEXT, text);
+    for remark in remarks(text) {
         let (line, column) = (remark.line.max(1) as usize, remark.column.max(1) as usize);
         let offset = place.node.inside(&object.source.text, line, column);
-        report.add(rule(&remark), object.source, offset, saying(&remark, TEXT).about(object.title()));
+        report.add(
+            rule(&remark),
+            object.source,
+            offset,
+            saying(&remark, &config, TEXT).about(object.title()),
+        );
     }
 }
 
@@ -71,7 +78,7 @@ pub fn text(source: &Source, report: &mut Report) {
     sort(&mut remarks);
     for remark in remarks {
         let offset = source.offset(remark.line as usize, remark.column as usize);
-        report.add(rule(&remark), source, offset, saying(&remark, ""));
+        report.add(rule(&remark), source, offset, saying(&remark, source, ""));
     }
 }
 
@@ -82,9 +89,17 @@ fn rule(remark: &Remark) -> &'static Rule {
     }
 }
 
-/// The message of a remark, with its last part as the hint: what follows the last semicolon, or the last colon before
-/// "did you mean" or "remove it".
-fn saying(remark: &Remark, field: &str) -> Saying {
+/// The message of a remark about a configuration text, with its last part as the hint: what follows the last semicolon, or the last
+/// colon before "did you mean" or "remove it". The hint for an expression that breaks is that of the place where the expression breaks.
+fn saying(remark: &Remark, config: &Source, field: &str) -> Saying {
+    if remark.reason == "InvalidExpression" {
+        let offset = config.offset(remark.line.max(1) as usize, remark.column.max(1) as usize);
+        let hint = classad::hint_at(&config.text, offset);
+        let said =
+            hint.iter().find_map(|hint| remark.message.strip_suffix(hint.as_str())?.strip_suffix("; "));
+        let message = of_field(field, said.unwrap_or(&remark.message));
+        return Saying { message, hint, object: None };
+    }
     let (what, hint) = match remark.message.rsplit_once("; ") {
         Some((what, hint)) => (what, Some(hint)),
         None => match remark.message.rsplit_once(": ") {
@@ -94,6 +109,10 @@ fn saying(remark: &Remark, field: &str) -> Saying {
             _ => (remark.message.as_str(), None),
         },
     };
-    let message = if field.is_empty() { what.to_owned() } else { format!("{field}: {what}") };
-    Saying { message, hint: hint.map(str::to_owned), object: None }
+    Saying { message: of_field(field, what), hint: hint.map(str::to_owned), object: None }
+}
+
+/// A message that names its field, if the text is a field's.
+fn of_field(field: &str, message: &str) -> String {
+    if field.is_empty() { message.to_owned() } else { format!("{field}: {message}") }
 }
