@@ -54,7 +54,12 @@ pub enum Support {
 /// The command of a name, case aside. The attribute of a command is a name for it, too.
 pub fn find(name: &str) -> Option<&'static Command> {
     let named = COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name));
-    named.or_else(|| COMMANDS.iter().find(|command| command.attribute.eq_ignore_ascii_case(name)))
+    named.or_else(|| of_attribute(name))
+}
+
+/// The command that sets the attribute of a name, case aside.
+pub fn of_attribute(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| !name.is_empty() && command.attribute.eq_ignore_ascii_case(name))
 }
 
 /// Families of commands for universes that do not exist here, by how their names begin.

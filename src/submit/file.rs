@@ -48,7 +48,7 @@ pub struct Cluster {
     pub ad: Ad,
     /// The procs, at least one, in the order of their numbers.
     pub procs: Vec<Proc>,
-    /// The commands and variables that the file gives, in the order of their names.
+    /// The commands and variables that the file gives, in the order of their names. Queue statements give commands, too.
     pub written: Vec<Written>,
     /// Where the first queue statement stands, or the file ends that has none.
     pub queued: Position,
@@ -145,6 +145,7 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
         first: None,
         statements: 0,
         queued: None,
+        written: Vec::new(),
         findings: Vec::new(),
     };
     let refused = |scope: &mut Scope<'_>, line: &Text, _: &Line| {
@@ -166,7 +167,7 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
                 findings.extend(unused::warnings(&scope));
             }
             findings.sort_by(|one, other| one.position.cmp(&other.position));
-            let written = unused::written(&scope);
+            let written = unused::written(&scope, run.written);
             let queued = run.queued.unwrap_or_else(|| scope.config().position_at(&end, 0));
             let cluster = run.cluster.map(|ad| Cluster { ad, procs: run.procs, written, queued, env });
             Submission { cluster, findings }
@@ -302,6 +303,8 @@ struct Run<'r> {
     statements: usize,
     /// Where the first of these stands.
     queued: Option<Position>,
+    /// The commands among the variables of queue statements.
+    written: Vec<Written>,
     findings: Vec<Diagnostic>,
 }
 
@@ -371,12 +374,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Forgets the variables of a queue statement.
+    /// Forgets the variables of a queue statement, but keeps the names of those that are commands.
     fn leave(&mut self, scope: &mut Scope<'_>, line: &Text, queue: &Queue, variables: &[String]) {
         let has_items = queue.source != queue::Items::None && !self.procs.is_empty();
         for variable in variables {
             if has_items && !scope.is_used(variable) {
                 scope.warn(line, 0, format!("queue: the variable {variable} is not used: is it a typo?"));
+            }
+            if has_items && unused::is_command(variable) {
+                let position = scope.config().position_at(line, 0);
+                self.written.push(Written { name: variable.clone(), position });
             }
             scope.forget_variable(variable);
         }

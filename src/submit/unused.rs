@@ -43,13 +43,23 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
     unused.map(warning).collect()
 }
 
-/// The commands and variables that a file gives.
-pub(crate) fn written(scope: &Scope<'_>) -> Vec<Written> {
+/// The commands and variables that a file gives, with those that its queue statements gave.
+pub(crate) fn written(scope: &Scope<'_>, queued: Vec<Written>) -> Vec<Written> {
     let written = |variable: &Variable| Written {
         name: variable.name().to_owned(),
         position: scope.position_of(variable),
     };
-    scope.variables().map(written).collect()
+    let mut all: Vec<Written> = scope.variables().map(written).chain(queued).collect();
+    all.sort_by_key(|written| written.name.to_ascii_lowercase());
+    all.dedup_by(|later, first| later.name.eq_ignore_ascii_case(&first.name));
+    all
+}
+
+/// Whether a variable of this name changes the jobs by itself, whether or not another value refers to it.
+pub(crate) fn is_command(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    commands::find(name).is_some()
+        || ["request_", "my.", "submit."].iter().any(|start| lower.starts_with(start))
 }
 
 /// Whether a variable differs between procs: it refers, perhaps through others, to the number of a proc, to an item, or to
@@ -59,12 +69,7 @@ pub(crate) fn vary(scope: &Scope<'_>, items: &[String]) -> bool {
         ["process", "procid", "row", "itemindex", "step", "jobid", "random"].map(str::to_owned).into();
     varying.extend(items.iter().map(|name| name.to_ascii_lowercase()));
     // A variable of the statement that is a command varies itself.
-    let is_command = |name: &String| {
-        let lower = name.to_ascii_lowercase();
-        commands::find(name).is_some()
-            || ["request_", "my.", "submit."].iter().any(|start| lower.starts_with(start))
-    };
-    if items.iter().any(is_command) {
+    if items.iter().any(|name| is_command(name)) {
         return true;
     }
     scope.variables().any(|variable| {

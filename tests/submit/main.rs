@@ -9,6 +9,7 @@
     reason = "a test says what it expects by panicking"
 )]
 
+mod advice;
 mod manifests;
 mod oracle;
 mod place;

@@ -23,7 +23,7 @@ pub fn place() -> Place {
     }
 }
 
-fn submitted(name: &str, text: &str) -> (Submission, Manifests) {
+pub fn submitted(name: &str, text: &str) -> (Submission, Manifests) {
     let submission = place().submit(name, text, &Options::default());
     let settings = Settings { image: Some("registry.example/image".to_owned()), ..Settings::default() };
     let manifests = submission
@@ -257,7 +257,7 @@ fn a_warning_has_the_place_and_the_name_that_the_file_uses() {
 }
 
 /// The findings of a submit file of one program with these lines.
-fn findings_of(lines: &str) -> Vec<String> {
+pub fn findings_of(lines: &str) -> Vec<String> {
     let text = format!("executable = /bin/true\ntransfer_executable = false\n{lines}queue\n");
     submitted("lines", &text).1.findings.iter().map(ToString::to_string).collect()
 }

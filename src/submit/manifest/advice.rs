@@ -4,7 +4,7 @@ use classad::{Expr, Name, Value};
 use condor_config::{Diagnostic, Severity};
 
 use super::spec::SET_BY_OPERATOR;
-use crate::commands::{self, Command, Support};
+use crate::commands::{self, Support};
 use crate::file::{Cluster, Written};
 
 /// Warnings of commands without effect, and errors of those that are refused.
@@ -12,20 +12,38 @@ pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
     cluster.written.iter().filter_map(|written| finding(cluster, written)).collect()
 }
 
-/// Attributes that say how a job's program is started. The pod is made of the commands, and not of these attributes.
-const PROGRAM: [&str; 6] = ["Args", "Arguments", "Env", "Environment", "JobUniverse", "ContainerImage"];
+/// Attributes that say how a job's program is started, and the commands of which the pod is made.
+const PROGRAM: [(&str, &str); 11] = [
+    ("Args", "arguments"),
+    ("Arguments", "arguments"),
+    ("Cmd", "executable"),
+    ("ContainerImage", "container_image"),
+    ("DockerImage", "container_image"),
+    ("Env", "environment"),
+    ("Environment", "environment"),
+    ("JobUniverse", "container_image"),
+    ("SingularityImage", "container_image"),
+    ("WantContainer", "container_image"),
+    ("WantDocker", "container_image"),
+];
+
+/// The attribute that a line such as `+Owner = "bob"` gives.
+fn attribute(written: &Written) -> Option<&str> {
+    let (start, name) = written.name.split_at_checked(3)?;
+    start.eq_ignore_ascii_case("MY.").then_some(name)
+}
 
 /// The warning of a line such as `+Owner = "bob"` that does not do what it seems to do.
-fn of_attribute(written: &Written) -> Option<Diagnostic> {
-    let (start, name) = written.name.split_at_checked(3)?;
-    start.eq_ignore_ascii_case("MY.").then_some(())?;
-    let is_in = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let why = if is_in(&["AcctGroupUser"]) {
-        "has no effect: the namespace of a job says who is charged"
-    } else if is_in(&SET_BY_OPERATOR) {
-        "has no effect: the operator sets this attribute of each job itself"
-    } else if is_in(&PROGRAM) {
-        "is only shown in the job's ad: its pod is made of the commands, such as arguments and container_image"
+fn of_attribute(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
+    let name = attribute(written)?;
+    let is = |known: &str| known.eq_ignore_ascii_case(name);
+    let program = PROGRAM.iter().find(|(known, _)| is(known)).filter(|_| !is_off(cluster, name));
+    let why = if is("AcctGroupUser") {
+        "has no effect: the namespace of a job says who is charged".to_owned()
+    } else if SET_BY_OPERATOR.iter().any(|known| is(known)) {
+        "has no effect: the operator sets this attribute of each job itself".to_owned()
+    } else if let Some((_, command)) = program {
+        format!("is only shown in the job's ad, and changes nothing in its pod: write {command}")
     } else {
         return None;
     };
@@ -62,25 +80,34 @@ fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
 }
 
 fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
-    if let Some(finding) = of_attribute(written).or_else(|| of_request(cluster, written)) {
+    if let Some(finding) = of_attribute(cluster, written).or_else(|| of_request(cluster, written)) {
         return Some(finding);
     }
-    let command = commands::find(&written.name)?;
+    // An attribute has no command's name: +Rank is not rank, and +Log is an attribute of the user's own.
+    let (command, name) = match attribute(written) {
+        Some(name) => (commands::of_attribute(name)?, format!("+{name}")),
+        None => commands::find(&written.name).map(|command| (command, command.name.to_owned()))?,
+    };
     let (severity, why) = match command.support {
         Support::Honored(_) => return None,
         Support::NoEffect(why) => (Severity::Warning, why),
         Support::Refused(why) => (Severity::Error, why),
     };
-    if is_off(cluster, command) {
+    if is_off(cluster, command.attribute) {
         return None;
     }
-    let message = format!("{}: {why}", command.name);
+    let message = format!("{name}: {why}");
     Some(Diagnostic { severity, position: written.position.clone(), message })
 }
 
-/// Whether the command only says that something is not wanted.
-fn is_off(cluster: &Cluster, command: &Command) -> bool {
-    let value = cluster.ad.get(command.attribute).and_then(Expr::as_literal);
-    matches!(value, Some(Value::Bool(false)))
-        || (command.name == "notification" && value == Some(&Value::Int(0)))
+/// Whether the attribute only says that something is not wanted, in all procs.
+fn is_off(cluster: &Cluster, attribute: &str) -> bool {
+    let says_no = |value: &Value| {
+        let no_mail = attribute.eq_ignore_ascii_case("JobNotification") && *value == Value::Int(0);
+        *value == Value::Bool(false) || no_mail
+    };
+    cluster.procs.iter().all(|proc| {
+        let expr = proc.ad.get(attribute).or_else(|| cluster.ad.get(attribute));
+        expr.and_then(Expr::as_literal).is_some_and(says_no)
+    })
 }

@@ -185,7 +185,7 @@ impl Shared<'_> {
         let own = format!("MY.{attribute}");
         self.cluster.written.iter().any(|written| {
             [command, attribute, own.as_str()].iter().any(|name| written.name.eq_ignore_ascii_case(name))
-        }) || self.program.items.iter().any(|(name, _)| name.eq_ignore_ascii_case(command))
+        })
     }
 
     /// The accounting group. `+AccountingGroup = "GROUP.USER"` goes before the command accounting_group, whose attribute it replaces.

@@ -1,0 +1,87 @@
+//! Warnings and errors of commands that do not do what they seem to do.
+
+use serde_json::{Value, json};
+use submit::manifest::Manifests;
+
+use crate::manifests::{findings_of, submitted};
+
+const HEAD: &str = "executable = /bin/true\ntransfer_executable = false\n";
+
+/// The manifests of a submit file of one program that ends with these lines.
+fn made(lines: &str) -> Manifests {
+    submitted("lines", &format!("{HEAD}{lines}")).1
+}
+
+#[test]
+fn commands_among_the_variables_of_a_queue_statement_are_commands() {
+    let specs = |queue: &str, pointer: &str| -> Vec<Value> {
+        let Manifests { jobs, findings, .. } = made(queue);
+        assert_eq!(findings, [], "{queue}");
+        jobs.iter().map(|job| job["spec"].pointer(pointer).cloned().unwrap_or_default()).collect()
+    };
+    assert_eq!(
+        specs("queue request_fpga in (1 2)\n", "/requests/resources"),
+        [json!({"fpga": 1}), json!({"fpga": 2})]
+    );
+    assert_eq!(specs("queue RequestMemory in (1GB 2GB)\n", "/requests/memory"), [json!("1Gi"), json!("2Gi")]);
+    let experiments = specs("queue MY.Experiment in (\"a\" \"b\")\n", "/attributes/Experiment");
+    assert_eq!(experiments, [json!("\"a\""), json!("\"b\"")]);
+    let queue = "queue JobPrio, RequestGPUs, MY.RequestCpus from (\n1 2 3\n)\n";
+    assert_eq!(specs(queue, "/priority"), [json!(1)]);
+    assert_eq!(specs(queue, "/requests"), [json!({"cpus": 3, "gpus": 2})]);
+}
+
+#[test]
+fn what_is_refused_is_refused_as_a_variable_of_a_queue_statement() {
+    for queue in ["queue noop_job in (true)\n", "queue noop_job in (false true)\n"] {
+        let Manifests { jobs, findings, .. } = made(queue);
+        assert!(jobs.is_empty(), "{queue}");
+        let said = findings[0].to_string();
+        assert!(said.starts_with("error: lines.sub, line 3, column 1: noop_job: "), "{said}");
+    }
+    assert_eq!(made("queue noop_job in (false false)\n").findings, []);
+}
+
+/// An attribute is found by the name of the attribute alone: +Log is none of HTCondor's.
+#[test]
+fn attributes_of_commands_are_told_of_as_the_commands_are() {
+    for (line, severity, says) in [
+        (
+            "+SuccessCheckpointExitCode = 85",
+            "error",
+            "+SuccessCheckpointExitCode: a proc that exits has ended",
+        ),
+        ("+IsNoopJob = true", "error", "+IsNoopJob: a job always runs its program"),
+        ("+TransferOutput = \"a\"", "warning", "+TransferOutput: no files travel back"),
+        ("+StreamOut = true", "warning", "+StreamOut: the log of a pod"),
+        ("+JobSetName = \"a\"", "warning", "+JobSetName: job sets"),
+        ("+WantIOProxy = true", "warning", "+WantIOProxy: there is no chirp"),
+        ("+KillSig = \"SIGUSR1\"", "warning", "+KillSig: the image decides"),
+        ("+WantGracefulRemoval = true", "warning", "+WantGracefulRemoval: a pod always"),
+        ("+JobNotification = 2", "warning", "+JobNotification: no mail"),
+        (
+            "+DockerImage = \"debian\"",
+            "warning",
+            "+DockerImage is only shown in the job's ad, and changes nothing in its pod: write container_image",
+        ),
+        ("+SingularityImage = \"/cvmfs/x\"", "warning", "+SingularityImage is only shown"),
+        ("+WantDocker = true", "warning", "+WantDocker is only shown"),
+        (
+            "MY.Cmd = \"/bin/false\"",
+            "warning",
+            "+Cmd is only shown in the job's ad, and changes nothing in its pod: write executable",
+        ),
+    ] {
+        let found = findings_of(&format!("{line}\n"));
+        let [found] = &found[..] else { panic!("{line}: {found:#?}") };
+        assert!(
+            found.starts_with(&format!("{severity}: lines.sub, line 3,")) && found.contains(says),
+            "{found}"
+        );
+    }
+    for line in
+        ["+WantIOProxy = false", "+JobNotification = 0", "+WantDocker = false", "+Log = 1", "+Kill_Sig = 1"]
+    {
+        assert_eq!(findings_of(&format!("{line}\n")), Vec::<String>::new(), "{line}");
+    }
+}
