@@ -254,6 +254,35 @@ fn streams_go_to_files_of_a_volume() {
     );
 }
 
+/// Docker hands the program to the entry point of the image as its first argument.
+#[test]
+fn the_docker_universe_keeps_the_entry_point_of_the_image() {
+    let docker = "universe = docker\ndocker_image = debian\nexecutable = /bin/cat\ntransfer_executable = false\narguments = a b\n";
+    let container = docker.replace("universe = docker\ndocker_image", "container_image");
+    for (head, more, command, args) in [
+        (docker, "", json!(null), json!(["/bin/cat", "a", "b"])),
+        (docker, "docker_override_entrypoint = true\n", json!(["/bin/cat"]), json!(["a", "b"])),
+        (docker, "+DockerOverrideEntrypoint = true\n", json!(["/bin/cat"]), json!(["a", "b"])),
+        (&container, "", json!(["/bin/cat"]), json!(["a", "b"])),
+        (&container, "docker_override_entrypoint = false\n", json!(null), json!(["/bin/cat", "a", "b"])),
+    ] {
+        let submission = place().submit("t", &format!("{head}{more}queue\n"), &Options::default());
+        let manifests = manifest::jobs(&submission.cluster.unwrap(), &Settings::default(), &content);
+        assert_eq!(manifests.findings, []);
+        let container = &manifests.jobs[0]["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!((&container["command"], &container["args"]), (&command, &args), "{head}{more}");
+    }
+    let text = format!("{docker}output = /results/o\nqueue\n");
+    let cluster = place().submit("t", &text, &Options::default()).cluster.unwrap();
+    let settings = Settings { template: Some(with_volume()), ..Settings::default() };
+    let Manifests { jobs, findings, .. } = manifest::jobs(&cluster, &settings, &content);
+    assert_eq!(jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"][7], json!("/bin/cat"));
+    assert!(
+        findings[0].to_string().contains("line 6, column 10: output: the image's entry point does not run"),
+        "{findings:?}"
+    );
+}
+
 /// The file that each proc's program reads: its path in the container.
 fn inputs(text: &str, template: Option<Value>) -> Vec<String> {
     let manifests = made(text, template);

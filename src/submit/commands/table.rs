@@ -71,7 +71,7 @@ pub const COMMANDS: &[Command] = &[
         "DockerOverrideEntrypoint",
         Boolean,
         Honored(
-            "the executable is the command of the container, which overrides the entry point of the image",
+            "true: the executable is the command of the container, in the place of the image's entry point; false, the docker universe's default: the entry point gets the executable as its first argument",
         ),
     ),
     command(
@@ -316,7 +316,7 @@ pub const COMMANDS: &[Command] = &[
         "Cmd",
         Special,
         Honored(
-            "the first word of the command of the container; a file that a relative path names travels as transfer_input_files do",
+            "the first word of the command of the container, or of its args in the docker universe; a file that a relative path names travels as transfer_input_files do",
         ),
     ),
     command(

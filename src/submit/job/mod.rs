@@ -44,6 +44,8 @@ pub struct Program {
     pub environment: Vec<(String, Option<String>)>,
     /// How many variables of the environment come from the place of submission because `getenv` is true.
     pub inherited: usize,
+    /// Whether the job is one of the docker universe.
+    pub is_docker: bool,
     /// The image, as `container_image` or `docker_image` names it.
     pub image: Option<String>,
     /// The user's own part of the Requirements, in the old syntax of ClassAds.

@@ -68,6 +68,7 @@ impl Job<'_, '_> {
 
     fn set_image(&mut self) -> Outcome {
         let universe = self.memory.universe;
+        self.program.is_docker = universe == Universe::Docker;
         if universe == Universe::Vanilla {
             return Ok(());
         }

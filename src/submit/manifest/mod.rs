@@ -6,6 +6,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `advice` | what has no effect, and what is refused |
+//! | `complete` | the count, the items, and the parts of the template that depend on them |
 //! | `expression` | the texts of expressions, in the syntax that the operator reads |
 //! | `files` | the program and the inputs that travel with a job |
 //! | `streams` | whether output and error go into a volume |
@@ -13,6 +14,7 @@
 //! | `vary` | the texts that differ between procs, and the items that make them |
 
 mod advice;
+mod complete;
 mod expression;
 mod files;
 mod spec;
@@ -141,6 +143,7 @@ fn made(
         let travelling = input.as_ref().filter(|input| input.travels).map(|input| input.file.as_str());
         let cargo = files::cargo(cluster, proc, travelling, &mut hold)?;
         let (streams, mut left) = streams::of(cluster, proc, input.as_ref(), settings.template.as_ref())?;
+        left.extend(streams::replaced_entry_point(cluster, proc, input.as_ref(), &streams));
         left.extend(files::left(cluster, proc, &cargo));
         left.extend(files::inherited(proc));
         for (command, message) in left {
@@ -169,7 +172,7 @@ fn made(
         let name = name(cluster, settings);
         let name = if several && !settings.generate_names { format!("{name}-{}", number + 1) } else { name };
         manifests.logs.push(logs(cluster, &procs));
-        let (spec, files) = spec::complete(shared, &procs, settings, &mut hold)?;
+        let (spec, files) = complete::complete(shared, &procs, settings, &mut hold)?;
         let size = spec.to_string().len();
         if size > LARGEST {
             let message = format!(
@@ -206,6 +209,11 @@ fn flag(cluster: &Cluster, proc: &Proc, attribute: &str) -> Option<bool> {
         classad::Value::Bool(value) => Some(*value),
         _ => None,
     }
+}
+
+/// Whether the image's entry point runs, and gets the program as its first argument. The docker universe has it so by default.
+fn keeps_entry_point(cluster: &Cluster, proc: &Proc) -> bool {
+    flag(cluster, proc, "DockerOverrideEntrypoint").map_or(proc.program.is_docker, |overrides| !overrides)
 }
 
 /// The text of an attribute of a proc.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Wrong, files, flag, text};
+use super::{Wrong, files, flag, keeps_entry_point, text};
 use crate::file::{Cluster, Proc};
 use crate::streams::{Mounted, Streams, mounted};
 use crate::world::World;
@@ -72,6 +72,26 @@ pub(super) fn of(
         return Err((command.to_owned(), message.to_owned()));
     }
     Ok((streams, left))
+}
+
+/// A warning about an entry point of the image that does not run, because a shell opens files in its place.
+pub(super) fn replaced_entry_point(
+    cluster: &Cluster,
+    proc: &Proc,
+    input: Option<&Input>,
+    streams: &Streams,
+) -> Option<Wrong> {
+    let opened = [
+        ("input", input.is_some()),
+        ("output", !streams.output.is_empty()),
+        ("error", !streams.error.is_empty()),
+    ];
+    let (command, _) = opened.into_iter().find(|(_, opened)| *opened)?;
+    keeps_entry_point(cluster, proc).then(|| {
+        let message = "the image's entry point does not run, because a shell opens the file and becomes the program: name the entry \
+                       point as the executable, or write docker_override_entrypoint = true if the program needs none";
+        (command.to_owned(), message.to_owned())
+    })
 }
 
 fn said(command: &str) -> String {
