@@ -42,6 +42,37 @@ fn what_is_refused_is_refused_as_a_variable_of_a_queue_statement() {
     assert_eq!(made("queue noop_job in (false false)\n").findings, []);
 }
 
+/// HTCondor takes such a text for the submitter's name.
+#[test]
+fn an_accounting_group_without_a_user_is_told_of() {
+    for (line, says) in [
+        (
+            "+AccountingGroup = \"physics\"",
+            "+AccountingGroup names no group, because \"physics\" is no text GROUP.USER: nobody but the namespace is charged; write \
+             accounting_group = physics",
+        ),
+        ("+AccountingGroup = strcat(\"a.\", Owner)", "write accounting_group = GROUP"),
+        ("+AcctGroup = \"physics\"", "+AcctGroup has no effect: write accounting_group"),
+    ] {
+        let found = findings_of(&format!("{line}\n"));
+        assert!(
+            found.len() == 1 && found[0].starts_with("warning: ") && found[0].ends_with(says),
+            "{line}: {found:?}"
+        );
+    }
+    assert_eq!(findings_of("+AccountingGroup = \"physics.ada\"\n"), Vec::<String>::new());
+}
+
+#[test]
+fn bounds_of_a_file_that_becomes_several_htcjobs_are_told_of() {
+    let lines = "max_idle = 2\n+JobMaterializeLimit = 5\nqueue request_cpus in (1 2)\n";
+    let said: Vec<String> = made(lines).findings.iter().map(ToString::to_string).collect();
+    let [idle, limit] = &said[..] else { panic!("{said:?}") };
+    assert!(idle.contains("line 3, column 12: max_idle: holds for each of the 2 HTCJobs"), "{idle}");
+    assert!(limit.contains("line 4,") && limit.contains("concurrency_limits bind all"), "{limit}");
+    assert_eq!(made("max_idle = 2\nqueue 2\n").findings, []);
+}
+
 /// An attribute is found by the name of the attribute alone: +Log is none of HTCondor's.
 #[test]
 fn attributes_of_commands_are_told_of_as_the_commands_are() {

@@ -366,6 +366,10 @@ fn attributes_of_the_ad_that_fields_give_are_in_the_fields() {
         Some("group_x")
     );
     assert_eq!(group("+AccountingGroup = \"alice\"\n"), None);
+    let dotted = "accounting_group = group_y\naccounting_group_user = ada.l\n";
+    assert_eq!(group(dotted).as_deref(), Some("group_y"));
+    assert_eq!(group("accounting_group_user = ada.l\n"), None);
+    assert_eq!(group("accounting_group = group_y\n+AcctGroup = \"z\"\n").as_deref(), Some("group_y"));
     assert_eq!(group("accounting_group = group_y\n").as_deref(), Some("group_y"));
     assert_eq!(spec("+RequestLicenses = 3\n")["requests"]["resources"], serde_json::json!({"Licenses": 3}));
 }

@@ -4,6 +4,7 @@ use classad::{Expr, Name, Value};
 use condor_config::{Diagnostic, Severity};
 
 use super::spec::SET_BY_OPERATOR;
+use super::written;
 use crate::commands::{self, Support};
 use crate::file::{Cluster, Written};
 
@@ -40,6 +41,10 @@ fn of_attribute(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     let program = PROGRAM.iter().find(|(known, _)| is(known)).filter(|_| !is_off(cluster, name));
     let why = if is("AcctGroupUser") {
         "has no effect: the namespace of a job says who is charged".to_owned()
+    } else if is("AcctGroup") {
+        "has no effect: write accounting_group".to_owned()
+    } else if is("AccountingGroup") {
+        without_group(cluster)?
     } else if SET_BY_OPERATOR.iter().any(|known| is(known)) {
         "has no effect: the operator sets this attribute of each job itself".to_owned()
     } else if let Some((_, command)) = program {
@@ -49,6 +54,20 @@ fn of_attribute(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     };
     let message = format!("+{name} {why}");
     Some(Diagnostic { severity: Severity::Warning, position: written.position.clone(), message })
+}
+
+/// The message about an AccountingGroup that names no group.
+fn without_group(cluster: &Cluster) -> Option<String> {
+    let expr = cluster.ad.get("AccountingGroup")?;
+    let group = expr.as_literal().and_then(Value::as_str);
+    if group.is_some_and(|group| group.contains('.')) {
+        return None;
+    }
+    let named = group.filter(|group| !group.is_empty()).unwrap_or("GROUP");
+    Some(format!(
+        "names no group, because {} is no text GROUP.USER: nobody but the namespace is charged; write accounting_group = {named}",
+        expr.to_old()
+    ))
 }
 
 /// Counts of a proc's runs: 0 at submission, and more later.
@@ -98,6 +117,26 @@ fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     }
     let message = format!("{name}: {why}");
     Some(Diagnostic { severity, position: written.position.clone(), message })
+}
+
+/// Bounds of a cluster, each of which the operator keeps for an HTCJob by itself.
+const BOUNDS: [&str; 4] = ["max_materialize", "max_idle", "materialize_max_idle", "next_job_start_delay"];
+
+/// Warnings of bounds that several HTCJobs multiply.
+pub(super) fn bounds(cluster: &Cluster, jobs: usize) -> Vec<Diagnostic> {
+    let bounds = BOUNDS.iter().filter_map(|command| written(cluster, command));
+    let mut found: Vec<Diagnostic> = bounds
+        .map(|Written { name, position }| Diagnostic {
+            severity: Severity::Warning,
+            position: position.clone(),
+            message: format!(
+                "{name}: holds for each of the {jobs} HTCJobs of this file alone; concurrency_limits bind all of them together"
+            ),
+        })
+        .collect();
+    // Two of the commands set one attribute.
+    found.dedup();
+    found
 }
 
 /// Whether the attribute only says that something is not wanted, in all procs.

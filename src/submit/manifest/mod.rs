@@ -167,6 +167,9 @@ fn made(
         }
     }
     let several = groups.len() > 1;
+    if several {
+        findings.extend(advice::bounds(cluster, groups.len()));
+    }
     let mut manifests = Manifests::default();
     for (number, (shared, procs)) in groups.into_iter().enumerate() {
         let name = name(cluster, settings);

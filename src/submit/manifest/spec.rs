@@ -105,12 +105,16 @@ impl Shared<'_> {
         })
     }
 
-    /// The accounting group. `+AccountingGroup = "GROUP.USER"` goes before the command accounting_group, whose attribute it replaces.
+    /// The accounting group: what HTCondor's negotiator reads, less the user. The user's name may have dots.
     fn group(&self) -> Option<String> {
-        if self.gives("MY.AccountingGroup", "") {
-            return Some(self.string("AccountingGroup")?.rsplit_once('.')?.0.to_owned());
+        let submitter = self.string("AccountingGroup")?;
+        let user = self.string("AcctGroupUser").unwrap_or_default();
+        if submitter == user {
+            return None;
         }
-        self.string("AcctGroup")
+        let known = submitter.strip_suffix(&user).and_then(|start| start.strip_suffix('.'));
+        let group = known.filter(|_| !user.is_empty()).or_else(|| Some(submitter.rsplit_once('.')?.0));
+        group.map(str::to_owned)
     }
 
     fn string(&self, attribute: &str) -> Option<String> {
