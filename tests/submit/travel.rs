@@ -142,6 +142,36 @@ fn where_the_program_is_from() {
     }
 }
 
+/// HTCondor takes an image without a scheme for a file or a directory.
+#[test]
+fn an_image_without_a_scheme_is_told_of() {
+    let said = |image: &str| {
+        let text = format!("{image}\nexecutable = /bin/cat\ntransfer_executable = false\nqueue\n");
+        let cluster = place().submit("t", &text, &Options::default()).cluster.unwrap();
+        let made = manifest::jobs(&cluster, &Settings::default(), &content);
+        (made.jobs.len(), made.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    };
+    for (image, jobs, expected) in [
+        (
+            "container_image = ubuntu:22.04",
+            1,
+            "'ubuntu:22.04' is taken for docker://ubuntu:22.04, and HTCondor takes it for a file",
+        ),
+        ("container_image = images/ubuntu", 1, "write docker://images/ubuntu"),
+        ("container_image = data", 0, "'data' is no image of a registry"),
+        ("container_image = https://example.org/x", 0, "is no image of a registry"),
+        ("docker_image = ubuntu:22.04", 1, ""),
+        ("docker_image = data", 1, ""),
+        ("container_image = docker://ubuntu:22.04", 1, ""),
+    ] {
+        let (made, said) = said(image);
+        assert!(
+            made == jobs && said.contains(expected) && said.is_empty() == expected.is_empty(),
+            "{image}: {said}"
+        );
+    }
+}
+
 /// Parsl writes such files: its script is in a directory that is shared with the containers.
 #[test]
 fn nothing_travels_to_a_directory_that_the_job_names() {

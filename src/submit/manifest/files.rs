@@ -96,6 +96,11 @@ impl<'c> Hold<'c> {
         Self { contents, found: BTreeMap::new(), bytes: 0 }
     }
 
+    /// Whether there is a file or a directory.
+    pub(super) fn has(&mut self, path: &str) -> bool {
+        *self.find(path) != Found::Missing
+    }
+
     fn find(&mut self, path: &str) -> &Found {
         if !self.found.contains_key(path) {
             let found = (self.contents)(path);

@@ -9,6 +9,7 @@
 //! | `complete` | the count, the items, and the parts of the template that depend on them |
 //! | `expression` | the texts of expressions, in the syntax that the operator reads |
 //! | `files` | the program and the inputs that travel with a job |
+//! | `image` | the image of the container |
 //! | `streams` | whether output and error go into a volume |
 //! | `spec` | what all procs of an HTCJob share: requests, requirements, attributes, the template |
 //! | `vary` | the texts that differ between procs, and the items that make them |
@@ -17,6 +18,7 @@ mod advice;
 mod complete;
 mod expression;
 mod files;
+mod image;
 mod spec;
 mod streams;
 mod vary;
@@ -146,6 +148,7 @@ fn made(
         left.extend(streams::replaced_entry_point(cluster, proc, input.as_ref(), &streams));
         left.extend(files::left(cluster, proc, &cargo));
         left.extend(files::inherited(proc));
+        left.extend(image::doubt(cluster, proc, &mut hold)?);
         for (command, message) in left {
             // The first proc speaks for the others.
             if warned.insert(command.clone()) {

@@ -4,7 +4,7 @@ use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
 use super::complete::SHAPE;
-use super::{Loaded, Settings, Wrong, expression, keeps_entry_point};
+use super::{Loaded, Settings, Wrong, expression, image, keeps_entry_point};
 use crate::commands::{COMMANDS, Form, Support};
 use crate::file::Cluster;
 use crate::job::Program;
@@ -292,7 +292,7 @@ impl Shared<'_> {
     fn template(&self, settings: &Settings, loaded: &Loaded<'_>) -> Result<Value, Wrong> {
         let mut template =
             settings.template.clone().unwrap_or_else(|| json!({"spec": {"containers": [{"name": "main"}]}}));
-        let image = self.image(settings, &template)?;
+        let image = image::of(self.cluster, loaded.proc, settings, &template)?;
         let program = self.program;
         let shape = json!({
             "arguments": program.arguments.len(),
@@ -343,29 +343,6 @@ impl Shared<'_> {
         let (_, attribute) =
             commands.into_iter().find(|(command, attribute)| self.gives(command, attribute))?;
         self.ad.get(attribute)?.as_literal()?.as_int().map(|seconds| seconds.max(1))
-    }
-
-    /// The image of a job, or that of the settings.
-    fn image(&self, settings: &Settings, template: &Value) -> Result<String, Wrong> {
-        if let Some(image) = &self.program.image {
-            let name = image.strip_prefix("docker://").unwrap_or(image);
-            let is_file = !image.contains("://") && (image.ends_with('/') || image.starts_with(['/', '.']))
-                || self.ad.contains("WantSIF");
-            let command = if self.ad.contains("DockerImage") { "docker_image" } else { "container_image" };
-            if is_file || image.starts_with("oras://") {
-                return Err((
-                    command.to_owned(),
-                    format!("'{image}' is no image of a registry: a kubelet pulls docker://NAME alone"),
-                ));
-            }
-            return Ok(name.to_owned());
-        }
-        let given = template.pointer("/spec/containers/0/image").and_then(Value::as_str).map(str::to_owned);
-        given.or_else(|| settings.image.clone()).ok_or_else(|| {
-            let message =
-                "a pod needs an image: write container_image = docker://NAME, or set SLOTWRIGHT_IMAGE";
-            ("container_image".to_owned(), message.to_owned())
-        })
     }
 }
 
