@@ -10,6 +10,7 @@
 )]
 
 mod advice;
+mod container;
 mod manifests;
 mod oracle;
 mod place;

@@ -11,7 +11,7 @@ use crate::manifests::place;
 const HEAD: &str = "container_image = docker://debian\n";
 
 /// The files of the place where the jobs are submitted, besides those of the folder `place`.
-fn content(path: &str) -> Found {
+pub fn content(path: &str) -> Found {
     let file = |bytes: Vec<u8>| Found::File { bytes, is_executable: false };
     match path {
         "/home/ada/raw.bin" => file(vec![0xff, 0, 0x10]),
@@ -27,13 +27,16 @@ fn content(path: &str) -> Found {
             file(b"x".to_vec())
         }
         _ if path.starts_with("/home/ada/endless") => Found::Directory(vec!["again".to_owned()]),
+        "/home/ada/dos.sh" => file(b"#!/bin/sh\r\necho\r\n".to_vec()),
+        "/home/ada/empty.sh" => file(Vec::new()),
+        "/home/ada/with blank.sh" => file(b"#!/bin/sh\n".to_vec()),
         "/home/ada/secret.txt" => Found::Unreadable("permission denied".to_owned()),
         "/home/ada/a:b" | "/home/ada/a b" | "/home/ada/sub/a_b" => file(b"x".to_vec()),
         _ => place().content(path),
     }
 }
 
-fn made(text: &str, template: Option<Value>) -> Manifests {
+pub fn made(text: &str, template: Option<Value>) -> Manifests {
     let cluster = cluster(text);
     manifest::jobs(&cluster, &Settings { template, ..Settings::default() }, &content)
 }
@@ -142,36 +145,6 @@ fn where_the_program_is_from() {
     }
 }
 
-/// HTCondor takes an image without a scheme for a file or a directory.
-#[test]
-fn an_image_without_a_scheme_is_told_of() {
-    let said = |image: &str| {
-        let text = format!("{image}\nexecutable = /bin/cat\ntransfer_executable = false\nqueue\n");
-        let cluster = place().submit("t", &text, &Options::default()).cluster.unwrap();
-        let made = manifest::jobs(&cluster, &Settings::default(), &content);
-        (made.jobs.len(), made.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-    };
-    for (image, jobs, expected) in [
-        (
-            "container_image = ubuntu:22.04",
-            1,
-            "'ubuntu:22.04' is taken for docker://ubuntu:22.04, and HTCondor takes it for a file",
-        ),
-        ("container_image = images/ubuntu", 1, "write docker://images/ubuntu"),
-        ("container_image = data", 0, "'data' is no image of a registry"),
-        ("container_image = https://example.org/x", 0, "is no image of a registry"),
-        ("docker_image = ubuntu:22.04", 1, ""),
-        ("docker_image = data", 1, ""),
-        ("container_image = docker://ubuntu:22.04", 1, ""),
-    ] {
-        let (made, said) = said(image);
-        assert!(
-            made == jobs && said.contains(expected) && said.is_empty() == expected.is_empty(),
-            "{image}: {said}"
-        );
-    }
-}
-
 /// Parsl writes such files: its script is in a directory that is shared with the containers.
 #[test]
 fn nothing_travels_to_a_directory_that_the_job_names() {
@@ -236,7 +209,7 @@ fn what_cannot_travel_is_refused_by_line() {
     assert!(jobs.is_empty() && findings[0].message.contains("'huge.bin' has 1048577 bytes"), "{findings:?}");
 }
 
-fn with_volume() -> Value {
+pub fn with_volume() -> Value {
     json!({"spec": {
         "containers": [{"name": "main", "volumeMounts": [{"name": "results", "mountPath": "/results"}]}],
         "volumes": [{"name": "results", "persistentVolumeClaim": {"claimName": "results"}}],
@@ -280,35 +253,6 @@ fn streams_go_to_files_of_a_volume() {
         made("universe = container\noutput = /results/o\nqueue\n", Some(with_volume()));
     assert!(
         jobs.is_empty() && findings[0].to_string().contains("line 3, column 10: output: the program is"),
-        "{findings:?}"
-    );
-}
-
-/// Docker hands the program to the entry point of the image as its first argument.
-#[test]
-fn the_docker_universe_keeps_the_entry_point_of_the_image() {
-    let docker = "universe = docker\ndocker_image = debian\nexecutable = /bin/cat\ntransfer_executable = false\narguments = a b\n";
-    let container = docker.replace("universe = docker\ndocker_image", "container_image");
-    for (head, more, command, args) in [
-        (docker, "", json!(null), json!(["/bin/cat", "a", "b"])),
-        (docker, "docker_override_entrypoint = true\n", json!(["/bin/cat"]), json!(["a", "b"])),
-        (docker, "+DockerOverrideEntrypoint = true\n", json!(["/bin/cat"]), json!(["a", "b"])),
-        (&container, "", json!(["/bin/cat"]), json!(["a", "b"])),
-        (&container, "docker_override_entrypoint = false\n", json!(null), json!(["/bin/cat", "a", "b"])),
-    ] {
-        let submission = place().submit("t", &format!("{head}{more}queue\n"), &Options::default());
-        let manifests = manifest::jobs(&submission.cluster.unwrap(), &Settings::default(), &content);
-        assert_eq!(manifests.findings, []);
-        let container = &manifests.jobs[0]["spec"]["template"]["spec"]["containers"][0];
-        assert_eq!((&container["command"], &container["args"]), (&command, &args), "{head}{more}");
-    }
-    let text = format!("{docker}output = /results/o\nqueue\n");
-    let cluster = place().submit("t", &text, &Options::default()).cluster.unwrap();
-    let settings = Settings { template: Some(with_volume()), ..Settings::default() };
-    let Manifests { jobs, findings, .. } = manifest::jobs(&cluster, &settings, &content);
-    assert_eq!(jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"][7], json!("/bin/cat"));
-    assert!(
-        findings[0].to_string().contains("line 6, column 10: output: the image's entry point does not run"),
         "{findings:?}"
     );
 }

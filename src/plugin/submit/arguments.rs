@@ -47,6 +47,7 @@ const REFUSED: &[(&str, usize, &str)] = &[
     ("generator", 1, "all procs exist from the start, at no cost"),
     ("digest", 6, "all procs exist from the start, at no cost"),
     ("capabilities", 3, "there is no schedd"),
+    ("allow-crlf-script", 8, "Linux starts no such script; convert it, such as by dos2unix"),
     ("force-mpi-universe", 7, "HTCondor dropped the universe"),
 ];
 
@@ -101,7 +102,7 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
             request.printed = Printed::Ads;
         } else if option("terse", 3) {
             request.printed = Printed::Terse;
-        } else if option("disable", 3) || option("debug", 2) || option("allow-crlf-script", 8) {
+        } else if option("disable", 3) || option("debug", 2) {
         } else if option("dry-run", 3) {
             request.dry = Some(Dry::Ads(value()?.to_owned()));
         } else if option("dump", 2) {
@@ -190,6 +191,10 @@ mod tests {
             (&["-name", "x"], "-name is not supported: there is no schedd"),
             (&["-pool", "x"], "-pool is not supported"),
             (&["-spool", "a.sub"], "-spool is not supported: nothing is kept"),
+            (
+                &["-allow-crlf-script", "a.sub"],
+                "-allow-crlf-script is not supported: Linux starts no such script",
+            ),
             (&["-i"], "-interactive is not supported"),
             (&["-nonsense"], "is no option"),
             (&["-append"], "requires another argument"),

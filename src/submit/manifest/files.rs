@@ -5,6 +5,7 @@
 //! `cp`: the directory is writable, and the inputs are not.
 
 mod mounts;
+mod program;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use crate::world::{World, scheme};
 
 pub use mounts::name_files;
 pub(super) use mounts::{Keys, texts, unload};
+pub(super) use program::left;
 
 /// The most bytes that the files of an HTCJob have together: Kubernetes allows a ConfigMap no more.
 pub const MOST: u64 = 1 << 20;
@@ -133,7 +135,7 @@ pub(super) fn cargo(
     if stays(cluster, proc) {
         return Ok(cargo);
     }
-    cargo.has_program = cargo.take_program(cluster, proc, hold)?;
+    cargo.has_program = program::take(&mut cargo, cluster, proc, hold)?;
     let directory = text(cluster, proc, "Iwd").unwrap_or_default();
     let inputs = text(cluster, proc, "TransferInput").unwrap_or_default();
     // An image in a file is refused as an image.
@@ -168,39 +170,6 @@ pub(super) fn stays(cluster: &Cluster, proc: &Proc) -> bool {
         || text(cluster, proc, "JobRemoteIwd").is_some()
 }
 
-/// Whether the file itself says whether the executable travels.
-fn asks(cluster: &Cluster) -> bool {
-    let names = ["transfer_executable", "TransferExecutable"];
-    let mut written = cluster.written.iter();
-    written.any(|written| names.iter().any(|name| written.name.eq_ignore_ascii_case(name)))
-}
-
-/// Warnings about files that do not travel: the command, and the message.
-pub(super) fn left(cluster: &Cluster, proc: &Proc, cargo: &Cargo) -> Vec<Wrong> {
-    let mut left = Vec::new();
-    if let (Some(executable), true, false) =
-        (&proc.program.executable, proc.program.is_transferred, cargo.has_program)
-    {
-        let why = if stays(cluster, proc) {
-            "nothing travels with this job".to_owned()
-        } else if executable.starts_with('/') && !asks(cluster) {
-            "its path is absolute; transfer_executable = true has a local file travel".to_owned()
-        } else {
-            format!("there is no file {}", text(cluster, proc, "Cmd").unwrap_or_default())
-        };
-        let message = format!(
-            "'{executable}' is taken for a program of the image ({why}); transfer_executable = false says that the image has it"
-        );
-        left.push(("executable".to_owned(), message));
-    }
-    if text(cluster, proc, "JobRemoteIwd").is_some() && text(cluster, proc, "TransferInput").is_some() {
-        let message = "no file travels, because the program begins in remote_initialdir: have the files there, in the image \
-                       or in a volume, or leave remote_initialdir out";
-        left.push((INPUTS.to_owned(), message.to_owned()));
-    }
-    left
-}
-
 /// A warning about a whole environment that goes from the place of submission into the HTCJob.
 pub(super) fn inherited(proc: &Proc) -> Option<Wrong> {
     let number = proc.program.inherited;
@@ -214,29 +183,6 @@ pub(super) fn inherited(proc: &Proc) -> Option<Wrong> {
 }
 
 impl Cargo {
-    fn take_program(&mut self, cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Result<bool, Wrong> {
-        let (Some(executable), true) = (&proc.program.executable, proc.program.is_transferred) else {
-            return Ok(false);
-        };
-        if executable.starts_with('/') && !asks(cluster) {
-            return Ok(false);
-        }
-        let path = plain(&text(cluster, proc, "Cmd").unwrap_or_default());
-        let wrong = |why: String| ("executable".to_owned(), format!("'{executable}' {why}"));
-        match hold.find(&path) {
-            Found::Missing => Ok(false),
-            Found::File { .. } => {
-                let added = self.add(&path, last(&path), true);
-                added.map(|()| true).map_err(|why| ("executable".to_owned(), why))
-            }
-            Found::Directory(_) => Err(wrong("is a directory".to_owned())),
-            Found::Unreadable(why) => Err(wrong(format!("cannot be read: {why}"))),
-            Found::TooLarge(bytes) => Err(wrong(format!(
-                "has {bytes} bytes, and {MOST} can travel: build it into the image, and write transfer_executable = false"
-            ))),
-        }
-    }
-
     fn take_input(&mut self, inputs: &Inputs<'_>, name: &str, hold: &mut Hold<'_>) -> Result<(), String> {
         if let Some(scheme) = scheme(name) {
             if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
