@@ -101,6 +101,19 @@ fn an_htcjob_is_read_into_its_job_ad() {
     assert!(status == crate::stop::UNUSABLE && err.contains("job.yaml:") && err.contains("cpus"), "{err}");
 }
 
+/// Other commands read the ad of an HTCJob, such as `slotwright classad match`.
+#[test]
+fn without_a_policy_ads_are_printed_as_they_are() {
+    let job = r#"{"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "j", "namespace": "physics"},
+        "spec": {"requests": {"cpus": 2}, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}"#;
+    let files = Files::new(&[("job.json", job)]);
+    let (status, out, err) = outcome(&[&files.path("job.json")], "");
+    assert_eq!((status, err.as_str()), (DONE, ""));
+    let ad = Ad::parse_long(out.trim_end()).unwrap();
+    assert_eq!(ad.get("RequestCpus").map(ToString::to_string).as_deref(), Some("2"));
+    assert_eq!(outcome(&[], "A = 1\n\nB = 2\n").1, "A = 1\n\nB = 2\n\n");
+}
+
 #[test]
 fn the_schedds_ad_is_my_in_requirements() {
     let policy = "SUBMIT_REQUIREMENT_NAMES = Few\nSUBMIT_REQUIREMENT_Few = MY.TotalIdleJobs < 10\n";
