@@ -53,7 +53,32 @@ mod tests {
         assert_eq!(run(args, &mut text.as_bytes(), &mut out, &mut err).unwrap(), DONE);
         let (out, err) = (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap());
         assert!(out.contains("Cmd=\"/bin/true\""), "{out}");
+        Ad::parse_long(out.trim_end()).expect("standard output has ads alone");
+        assert!(err.ends_with("Dry-Run job(s).\n1 job(s) dry-run to cluster 1.\n"), "{err}");
         assert!(err.contains("noop_job: ") && err.contains("(a submission would be refused)"), "{err}");
+    }
+
+    /// `slotwright lint` says the same of the HTCJob, with a field that no submit file has.
+    #[test]
+    fn a_submission_tells_what_the_operator_would_warn_of() {
+        let text = "executable = /bin/true\ntransfer_executable = false\ncontainer_image = docker://debian\n\
+                    requirements = TARGET.Memroy > 100\n+KillSig = \"SIGUSR1\"\n+MaxRetries = 3\n\
+                    periodic_hold = size()\nqueue request_cpus in (1 2)\n";
+        let words = SubmitArgs::augment_args(Command::new("submit")).get_matches_from(["submit", "-"]);
+        let args = SubmitArgs::from_arg_matches(&words).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        assert_eq!(run(args, &mut text.as_bytes(), &mut out, &mut err).unwrap(), DONE);
+        let err = String::from_utf8(err).unwrap();
+        let lines: Vec<&str> = err.lines().collect();
+        for (line, begin) in lines.iter().zip([
+            "WARNING: stdin, line 4, column 16: requirements: no machine has the attribute Memroy",
+            "WARNING: stdin, line 5, column 12: +KillSig: ",
+            "WARNING: stdin, line 6, column 15: MY.MaxRetries: nothing acts on it",
+            "WARNING: stdin, line 7, column 17: periodic_hold: calls size() with 0 arguments",
+        ]) {
+            assert!(line.starts_with(begin), "{line}");
+        }
+        assert_eq!(lines.len(), 4, "{err}");
     }
 
     fn ad(manifest: &serde_json::Value) -> Ad {

@@ -81,7 +81,7 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
     let mut request = Request {
         namespace: variable("SLOTWRIGHT_NAMESPACE"),
         template: variable("SLOTWRIGHT_TEMPLATE"),
-        waits: true,
+        as_condor_submit: true,
         ..Request::default()
     };
     request.settings.image = variable("SLOTWRIGHT_IMAGE");
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(request.file, "sim.sub");
         assert_eq!(request.options.appended, ["request_cpus = 2", "MY.JobBatchName = \"a b\""]);
         assert_eq!(request.options.assigned, [("N".to_owned(), "3".to_owned())]);
-        assert!(request.printed == Printed::Terse && request.waits && request.dry.is_none());
+        assert!(request.printed == Printed::Terse && request.as_condor_submit && request.dry.is_none());
         let request = asked(&["sim.sub", "-queue", "x", "in", "(a,", "b)", "-dry-run", "-"]).unwrap();
         assert_eq!(request.options.queue.as_deref(), Some("queue x in (a, b)"));
         assert_eq!(request.dry, Some(Dry::Ads("-".to_owned())));

@@ -3,11 +3,15 @@
 //! | file | is |
 //! | --- | --- |
 //! | `mod` | the request, and its outcome as condor_submit prints it |
+//! | `ads` | the ads of dry runs and of `-verbose` |
+//! | `advice` | what is told of the HTCJobs |
 //! | `arguments` | the command line of condor_submit |
 //! | `place` | what a submit file may know of this computer |
 //! | `files` | the ConfigMaps with the files that travel with a job |
 //! | `logs` | the job event logs |
 
+mod ads;
+mod advice;
 mod arguments;
 mod files;
 mod logs;
@@ -19,8 +23,8 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use ::submit::Options;
 use ::submit::manifest::{self, JobLog, Settings};
-use ::submit::{Cluster as Jobs, Options};
 use clap::Args;
 use condor_config::{Diagnostic, Severity, Source};
 use jiff::Timestamp;
@@ -100,8 +104,8 @@ pub struct Request {
     pub(crate) most_procs: Option<usize>,
     pub(crate) single: bool,
     pub(crate) dry: Option<Dry>,
-    /// Whether the number of a job is waited for.
-    pub(crate) waits: bool,
+    /// Whether the program has the name condor_submit: the number of a job is waited for, and standard output has what HTCondor's has.
+    pub(crate) as_condor_submit: bool,
 }
 
 /// The output of a submission.
@@ -263,8 +267,10 @@ pub fn prepare(
     let name = if request.file == "-" { "stdin" } else { &request.file };
     let number = if matches!(request.dry, Some(Dry::Ads(_) | Dry::Whole(_))) { 1 } else { manifest::CLUSTER };
     let submission = place.submit(&Source::new(name, text), &request.options, number);
-    let kept =
-        submission.findings.iter().filter(|finding| !request.silent_about_unused || !is_unused(finding));
+    let kept = submission
+        .findings
+        .iter()
+        .filter(|finding| !request.silent_about_unused || !advice::is_unused(finding));
     tell(kept, err)?;
     if submission.errors().next().is_some() {
         return Err(Error::Refused);
@@ -278,15 +284,20 @@ pub fn prepare(
         return Err(Error::Refused);
     }
     if matches!(request.dry, Some(Dry::Ads(_) | Dry::Whole(_))) {
-        tell(findings_of_submission(request, &jobs)?.iter(), err)?;
+        let manifests = manifest::jobs(&jobs, &request.settings()?, &place::found);
+        tell(advice::of_dry_run(request, &jobs, &manifests).iter(), err)?;
     }
     match &request.dry {
-        Some(Dry::Ads(path)) => return dry_run(request, &jobs, path, out).map(|()| Prepared::default()),
-        Some(Dry::Whole(path)) => return written(path, &whole(&jobs), out).map(|()| Prepared::default()),
+        Some(Dry::Ads(path)) => {
+            return ads::dry_run(request, &jobs, path, out, err).map(|()| Prepared::default());
+        }
+        Some(Dry::Whole(path)) => {
+            return ads::written(path, &ads::whole(&jobs), out).map(|()| Prepared::default());
+        }
         _ => {}
     }
     let manifests = manifest::jobs(&jobs, &request.settings()?, &place::found);
-    tell(manifests.findings.iter(), err)?;
+    tell(advice::of(request, &jobs, &manifests).iter(), err)?;
     if manifests.jobs.is_empty() {
         return Err(Error::Refused);
     }
@@ -302,27 +313,8 @@ pub fn prepare(
         }
         return Ok(Prepared::default());
     }
-    let ads = if request.printed == Printed::Ads { ads(&jobs) } else { Vec::new() };
+    let ads = if request.printed == Printed::Ads { ads::ads(&jobs) } else { Vec::new() };
     Ok(Prepared { jobs: manifests.jobs, logs: manifests.logs, files: manifests.files, ads })
-}
-
-/// The warnings and errors that a submission of these jobs would tell. Their ads are printed all the same, so that each error is a
-/// warning here.
-fn findings_of_submission(request: &Request, jobs: &Jobs) -> Result<Vec<Diagnostic>, Error> {
-    let findings = manifest::jobs(jobs, &request.settings()?, &place::found).findings;
-    let warning = |finding: Diagnostic| match finding.severity {
-        Severity::Error => Diagnostic {
-            severity: Severity::Warning,
-            message: format!("{} (a submission would be refused)", finding.message),
-            ..finding
-        },
-        Severity::Warning => finding,
-    };
-    Ok(findings.into_iter().map(warning).collect())
-}
-
-fn is_unused(finding: &Diagnostic) -> bool {
-    finding.message.contains("nothing refers to it") || finding.message.contains("is not used")
 }
 
 /// Tells findings as condor_submit does.
@@ -353,7 +345,8 @@ async fn create(
     let mut logged = BTreeSet::new();
     for Created { name, time, count, logs, number } in &created {
         logged.extend(logs::begin(&cluster, (namespace, name, *time), *number, logs, err)?);
-        let id = number.filter(|_| request.waits).map_or_else(|| name.clone(), |id| id.to_string());
+        let id =
+            number.filter(|_| request.as_condor_submit).map_or_else(|| name.clone(), |id| id.to_string());
         lines.push(match request.printed {
             Printed::Terse => format!("{id}.0 - {id}.{}", count.saturating_sub(1)),
             _ => format!("{count} job(s) submitted to cluster {id}."),
@@ -365,7 +358,7 @@ async fn create(
     if failed.is_none() {
         let first = created.iter().find_map(|job| job.number);
         for (proc, ad) in prepared.ads.iter().enumerate() {
-            write!(out, "{}", verbose(proc, ad, first))?;
+            write!(out, "{}", ads::verbose(proc, ad, first))?;
         }
     }
     writeln!(out, "{}", lines.join("\n"))?;
@@ -409,7 +402,7 @@ async fn create_all<'p>(
         }
         let time = text_at(&created, "/metadata/creationTimestamp").parse().ok();
         let name = text_at(&created, "/metadata/name");
-        let number = if request.waits || !logs.is_empty() || !prepared.ads.is_empty() {
+        let number = if request.as_condor_submit || !logs.is_empty() || !prepared.ads.is_empty() {
             number(cluster, namespace, &name, &patience).await
         } else {
             None
@@ -417,16 +410,6 @@ async fn create_all<'p>(
         all.push(Created { name, time, count, logs, number });
     }
     Ok((all, None))
-}
-
-/// A proc's ad as `-verbose` prints it, with the number of the cluster. If the job got none in time, the ad has no line with the number.
-fn verbose(proc: usize, ad: &str, number: Option<i64>) -> String {
-    let placeholder = manifest::CLUSTER.to_string();
-    if let Some(number) = number {
-        return format!("\n** Proc {number}.{proc}:\n{}", ad.replace(&placeholder, &number.to_string()));
-    }
-    let known = ad.lines().filter(|line| !line.contains(&placeholder));
-    known.fold(format!("\n** Proc {proc}:\n"), |text, line| text + line + "\n")
 }
 
 /// The text at a place of an object.
@@ -447,68 +430,4 @@ async fn number(cluster: &Cluster, namespace: &str, name: &str, patience: &Patie
     };
     let _ = patience.wait(PAUSE, look).await;
     found.get()
-}
-
-/// The ads in long form: the first proc's with the cluster's, the others' own attributes.
-fn ads(jobs: &Jobs) -> Vec<String> {
-    let first = |ad: &classad::Ad| {
-        let mut whole = jobs.ad.clone();
-        whole.update(ad);
-        whole
-    };
-    let procs = jobs.procs.iter().enumerate();
-    procs.map(|(number, proc)| long(&if number == 0 { first(&proc.ad) } else { proc.ad.clone() })).collect()
-}
-
-/// The ads of all procs with all attributes.
-fn whole(jobs: &Jobs) -> Vec<String> {
-    let whole = |proc: &::submit::Proc| {
-        let mut whole = jobs.ad.clone();
-        whole.update(&proc.ad);
-        long(&whole)
-    };
-    jobs.procs.iter().map(whole).collect()
-}
-
-/// An ad as condor_submit writes one: without blanks around the equals sign.
-fn long(ad: &classad::Ad) -> String {
-    let lines: Vec<String> = ad.iter().map(|(name, expr)| format!("{name}={}\n", expr.to_old())).collect();
-    lines.concat()
-}
-
-fn dry_run(request: &Request, jobs: &Jobs, path: &str, out: &mut dyn Write) -> Result<(), Error> {
-    if request.printed != Printed::Terse {
-        writeln!(out, "Dry-Run job(s){}", ".".repeat(jobs.procs.len().min(60)))?;
-    }
-    written(path, &ads(jobs), out)?;
-    let last = jobs.procs.len().saturating_sub(1);
-    if request.printed == Printed::Terse {
-        writeln!(out, "1.0 - 1.{last}")?;
-    } else {
-        writeln!(out, "{} job(s) dry-run to cluster 1.", jobs.procs.len())?;
-    }
-    Ok(())
-}
-
-/// Writes ads to a file, or to `out`.
-fn written(path: &str, ads: &[String], out: &mut dyn Write) -> Result<(), Error> {
-    let text = ads.iter().flat_map(|ad| [ad.as_str(), "\n"]).collect::<String>();
-    if path == "-" {
-        out.write_all(text.as_bytes())?;
-        return Ok(());
-    }
-    fs::write(path, text).map_err(|error| Error::File(path.to_owned(), error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ads_of_verbose_have_the_number_of_the_job() {
-        let ad = format!("ClusterId={0}\nCmd=\"sleep\"\nOut=\"{0}.out\"\n", manifest::CLUSTER);
-        let said = "\n** Proc 12.3:\nClusterId=12\nCmd=\"sleep\"\nOut=\"12.out\"\n";
-        assert_eq!(verbose(3, &ad, Some(12)), said);
-        assert_eq!(verbose(3, &ad, None), "\n** Proc 3:\nCmd=\"sleep\"\n");
-    }
 }

@@ -255,6 +255,11 @@ fn object(settings: &Settings, name: &str, object: &Value) -> Map<String, Value>
     object
 }
 
+/// A warning about a command of a cluster, with the command's place.
+pub fn warning(cluster: &Cluster, command: &str, message: &str) -> Diagnostic {
+    said(cluster, Severity::Warning, command, message)
+}
+
 /// A finding about a command, under the name by which the file gives it.
 fn said(cluster: &Cluster, severity: Severity, command: &str, message: &str) -> Diagnostic {
     let (name, position) = match written(cluster, command) {
