@@ -42,6 +42,16 @@ fn what_is_refused_is_refused_as_a_variable_of_a_queue_statement() {
     assert_eq!(made("queue noop_job in (false false)\n").findings, []);
 }
 
+#[test]
+fn a_periodic_release_that_releases_nothing_is_told_of() {
+    let found = findings_of("hold = true\nperiodic_release = true\n");
+    assert!(
+        found.len() == 1 && found[0].contains("line 4, column 20: periodic_release: does not release"),
+        "{found:?}"
+    );
+    assert_eq!(findings_of("hold = false\nperiodic_release = true\n"), Vec::<String>::new());
+}
+
 /// HTCondor takes such a text for the submitter's name.
 #[test]
 fn an_accounting_group_without_a_user_is_told_of() {

@@ -287,6 +287,7 @@ fn standard_input_is_a_file() {
         // The image has the file.
         ("input = /usr/share/words\ntransfer_input = false\n", &["/usr/share/words"]),
         ("input = /usr/share/words\nshould_transfer_files = NO\n", &["/usr/share/words"]),
+        ("input = words\nshould_transfer_files = NO\n", &["words"]),
     ] {
         let text = format!("{cat}{commands}queue {}\n", expected.len());
         assert_eq!(inputs(&text, Some(with_volume())), expected, "{commands}");

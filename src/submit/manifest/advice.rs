@@ -1,6 +1,6 @@
 //! Warnings and errors about the commands of a submit file.
 
-use classad::{Expr, Name, Value};
+use classad::{Ad, Expr, Name, Value};
 use condor_config::{Diagnostic, Severity};
 
 use super::spec::SET_BY_OPERATOR;
@@ -10,8 +10,25 @@ use crate::file::{Cluster, Written};
 
 /// Warnings of commands without effect, and errors of those that are refused.
 pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
-    cluster.written.iter().filter_map(|written| finding(cluster, written)).collect()
+    let of_commands = cluster.written.iter().filter_map(|written| finding(cluster, written));
+    of_commands.chain(held_for_ever(cluster)).collect()
 }
+
+/// The warning of a periodic_release that never releases the procs, because `hold` counts as a person's hold.
+fn held_for_ever(cluster: &Cluster) -> Option<Diagnostic> {
+    let Written { name, position } = written(cluster, "periodic_release")?;
+    let is_held = |ad: &Ad| ad.get("JobStatus").and_then(Expr::as_literal) == Some(&Value::Int(HELD));
+    cluster.procs.iter().any(|proc| is_held(&proc.ad)).then(|| {
+        let message = format!(
+            "{name}: does not release a job that hold = true holds, because that counts as a person's hold here (HoldReasonCode 1, \
+             not 15): release the job with condor_release"
+        );
+        Diagnostic { severity: Severity::Warning, position: position.clone(), message }
+    })
+}
+
+/// The JobStatus of a held proc.
+const HELD: i64 = 5;
 
 /// Attributes that say how a job's program is started, and the commands of which the pod is made.
 const PROGRAM: [(&str, &str); 11] = [

@@ -28,8 +28,9 @@ pub(super) struct Input {
 /// if no file of the job travels: the container is taken to have the file then.
 pub(super) fn input(cluster: &Cluster, proc: &Proc, template: Option<&Value>) -> Option<Input> {
     let file = text(cluster, proc, "In").filter(|file| !matches!(file.as_str(), "" | "/dev/null"))?;
-    let within = text(cluster, proc, "JobRemoteIwd").unwrap_or_default();
-    let there = World::full_path(&within, &file);
+    // Without remote_initialdir, a relative name is one in the directory in which the image begins.
+    let within = text(cluster, proc, "JobRemoteIwd");
+    let there = within.map_or_else(|| file.clone(), |within| World::full_path(&within, &file));
     let is_there = template.is_some_and(|template| mounted(template, &there).is_some());
     let travels =
         !is_there && !files::stays(cluster, proc) && flag(cluster, proc, "TransferIn") != Some(false);
