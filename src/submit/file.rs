@@ -367,7 +367,10 @@ impl Run<'_> {
         for (row, item) in rows {
             let values = item.enter(scope, &items.variables, queue.table, line)?;
             for step in 0..queue.count {
-                self.proc(scope, line, Place { row, step, items: &values, same })?;
+                self.proc(scope, line, Place { row, step, items: &values, same }).map_err(|mut error| {
+                    error.message.push_str(&items::row(row, &values, &error.message));
+                    error
+                })?;
             }
         }
         self.leave(scope, line, &queue, &items.variables);

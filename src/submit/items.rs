@@ -40,6 +40,25 @@ impl Item {
     }
 }
 
+/// The most characters that are shown of an item's value.
+const SHOWN: usize = 60;
+
+/// Names the row in which an error was found: ` (row 2: f = b's)`. Empty if the first row may have been found in error as any other.
+pub(crate) fn row(number: usize, items: &[(String, String)], message: &str) -> String {
+    let is_shown = items.iter().any(|(_, value)| !value.is_empty() && message.contains(value.as_str()));
+    if items.is_empty() || number == 0 && !is_shown {
+        return String::new();
+    }
+    let shown = items.iter().map(|(name, value)| {
+        let mut text: String = value.chars().take(SHOWN).collect();
+        if text.len() < value.len() {
+            text.push_str("...");
+        }
+        format!("{name} = {text}")
+    });
+    format!(" (row {}: {})", number.saturating_add(1), shown.collect::<Vec<_>>().join(", "))
+}
+
 /// The items of a queue statement. `list` are the lines behind the statement that belong to it.
 pub(crate) fn items(
     scope: &mut Scope<'_>,
@@ -200,6 +219,16 @@ fn matching(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_is_named_if_its_items_may_be_the_cause() {
+        let items = [("f".to_owned(), "b's".to_owned()), ("n".to_owned(), "9".repeat(70))];
+        let named = format!(" (row 1: f = b's, n = {}...)", "9".repeat(60));
+        assert_eq!(row(0, &items, "'b's' has a quote"), named);
+        assert_eq!(row(0, &items, "there is no executable"), "");
+        assert_eq!(row(1, &items[..1], "there is no executable"), " (row 2: f = b's)");
+        assert_eq!(row(1, &[], "there is no executable"), "");
+    }
 
     #[test]
     fn a_byte_order_mark_is_no_part_of_the_first_item() {

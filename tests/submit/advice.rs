@@ -52,6 +52,17 @@ fn a_periodic_release_that_releases_nothing_is_told_of() {
     assert_eq!(findings_of("hold = false\nperiodic_release = true\n"), Vec::<String>::new());
 }
 
+#[test]
+fn an_error_of_one_item_names_the_row() {
+    let text = format!("{HEAD}arguments = \"$(f)\"\nqueue f from (\na\nb's\n)\n");
+    let said = submitted("lines", &text).0.errors().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(said.len() == 1 && said[0].ends_with(" (row 2: f = b's)"), "{said:?}");
+    let found = made("queue request_cpus in (1 0)\n").findings;
+    assert!(found.len() == 1 && found[0].message.ends_with(" (row 2: request_cpus = 0)"), "{found:?}");
+    let found = made("transfer_input_files = $(f)\nqueue f in (nosuch.txt input.txt)\n").findings;
+    assert!(found.len() == 1 && found[0].message.ends_with(" (row 1: f = nosuch.txt)"), "{found:?}");
+}
+
 /// HTCondor takes such a text for the submitter's name.
 #[test]
 fn an_accounting_group_without_a_user_is_told_of() {

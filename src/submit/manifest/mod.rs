@@ -33,6 +33,7 @@ use serde_json::{Map, Value, json};
 
 use crate::commands;
 use crate::file::{Cluster, Proc, Written};
+use crate::items;
 use crate::streams::Streams;
 use files::{Cargo, Hold};
 
@@ -141,14 +142,19 @@ fn made(
     let mut groups: Vec<(Value, Vec<Loaded<'_>>)> = Vec::new();
     let mut warned = BTreeSet::new();
     for proc in &cluster.procs {
+        let of_row = |(command, message): Wrong| {
+            let row = items::row(proc.row, &proc.program.items, &message);
+            (command, message + &row)
+        };
         let input = streams::input(cluster, proc, settings.template.as_ref());
         let travelling = input.as_ref().filter(|input| input.travels).map(|input| input.file.as_str());
-        let cargo = files::cargo(cluster, proc, travelling, &mut hold)?;
-        let (streams, mut left) = streams::of(cluster, proc, input.as_ref(), settings.template.as_ref())?;
+        let cargo = files::cargo(cluster, proc, travelling, &mut hold).map_err(of_row)?;
+        let (streams, mut left) =
+            streams::of(cluster, proc, input.as_ref(), settings.template.as_ref()).map_err(of_row)?;
         left.extend(streams::replaced_entry_point(cluster, proc, input.as_ref(), &streams));
         left.extend(files::left(cluster, proc, &cargo));
         left.extend(files::inherited(proc));
-        left.extend(image::doubt(cluster, proc, &mut hold)?);
+        left.extend(image::doubt(cluster, proc, &mut hold).map_err(of_row)?);
         for (command, message) in left {
             // The first proc speaks for the others.
             if warned.insert(command.clone()) {
@@ -156,7 +162,7 @@ fn made(
             }
         }
         let loaded = Loaded { proc, cargo, streams };
-        let shared = spec::shared(cluster, &loaded, settings)?;
+        let shared = spec::shared(cluster, &loaded, settings).map_err(of_row)?;
         match groups.iter().position(|(known, _)| *known == shared) {
             Some(at) => groups.get_mut(at).map_or((), |(_, procs)| procs.push(loaded)),
             None if groups.len() >= MAX_JOBS => {
