@@ -70,6 +70,13 @@ fn text_attribute(attribute: &str, value: &str) -> String {
     format!("MY.{attribute} = {quoted}")
 }
 
+/// The queue statement with these arguments, before which an author may have written the word itself.
+pub(super) fn statement(arguments: &str) -> String {
+    let (first, rest) = arguments.trim().split_once(' ').unwrap_or((arguments.trim(), ""));
+    let is_word = ["queue", "iterate"].iter().any(|word| first.eq_ignore_ascii_case(word));
+    format!("queue {}", if is_word { rest } else { arguments })
+}
+
 /// Whether a line is a queue statement.
 fn is_queue(line: &str) -> bool {
     line.split_ascii_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("queue"))
@@ -129,13 +136,13 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
         } else if option("unused", 1) {
             request.silent_about_unused = !request.silent_about_unused;
         } else if option("queue", 1) || option("iterate", 2) {
-            let mut statement = format!("queue {}", value()?);
+            let mut arguments = value()?.to_owned();
             // The statement goes on up to the next option, so that the shell may expand patterns.
             while let Some(more) = words.next_if(|more| !more.starts_with('-')) {
-                statement.push(' ');
-                statement.push_str(more);
+                arguments.push(' ');
+                arguments.push_str(more);
             }
-            request.options.queue = Some(statement);
+            request.options.queue = Some(statement(&arguments));
         } else if option("help", 1) {
             return Ok(Asked::Help);
         } else if let Some((name, _, why)) = REFUSED.iter().find(|(name, least, _)| option(name, *least)) {
@@ -179,6 +186,15 @@ mod tests {
         let request = asked(&["sim.sub", "-queue", "x", "in", "(a,", "b)", "-dry-run", "-"]).unwrap();
         assert_eq!(request.options.queue.as_deref(), Some("queue x in (a, b)"));
         assert_eq!(request.dry, Some(Dry::Ads("-".to_owned())));
+        for (given, expected) in [
+            ("3", "queue 3"),
+            ("queue 3", "queue 3"),
+            ("Iterate x in (a b)", "queue x in (a b)"),
+            ("queue", "queue "),
+            ("queues in (a)", "queue queues in (a)"),
+        ] {
+            assert_eq!(statement(given), expected, "{given}");
+        }
         let printed = |line: &[&str]| asked(line).map(|request| (request.file, request.printed));
         assert_eq!(printed(&[]), Ok(("-".to_owned(), Printed::Counts)));
         assert_eq!(printed(&["-"]), Ok(("-".to_owned(), Printed::Ads)));

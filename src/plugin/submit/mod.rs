@@ -166,7 +166,7 @@ impl SubmitArgs {
         request.settings.image = self.image;
         request.settings.fetch_image = self.fetch_image;
         request.options.appended = self.append;
-        request.options.queue = self.queue.map(|arguments| format!("queue {arguments}"));
+        request.options.queue = self.queue.map(|arguments| arguments::statement(&arguments));
         request.options.appended.extend(self.batch_name.map(|name| arguments::batch_name(&name)));
         for word in self.words {
             match word.split_once('=') {
