@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use condor_config::{Diagnostic, Scope, Severity, Variable};
 
-use crate::commands;
+use crate::commands::{self, Command, Support};
 use crate::file::Written;
 
 /// Variables that templates of submit files may set: no warning is given if nothing uses them.
@@ -20,6 +20,37 @@ const SILENT: &[&str] = &[
     "submitwarnemptyfields",
 ];
 
+/// Commands that have an effect only beside another, and what the other is.
+const BESIDE: &[(&[&str], &str)] = &[
+    (
+        &[
+            "require_gpus",
+            "gpus_minimum_capability",
+            "gpus_maximum_capability",
+            "gpus_minimum_memory",
+            "gpus_minimum_runtime",
+        ],
+        "request_gpus: write how many GPUs the job needs, as in request_gpus = 1",
+    ),
+    (
+        &["retry_request_memory", "retry_request_memory_max", "retry_request_memory_increase"],
+        "a plain amount in request_memory, as in request_memory = 2G",
+    ),
+    (&["retry_request_disk"], "a plain amount in request_disk, as in request_disk = 2G"),
+];
+
+/// The message about a command that nothing used. `None`: the HTCJob's own findings say why.
+fn of_command(name: &str, command: &Command) -> Option<String> {
+    if let Support::NoEffect(_) | Support::Refused(_) = command.support {
+        return None;
+    }
+    let beside = BESIDE.iter().find(|(commands, _)| commands.contains(&command.name));
+    Some(beside.map_or_else(
+        || format!("nothing in this file makes use of {name}"),
+        |(_, other)| format!("{name} has no effect without {other}"),
+    ))
+}
+
 /// Warnings of variables that nothing used: typos, and commands for other universes.
 pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
     let unused = scope.variables().filter(|variable| {
@@ -30,17 +61,17 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
         let name = variable.name();
         let message = if let Some(family) = commands::family(name) {
             format!("{name} is for {family}, which Slotwright does not have")
-        } else if commands::find(name).is_some() {
-            format!("nothing in this file makes use of {name}")
+        } else if let Some(command) = commands::find(name) {
+            of_command(name, command)?
         } else {
             match commands::nearest(name) {
                 Some(near) => format!("{name} is no command, and nothing refers to it: did you mean {near}?"),
                 None => format!("{name} is no command, and nothing refers to it: is it a typo?"),
             }
         };
-        Diagnostic { severity: Severity::Warning, position: scope.position_of(variable), message }
+        Some(Diagnostic { severity: Severity::Warning, position: scope.position_of(variable), message })
     };
-    unused.map(warning).collect()
+    unused.filter_map(warning).collect()
 }
 
 /// The commands and variables that a file gives, with those that its queue statements gave.

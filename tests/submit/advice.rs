@@ -63,6 +63,43 @@ fn an_error_of_one_item_names_the_row() {
     assert!(found.len() == 1 && found[0].message.ends_with(" (row 1: f = nosuch.txt)"), "{found:?}");
 }
 
+#[test]
+fn a_command_that_needs_another_names_the_other() {
+    let said = |lines: &str| {
+        let (submission, manifests) = submitted("lines", &format!("{HEAD}{lines}queue\n"));
+        let all = submission.findings.iter().chain(&manifests.findings);
+        all.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (line, expected) in [
+        (
+            "require_gpus = Capability > 7",
+            "require_gpus has no effect without request_gpus: write how many GPUs the job needs",
+        ),
+        ("GPUsMinMemory = 8G", "GPUsMinMemory has no effect without request_gpus"),
+        (
+            "retry_request_memory = 4G",
+            "retry_request_memory has no effect without a plain amount in request_memory",
+        ),
+        ("stream_output = true", "stream_output: the log of a pod is always streamed"),
+        (
+            "request_memory = \"2\"",
+            "request_memory: \"2\" is a text, and an HTCJob requests numbers: write request_memory = 2",
+        ),
+        (
+            "+RequestCpus = \"2\"",
+            "MY.RequestCpus: \"2\" is a text, and an HTCJob requests numbers: write MY.RequestCpus = 2",
+        ),
+        (
+            "request_licenses = \"matlab\"",
+            "request_licenses: \"matlab\" is \"matlab\" at submission: expected a number",
+        ),
+        ("Request_Disks = 10GB", "requests a resource named Disks: did you mean request_disk?"),
+    ] {
+        let found = said(&format!("{line}\n"));
+        assert!(found.len() == 1 && found[0].contains(expected), "{line}: {found:?}");
+    }
+}
+
 /// HTCondor takes such a text for the submitter's name.
 #[test]
 fn an_accounting_group_without_a_user_is_told_of() {

@@ -173,6 +173,18 @@ fn what_cannot_travel_is_refused_by_line() {
         ),
         ("endless", "transfer_input_files: /home/ada/endless/again/again/"),
         ("nosuch.txt", "transfer_input_files: there is no file /home/ada/nosuch.txt"),
+        (
+            "input.txt table.csv",
+            "transfer_input_files: there is no file /home/ada/input.txt table.csv; commas separate names: write input.txt, table.csv",
+        ),
+        (
+            "~/input.txt",
+            "transfer_input_files: there is no file /home/ada/~/input.txt; only shells know what ~ is: write $ENV(HOME)/",
+        ),
+        (
+            "*.csv",
+            "transfer_input_files: there is no file /home/ada/*.csv; patterns are not expanded here: name the files",
+        ),
         ("secret.txt", "transfer_input_files: /home/ada/secret.txt cannot be read: permission denied"),
         (
             "huge.bin",

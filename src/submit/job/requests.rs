@@ -44,6 +44,10 @@ impl Job<'_, '_> {
                             let message = format!(
                                 "requests a resource named {resource}: did you mean request_{meant}?"
                             );
+                            // A unit, as in 10GB, is no expression: the guess says more than the grammar.
+                            if Expr::parse_old(given.as_str()).is_err() {
+                                return Err(self.fault(&given, message));
+                            }
                             self.warn(&given, "request_typo", message);
                         }
                         self.assign(&format!("Request{resource}"), &given)?;

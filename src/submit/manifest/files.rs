@@ -123,6 +123,27 @@ struct Inputs<'i> {
     keeps_paths: bool,
 }
 
+impl Inputs<'_> {
+    /// Says what the author of a name meant that is no file. Empty: nobody knows, or there is such a file.
+    fn hint(&self, name: &str, hold: &mut Hold<'_>) -> String {
+        let mut is_there = |name: &str| hold.has(&plain(&World::full_path(self.directory, name)));
+        if is_there(name) {
+            return String::new();
+        }
+        let words: Vec<&str> = name.split_ascii_whitespace().collect();
+        if words.len() > 1 && words.iter().all(|word| is_there(word)) {
+            return format!("; commas separate names: write {}", words.join(", "));
+        }
+        if let Some(rest) = name.strip_prefix("~/") {
+            return format!("; only shells know what ~ is: write $ENV(HOME)/{rest}");
+        }
+        if name.contains(['*', '?', '[']) {
+            return "; patterns are not expanded here: name the files, or their directory".to_owned();
+        }
+        String::new()
+    }
+}
+
 /// Takes the files and URLs that travel with a proc. Reads the files. `travelling` is the file that the program reads as its
 /// standard input, if that file travels.
 pub(super) fn cargo(
@@ -198,7 +219,7 @@ impl Cargo {
             }
             return Ok(());
         }
-        self.take_local(inputs, name, hold).map(|_| ())
+        self.take_local(inputs, name, hold).map(|_| ()).map_err(|message| message + &inputs.hint(name, hold))
     }
 
     /// Adds a file of the place of submission, and returns its name in the scratch directory; or adds all files of a directory.

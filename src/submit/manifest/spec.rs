@@ -4,7 +4,7 @@ use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
 use super::complete::SHAPE;
-use super::{Loaded, Settings, Wrong, expression, image, keeps_entry_point};
+use super::{Loaded, Settings, Wrong, expression, image, keeps_entry_point, written};
 use crate::commands::{COMMANDS, Form, Support};
 use crate::file::Cluster;
 use crate::job::Program;
@@ -121,13 +121,28 @@ impl Shared<'_> {
         self.ad.get(attribute)?.as_literal()?.as_str().map(str::to_owned)
     }
 
-    /// The integer that an attribute is at submission, rounded up. `None`: there is no such attribute.
+    /// The integer that an attribute is at submission, rounded up. `None`: there is no such attribute. A wrong value is told under the
+    /// name by which the file gives the command.
     fn integer(&self, command: &str, attribute: &str) -> Result<Option<i64>, Wrong> {
         let Some(expr) = self.ad.get(attribute) else { return Ok(None) };
         match expr.eval(Some(&self.ad), None, &self.cluster.env) {
             ClassAdValue::Int(number) => Ok(Some(number)),
             #[allow(clippy::cast_possible_truncation, reason = "the bound is checked")]
             ClassAdValue::Real(number) if number.abs() < 9e15 => Ok(Some(number.ceil() as i64)),
+            // The quotes make a text of an amount.
+            value
+                if expr.as_literal().and_then(ClassAdValue::as_str).is_some_and(|text| {
+                    text.trim_start().starts_with(|first: char| first.is_ascii_digit())
+                }) =>
+            {
+                let name = written(self.cluster, command).map_or(command, |written| &written.name);
+                let text = value.as_str().unwrap_or_default();
+                let message = format!(
+                    "{} is a text, and an HTCJob requests numbers: write {name} = {text}",
+                    expr.to_old()
+                );
+                Err((command.to_owned(), message))
+            }
             value => Err((
                 command.to_owned(),
                 format!(
