@@ -308,7 +308,9 @@ pub const COMMANDS: &[Command] = &[
         "container_image",
         "ContainerImage",
         Special,
-        Honored("image of the container; an image in a file or a directory is refused"),
+        Honored(
+            "image of the container; an image in a file or a directory is refused, and a name without docker:// is warned of",
+        ),
     ),
     command("docker_image", "DockerImage", Special, Honored("image of the container")),
     command(
