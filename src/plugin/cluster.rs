@@ -485,11 +485,11 @@ mod tests {
         let listed = pages(async |params: &ListParams| {
             let (limit, token) = (params.limit, params.continue_token.clone());
             asked.borrow_mut().push((limit, token.clone()));
-            let expired = asked.borrow().iter().filter(|(_, token)| token.is_some()).count() <= expires;
+            let is_over = asked.borrow().iter().filter(|(_, token)| token.is_some()).count() <= expires;
             let (items, next) = match (limit, token) {
                 (None, _) => (vec![1, 2, 3], None),
                 (Some(_), None) => (vec![1], Some("next".to_owned())),
-                (Some(_), Some(_)) if expired => {
+                (Some(_), Some(_)) if is_over => {
                     return Err(kube::Error::Api(
                         Status::failure("expired", "Expired").with_code(410).boxed(),
                     ));
