@@ -23,18 +23,44 @@ pub fn set_template(ad: &mut Ad, template: &PodTemplateSpec) {
     {
         ad.set("ContainerImage", image.as_str());
     }
-    // Without a command the image decides what runs, and the arguments are those of the image's entry point.
     let command = container.command.as_deref().unwrap_or_default();
     // A shell that only opens files for the program's streams is not the job's program, and is left out.
     let command = unwrapped(command).map_or(command, |(_, program)| program);
-    if let Some((program, rest)) = command.split_first() {
+    // Without a command, the image's entry point gets the words. HTCondor's docker universe hands the entry point a job's Cmd and
+    // arguments, too.
+    let mut words = command.iter().chain(container.args.iter().flatten()).cloned();
+    if let Some(program) = words.next() {
         ad.set("Cmd", program.as_str());
-        let arguments: Vec<String> = rest.iter().chain(container.args.iter().flatten()).cloned().collect();
+        let arguments: Vec<String> = words.collect();
         let plain = |word: &String| !word.is_empty() && !word.contains([' ', '\t', '\r', '\n', '\'', '"']);
         if arguments.iter().all(plain) && !arguments.is_empty() {
             ad.set("Args", arguments.join(" ").as_str());
         } else if !arguments.is_empty() {
             ad.set("Arguments", join_arguments(&arguments).as_str());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_program_is_the_first_word_of_the_container() {
+        for (container, expected) in [
+            (json!({"command": ["/bin/sim"], "args": ["a", "b"]}), ("\"/bin/sim\"", "\"a b\"")),
+            (json!({"command": ["/bin/sim", "a b"]}), ("\"/bin/sim\"", "undefined")),
+            (json!({"args": ["/bin/sim", "a"]}), ("\"/bin/sim\"", "\"a\"")),
+            (json!({}), ("undefined", "undefined")),
+        ] {
+            let mut container = container;
+            container["name"] = "main".into();
+            let template = serde_json::from_value(json!({"spec": {"containers": [container]}})).unwrap();
+            let mut ad = Ad::new();
+            set_template(&mut ad, &template);
+            let value = |name: &str| ad.get(name).map_or("undefined".to_owned(), ToString::to_string);
+            assert_eq!((&*value("Cmd"), &*value("Args")), expected, "{container}");
         }
     }
 }
