@@ -1,7 +1,7 @@
 //! Explains why a job does not match.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -69,13 +69,13 @@ impl<'a> Offers<'a> {
             machines.iter().flat_map(|machine| machine.slots().map(|slot| (*machine, slot))).collect()
         };
         let (given, mut others) = (some_of_each_first(slots(&given)), some_of_each_first(slots(&withheld)));
-        let mut sizes = BTreeMap::new();
+        let (mut sizes, mut known) = (Vec::new(), BTreeSet::new());
         for (machine, slot) in given.iter().chain(&others) {
             let size = &slot.total;
-            let amounts = (size.cpus, size.memory_mib, size.disk_kib, &size.extended);
-            sizes.entry(amounts).or_insert((size, machine.facts.name.as_str()));
+            if known.insert((size.cpus, size.memory_mib, size.disk_kib, &size.extended)) {
+                sizes.push((size, machine.facts.name.as_str()));
+            }
         }
-        let sizes = sizes.into_values().collect();
         others.truncate(LOOKED_AT);
         let offered = given.len();
         let mut list = DefaultHasher::new();
