@@ -104,13 +104,17 @@ fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     let unknown = own.filter(|name| !is_known(name));
     let mut read: Vec<&str> = unknown.chain(&references.target).map(Name::as_str).collect();
     read.dedup();
+    let more =
+        ["memory", "disk"].into_iter().find(|resource| attribute.to_ascii_lowercase().ends_with(resource));
+    let more = more.map(|resource| format!("; retry_request_{resource} requests more after a run went over"));
     (!read.is_empty()).then(|| Diagnostic {
         severity: Severity::Warning,
         position: written.position.clone(),
         message: format!(
             "{name}: reads {}, which is known only later: the HTCJob requests what the expression is at submission, on every machine and \
-             in every run; retry_request_memory and retry_request_disk request more after a run went over",
-            read.join(" and ")
+             in every run{}",
+            read.join(" and "),
+            more.unwrap_or_default()
         ),
     })
 }
