@@ -18,8 +18,11 @@ use answers::wire;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use model::pool::{Document, Effect, JobKey, Outcome, Retry};
 
-/// How many times a call is made at most.
+/// How many times a call is made at most, without those that were answered by 429.
 const ATTEMPTS: u32 = 8;
+/// For how long a call pauses at most because its answers are 429, Too Many Requests. The API server lives then, and says when to ask
+/// again, mostly after a second. A pod that is given up makes its job rest, and so a call is not given up after a few such answers.
+const THROTTLED: Duration = Duration::from_secs(30);
 /// The pause before the second attempt; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
@@ -39,8 +42,13 @@ pub enum Failure {
     #[error("{0}")]
     Refused(String),
     /// The API server does not answer, or cannot at present.
-    #[error("given up after {ATTEMPTS} attempts: {0}")]
-    GivenUp(String),
+    #[error("given up after {attempts} attempts: {why}")]
+    GivenUp {
+        /// How many times the call was made.
+        attempts: u32,
+        /// Why the last attempt failed.
+        why: String,
+    },
 }
 
 /// Makes a call once, when there is a place for it.
@@ -76,7 +84,7 @@ fn is_throttled(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 429)
 }
 
-/// Makes a call, and repeats the call while that may help, [`ATTEMPTS`] times at most.
+/// Makes a call, and repeats the call while that may help: [`ATTEMPTS`] times at most, and for [`THROTTLED`] while the answers are 429.
 ///
 /// # Errors
 /// A [`Failure`] that says whether the object, the request or the server is the reason.
@@ -108,36 +116,41 @@ where
 {
     let mut pause = FIRST_PAUSE;
     let mut limit = context.tools.places.limit(&context.lane);
-    let mut last = String::new();
-    for _ in 0..ATTEMPTS {
-        let mut asked = Duration::ZERO;
-        match once(context, limit, call()).await {
+    let (mut attempts, mut failed, mut throttled) = (0, 0, Duration::ZERO);
+    loop {
+        attempts += 1;
+        let (why, asked) = match once(context, limit, call()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(kube::Error::Api(status))) => match status.code {
                 404 => return Err(Failure::NotFound),
                 409 if status.is_already_exists() => return Err(Failure::AlreadyExists),
-                409 if through_conflicts => last.clone_from(&status.message),
-                409 => return Err(Failure::Conflict(status.message.clone())),
-                429 => {
-                    asked = pause_asked_for(&status);
-                    last.clone_from(&status.message);
-                }
-                500.. => last.clone_from(&status.message),
+                409 if !through_conflicts => return Err(Failure::Conflict(status.message.clone())),
+                429 => (status.message.clone(), Some(pause_asked_for(&status))),
+                409 | 500.. => (status.message.clone(), None),
                 _ => return Err(Failure::Refused(status.message.clone())),
             },
-            Ok(Err(error)) => last = error.to_string(),
+            Ok(Err(error)) => (error.to_string(), None),
             Err(_) => {
-                last = format!("no answer within {limit:?}");
+                let why = format!("no answer within {limit:?}");
                 // Now the one limit and now the other: either a webhook hangs, or a connection is dead.
                 limit = if limit == LIMIT { context.tools.places.limit(&context.lane) } else { LIMIT };
+                (why, None)
             }
-        }
+        };
         // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure
         // is told.
-        sleep(pause.max(asked)).await;
-        pause = (pause * 2).min(Duration::from_secs(10));
+        if let Some(asked) = asked {
+            throttled += asked;
+            sleep(asked).await;
+        } else {
+            failed += 1;
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(10));
+        }
+        if failed >= ATTEMPTS || throttled >= THROTTLED {
+            return Err(Failure::GivenUp { attempts, why });
+        }
     }
-    Err(Failure::GivenUp(last))
 }
 
 /// For how long the API server asks not to repeat a call that it had too many requests for. Its priority and fairness ask
@@ -278,7 +291,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
 async fn delete(context: &Context, document: Document, key: ObjectKey, uid: String) -> Vec<Reply> {
     let api = api(context, &key);
     let params = of_uid(&uid);
-    if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
+    if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp { .. })) =
         attempt(context, || wire::remove(&api, &key.name, &params)).await
     {
         tracing::warn!(kind = key.kind.name(), object = key.name, error = %failure, "an object of the operator's own was not deleted");

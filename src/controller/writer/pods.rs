@@ -50,9 +50,7 @@ async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) ->
             existing(context, &api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
         }
         // One of the attempts may have taken effect.
-        Err(Failure::GivenUp(why)) => {
-            existing(context, &api, plan, || Failure::GivenUp(why.clone()).to_string()).await
-        }
+        Err(failure @ Failure::GivenUp { .. }) => existing(context, &api, plan, || failure.to_string()).await,
         Err(failure) => Err(failure.to_string()),
     }
 }

@@ -178,6 +178,9 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
     for (answers, heard) in [
         (vec![500, 500, 500, 500, 500, 500, 500, 500, 200], "PodCreated"),
         (vec![500, 500, 500, 500, 500, 500, 500, 500, 404], "given up after 8 attempts"),
+        // An API server that asks for fewer requests is asked again each second, for half a minute.
+        ([[429; 20].as_slice(), &[200]].concat(), "PodCreated"),
+        ([[429; 30].as_slice(), &[404]].concat(), "given up after 30 attempts"),
         // The quota of its namespace was just charged with another.
         (vec![409, 409, 200], "PodCreated"),
         (vec![403], "PodRefused"),
