@@ -232,7 +232,7 @@ pub fn client(config: Config) -> Result<Client, Error> {
     Client::try_from(answers::for_a_daemon(config)).map_err(|error| Error::Client(Box::new(error)))
 }
 
-/// Says again and again that the operator lives, which has no loop yet. Without this, `/livez` would end an operator that waits for an
+/// Says again and again that the operator lives, whose loop has not begun. Without this, `/livez` would end an operator that waits for an
 /// answer of the API server. Never returns.
 async fn beat(health: &Health, clock: Clock) {
     loop {
@@ -281,7 +281,7 @@ async fn lead(
         biased;
         () = Engine::new(writer, (health, highest), clock, (cycles, creators), archive).run(seen, stop) => {}
         Some(Err(fault)) = tasks.join_next() => {
-            // A fault of the operator's own ends the operator: without a watch it would be blind for a kind, and without the
+            // A fault of the operator's own ends the operator: without a watch the operator would be blind for a kind, and without the
             // history's thread the ads of all procs would be lost.
             if let Ok(panic) = fault.try_into_panic() {
                 std::panic::resume_unwind(panic);

@@ -2,6 +2,20 @@
 
 use classad::{Expr, Mistake};
 
+use crate::pool::Problem;
+
+/// The problems with the expressions of an object's fields. `fields` are the names of the fields, each with its text; texts that are no
+/// expressions are passed over.
+pub fn problems<'a>(fields: impl IntoIterator<Item = (String, &'a str)>) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, text) in fields {
+        let said = Expr::parse(text).map(|expr| of(&expr, text)).unwrap_or_default();
+        let problem = |message| Problem { reason: "MistakenExpression", field: field.clone(), message };
+        found.extend(said.into_iter().map(problem));
+    }
+    found
+}
+
 /// Says what is wrong with an expression, each time as the rest of a sentence that begins with the expression. `text` is what was written;
 /// an expression whose text is not known has none.
 pub fn of(expr: &Expr, text: &str) -> Vec<String> {

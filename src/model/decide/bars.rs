@@ -34,7 +34,7 @@ pub(super) struct Bars<'a> {
     used_by_groups: Vec<(f64, f64)>,
     /// The slot weight that the cycle's matches give to the submitters of each owner.
     taken_by_owners: Vec<f64>,
-    /// Of the submitters of each group that wait for busy nodes, the one of the best priority.
+    /// The submitter of the best priority in each group, of those that wait for busy nodes.
     first: BTreeMap<Option<usize>, usize>,
     /// Nodes that offer nothing for the moment, and why.
     withheld: Option<Arc<str>>,

@@ -114,7 +114,7 @@ impl Uncreated {
         }
     }
 
-    /// Since when the first of the job's pods that wait has waited.
+    /// The time at which the first of the job's pods that wait began to wait.
     fn first_of(&self, job: &JobUid) -> Option<Time> {
         let least = SlotName { machine: "".into(), slot: 0, dynamic: None };
         let from = (job.clone(), Time::default(), least);
@@ -149,7 +149,7 @@ impl Pool {
         at.is_some()
     }
 
-    /// Since when a pod of the job has waited to be created, of those that wait now the one that has waited longest.
+    /// The time at which that pod of the job began to wait for its creation which has waited longest; `None` if no pod of the job waits.
     pub fn waits_for_pod_since(&self, job: &JobUid) -> Option<Time> {
         self.lasting.uncreated.first_of(job)
     }

@@ -158,7 +158,7 @@ impl Pool {
                     },
                     hold,
                     started: run.started,
-                    // As HTCondor's shadow, which counts a suspension once the job goes on.
+                    // HTCondor's shadow counts a suspension once the job goes on, too.
                     suspended: run.suspended.as_secs(),
                     usage: report.and_then(|report| report.usage.get(&run.pod.uid)).cloned(),
                     ..ProcView::of_idle(proc, History { since, ..history })

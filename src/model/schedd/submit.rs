@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::demands::{GpuDemands, clauses};
 use super::limits;
+use crate::attributes::instead_of_setting;
 use crate::pool::{
     GPUS, GroupName, JobSpec, Needs, Problem, Request, ResourceName, Retention, Time, check_crontab,
     classad_name,
@@ -332,9 +333,7 @@ fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: 
             problems.push(Problem {
                 reason: "ProtectedAttribute",
                 field,
-                message:
-                    "the operator sets this attribute itself; use the field of the spec that stands for it"
-                        .to_owned(),
+                message: format!("the operator sets this attribute itself; {}", instead_of_setting(name)),
             });
         } else if let Some(expr) = expression(&field, Some(text), problems) {
             ad.insert(name.as_str(), expr);

@@ -12,7 +12,6 @@ use crate::convert::{ceil_units, time};
 use crate::render;
 use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, ProcUsage, Requests};
-use model::attributes::instead_of_setting;
 use model::pool::{
     GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request, Resources,
     Retention, Time, Transformed, UnknownCreator, Unsaid, Usage, classad_name,
@@ -112,18 +111,10 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<model::pool::JobSpec>
         Ok(spec) if problems.is_empty() => Ok(Arc::new(spec)),
         Ok(_) => Err(problems),
         Err(others) => {
-            problems.extend(others.into_iter().map(with_the_field));
+            problems.extend(others);
             Err(problems)
         }
     }
-}
-
-/// The problem of a protected attribute, with the field of an HTCJob that stands for the attribute. Every other problem stays as it is.
-fn with_the_field(problem: Problem) -> Problem {
-    let name = problem.field.strip_prefix("spec.attributes[").and_then(|rest| rest.strip_suffix(']'));
-    let Some(name) = name.filter(|_| problem.reason == "ProtectedAttribute") else { return problem };
-    let message = format!("the operator sets this attribute itself; {}", instead_of_setting(name));
-    Problem { message, ..problem }
 }
 
 /// An HTCJob as a submission, and the problems with it as an object. [`submit`] finds the others.

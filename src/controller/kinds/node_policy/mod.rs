@@ -219,15 +219,7 @@ fn mistaken(spec: &NodePolicySpec) -> Vec<Problem> {
     let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
     let attributes =
         spec.attributes.iter().map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
-    let all =
-        fields.chain(attributes).filter_map(|(field, text)| Some((field, text, Expr::parse(text).ok()?)));
-    all.flat_map(|(field, text, expr)| {
-        let found = mistakes::of(&expr, text).into_iter();
-        found
-            .map(move |message| Problem { reason: "MistakenExpression", field: field.clone(), message })
-            .collect::<Vec<_>>()
-    })
-    .collect()
+    mistakes::problems(fields.chain(attributes))
 }
 
 /// Warnings about attributes in the expressions of fields whose names are almost those of well-known attributes. An attribute

@@ -58,22 +58,14 @@ pub(super) fn of_procs(job: &HTCJob) -> Vec<Problem> {
 pub(super) fn of_mistakes(job: &HTCJob) -> Vec<Problem> {
     let spec = &job.spec;
     let fields = [
-        ("requirements", &spec.requirements),
-        ("rank", &spec.rank),
-        ("concurrencyLimitsExpr", &spec.concurrency_limits_expr),
+        ("spec.requirements", &spec.requirements),
+        ("spec.rank", &spec.rank),
+        ("spec.concurrencyLimitsExpr", &spec.concurrency_limits_expr),
     ];
     let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
     let attributes =
-        spec.attributes.iter().map(|(name, text)| (format!("attributes[{name}]"), text.as_str()));
-    let all =
-        fields.chain(attributes).filter_map(|(field, text)| Some((field, text, Expr::parse(text).ok()?)));
-    all.flat_map(|(field, text, expr)| {
-        let found = mistakes::of(&expr, text).into_iter();
-        found
-            .map(move |mistake| warning("MistakenExpression", format!("spec.{field}"), mistake))
-            .collect::<Vec<_>>()
-    })
-    .collect()
+        spec.attributes.iter().map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
+    mistakes::problems(fields.chain(attributes))
 }
 
 /// Attributes in requirements and rank whose names are almost those of well-known attributes. The job's own attributes count as
