@@ -123,7 +123,7 @@ htcjob.slotwright.dev/n1 created' submit alice n1 "$(template "$spec")"
   spec='{"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Always"}'
   prints "${REFUSED}spec.template.spec.restartPolicy: must be Never or left out: whether a proc runs again is the operator's decision" \
     submit alice n3 "$(template "$spec")"
-  prints "Warning: spec.attributes.MaxRetries: nothing acts on it: it is a command of submit files, of which condor_submit makes OnExitRemove; write that
+  prints "Warning: spec.attributes.MaxRetries: nothing acts on it: condor_submit turns this command of submit files into OnExitRemove; give OnExitRemove instead
 htcjob.slotwright.dev/n4 created" submit alice n4 '{"requests": {"memory": "2Gi"}, "attributes": {"MaxRetries": "3"}}'
   # From 1.25 the server checks for unknown fields; before, kubectl does.
   spec='error: error validating "STDIN": error validating data: ValidationError(HTCJob.spec): unknown field "retries" in dev.slotwright.v1alpha1.HTCJob.spec; if you choose to ignore these errors, turn validation off with --validate=false'
