@@ -55,8 +55,17 @@ struct Segment {
     last: u64,
     /// The number of the ad before the file's first.
     before: u64,
-    /// The hashes of the `GlobalJobId`s of its ads.
-    known: HashSet<u64>,
+    /// Whose ends its ads tell.
+    known: HashSet<Key>,
+}
+
+/// Which end of which proc an ad tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    /// The hash of the ad's `GlobalJobId`.
+    proc: u64,
+    /// Whether the proc completed, as `JobStatus` 4 says; else somebody removed the proc.
+    completed: bool,
 }
 
 /// A history that this process alone writes.
@@ -75,6 +84,13 @@ pub struct Store {
     torn: bool,
     /// The lock of the directory, which is released when the store is dropped.
     _lock: File,
+}
+
+impl Key {
+    /// Whether these ends have this one, or make it superfluous: a proc that completed is not removed.
+    fn is_in(self, known: &HashSet<Self>) -> bool {
+        known.contains(&Self { completed: true, ..self }) || known.contains(&self)
+    }
 }
 
 impl Store {
@@ -125,8 +141,9 @@ impl Store {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out. `now` is in
-    /// seconds since 1970. `read` is for a reader who should miss no ad: the number of the last ad that this reader has read. Files
+    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out, unless the proc
+    /// completed and the history has only the proc's removal: an operator that loses its Lease may have removed a proc that ran on
+    /// under the next operator. `now` is in seconds since 1970. `read` is for a reader who should miss no ad: the number of the last ad that this reader has read. Files
     /// with later ads are kept for longer, up to four times as many files as the limits say.
     ///
     /// # Errors
@@ -137,15 +154,16 @@ impl Store {
             self.torn = false;
         }
         let mut appended = Appended::default();
-        let mut fresh: Vec<(Vec<u8>, Option<u64>, Banner)> = Vec::new();
+        let mut fresh: Vec<(Vec<u8>, Option<Key>, Banner)> = Vec::new();
         let mut keys = HashSet::new();
         for ad in ads {
             let text = long(ad);
             let key = key_of(&text);
-            if key.is_some_and(|key| !keys.insert(key) || self.is_known(key)) {
+            if key.is_some_and(|key| self.is_known(key) || key.is_in(&keys)) {
                 appended.known += 1;
                 continue;
             }
+            keys.extend(key);
             fresh.push((text, key, Banner::of(ad, now)));
         }
         if fresh.is_empty() {
@@ -184,8 +202,8 @@ impl Store {
         self.segments.back().map_or(0, |segment| segment.bytes)
     }
 
-    fn is_known(&self, key: u64) -> bool {
-        self.segments.iter().any(|segment| segment.known.contains(&key))
+    fn is_known(&self, key: Key) -> bool {
+        self.segments.iter().any(|segment| key.is_in(&segment.known))
     }
 
     /// Gives the file that grows its final name, begins another file, and removes the oldest files if there are too many. Returns
@@ -290,12 +308,12 @@ fn long(ad: &Ad) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The hash of the ad's `GlobalJobId`; `None` if the ad has none.
-fn key_of(text: &[u8]) -> Option<u64> {
-    let id = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"GlobalJobId = "))?;
+/// Which end the ad tells; `None` if the ad has no `GlobalJobId`.
+fn key_of(text: &[u8]) -> Option<Key> {
+    let value = |name: &[u8]| text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
     let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    Some(hasher.finish())
+    value(b"GlobalJobId = ")?.hash(&mut hasher);
+    Some(Key { proc: hasher.finish(), completed: value(b"JobStatus = ") == Some(b"4") })
 }
 
 #[cfg(test)]

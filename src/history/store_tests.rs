@@ -46,6 +46,20 @@ fn an_ad_is_written_once_also_by_the_next_process() {
 }
 
 #[test]
+fn a_proc_that_was_removed_may_complete_and_not_the_other_way_round() {
+    let directory = TempDir::new().unwrap();
+    let mut store = Store::open(directory.path(), Limits::default()).unwrap();
+    let (removed, completed) = (ad(1, 0).with("JobStatus", 3), ad(1, 0).with("JobStatus", 4));
+    assert_eq!(store.append(&[removed.clone(), removed.clone()], 1000, None).unwrap().written, 1);
+    drop(store);
+    let mut store = Store::open(directory.path(), Limits::default()).unwrap();
+    let appended = store.append(&[removed.clone(), completed.clone(), removed.clone()], 1001, None).unwrap();
+    assert_eq!((appended.written, appended.known), (1, 2));
+    assert_eq!(store.append(&[completed, removed], 1002, None).unwrap().written, 0);
+    assert_eq!(jobs(directory.path()), [(1, 0), (1, 0)]);
+}
+
+#[test]
 fn the_file_is_htcondors() {
     let directory = TempDir::new().unwrap();
     let mut store = Store::open(directory.path(), Limits::default()).unwrap();

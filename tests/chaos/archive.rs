@@ -1,6 +1,6 @@
 //! The history of final ads: a model of the directory in which operators write, and what must be in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +15,14 @@ use super::store::{Key, finalizers};
 use super::verbs::Call;
 use super::world::{Shared, World};
 
-/// The ads that operators wrote. As the history's files do, the model leaves out an ad of a proc of which it has one.
+/// The ads that operators wrote. As the history's files do, the model leaves out an ad of a proc of which it has one, unless the proc
+/// completed and the model has only its removal.
 #[derive(Debug, Default)]
 pub struct Archive {
-    /// The procs whose ads were written: the job's uid, and the number of the proc.
-    ads: BTreeSet<(String, u32)>,
+    /// The procs that completed: the job's uid, and the number of the proc.
+    completed: BTreeSet<(String, u32)>,
+    /// The procs that were removed, and the operator that wrote so.
+    removed: BTreeMap<(String, u32), usize>,
     /// How many batches were begun.
     begun: u64,
     /// The uids of jobs whose specs somebody made unreadable: an operator that never understood a spec has no ad to write.
@@ -27,13 +30,23 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Takes an ad of a proc. Returns whether the history had none of the proc before.
-    fn take(&mut self, key: (String, u32)) -> bool {
-        self.ads.insert(key)
+    /// Takes an ad of a proc from an operator. Returns whether the ad is new to the history.
+    fn take(&mut self, key: (String, u32), completed: bool, who: usize) -> bool {
+        if completed || self.completed.contains(&key) {
+            return self.completed.insert(key);
+        }
+        let new = !self.removed.contains_key(&key);
+        self.removed.entry(key).or_insert(who);
+        new
     }
 
     fn has(&self, job: &Value, proc: u32) -> bool {
-        self.unread.contains(&uid(job)) || self.ads.contains(&(uid(job), proc))
+        let key = (uid(job), proc);
+        self.unread.contains(&key.0) || self.completed.contains(&key) || self.removed.contains_key(&key)
+    }
+
+    fn has_completion(&self, job: &Value, proc: u32) -> bool {
+        self.unread.contains(&uid(job)) || self.completed.contains(&(uid(job), proc))
     }
 
     /// Notes that somebody made the spec of a job unreadable.
@@ -77,7 +90,8 @@ fn write(world: &mut World, who: usize, ads: &[Ad]) {
         };
         let proc = number("ProcId").and_then(|proc| u32::try_from(proc).ok()).unwrap_or(u32::MAX);
         let key = (uid.to_owned(), proc);
-        if number("JobStatus") == Some(4) {
+        let completed = number("JobStatus") == Some(4);
+        if completed {
             let code = number("ExitCode").or_else(|| Some(128 + number("ExitSignal")?));
             let happened = world.checks.ends.get(&key).cloned().unwrap_or_default();
             if !code.is_some_and(|code| happened.contains(&code)) {
@@ -86,7 +100,7 @@ fn write(world: &mut World, who: usize, ads: &[Ad]) {
                 ));
             }
         }
-        if !world.archive.as_mut().is_none_or(|archive| archive.take(key)) {
+        if !world.archive.as_mut().is_none_or(|archive| archive.take(key, completed, who)) {
             world.coverage.fault("end written a second time");
         }
     }
@@ -125,10 +139,17 @@ pub fn amiss(world: &World) -> Option<String> {
         if let Some(proc) = ends(job).find(|proc| !archive.has(job, *proc)) {
             return Some(format!("the history lacks proc {proc} of the job {}", key.name));
         }
+        let (well, ill) = recorded(job);
+        if let Some(proc) = well.iter().chain(ill.iter()).find(|proc| !archive.has_completion(job, *proc)) {
+            return Some(format!("the history lacks the completion of proc {proc} of the job {}", key.name));
+        }
         let ended: BTreeSet<u32> = ends(job).collect();
-        let of_job = archive.ads.range((uid(job), 0)..=(uid(job), u32::MAX));
-        let early = of_job.map(|(_, proc)| *proc).find(|proc| !ended.contains(proc));
-        if let Some(proc) = early {
+        let of_job = (uid(job), 0)..=(uid(job), u32::MAX);
+        let completed = archive.completed.range(of_job.clone());
+        // A removal by an operator that another has replaced may not hold: the spec that removed the proc was edited meanwhile.
+        let removed = archive.removed.range(of_job).filter(|(_, who)| world.checks.leads(**who));
+        let early = completed.chain(removed.map(|(key, _)| key)).map(|(_, proc)| *proc);
+        if let Some(proc) = early.into_iter().find(|proc| !ended.contains(proc)) {
             return Some(format!("the history has proc {proc} of the job {}, which has not ended", key.name));
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! An end is written in the history first, and in the job's status after that: while the history has not got the end of a proc, the
 //! status does not record the end ([`Pool::recordable_ends`], [`Pool::recordable_removals`]). So a crash loses none. The next
-//! leader books the end again, and the history, which knows the proc by its `GlobalJobId`, keeps one. A disk that fails does not
-//! keep procs for ever: after [`PATIENCE`] the ends count as written, and the job's author is warned.
+//! leader books the end again, and the history, which knows the proc by its `GlobalJobId`, keeps one. The next leader may also let
+//! run a proc that the crashed leader removed, if the job was edited meanwhile; then the history keeps the completion, too. A disk
+//! that fails does not keep procs for ever: after [`PATIENCE`] the ends count as written, and the job's author is warned.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
