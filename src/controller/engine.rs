@@ -280,10 +280,10 @@ impl Engine {
                 self.health.overdue_kill();
             }
             let template = match &effect {
-                Effect::CreatePod(plan) => self.cache.template(&plan.job.uid).cloned(),
+                Effect::CreatePod(plan) => self.cache.template(&plan.claim.last.job.uid).cloned(),
                 _ => None,
             };
-            self.writer.submit(Task::Effect(Box::new(effect), template));
+            self.writer.submit(Task::Effect(effect, template));
         }
         if let Some(batch) = decision.ends {
             self.archive.write(&batch, |ended| {

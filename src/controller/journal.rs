@@ -156,10 +156,10 @@ pub fn asked(pool: &Pool, effect: &Effect) {
             debug!(call = %"DeletePod", namespace = %pod.namespace, pod = %pod.name, slot, grace, "a call");
         }
         Effect::CreatePod(plan) => {
-            debug!(call = %"CreatePod", namespace = %plan.job.namespace, pod = %plan.claim.pod_name(), slot = %plan.slot, "a call");
+            debug!(call = %"CreatePod", namespace = %plan.claim.last.job.namespace, pod = %plan.claim.pod_name(), slot = %plan.slot, "a call");
         }
-        Effect::WriteSlot { slot, claim, .. } => {
-            debug!(call = %"WriteSlot", %slot, claim = %claim.id, "a call");
+        Effect::WriteSlot(plan) => {
+            debug!(call = %"WriteSlot", slot = %plan.slot, claim = %plan.claim.id, "a call");
         }
         Effect::DeleteSlot { slot, claim, .. } => {
             debug!(call = %"DeleteSlot", %slot, claim = claim.as_ref().map(display), "a call");

@@ -177,7 +177,8 @@ impl<'s> World<'s> {
     pub fn perform(&mut self, effect: Effect, now: Time) {
         let done = now + self.scenario.timing.call;
         let what = match effect {
-            Effect::WriteSlot { slot, claim, .. } => {
+            Effect::WriteSlot(plan) => {
+                let (slot, claim) = (plan.slot, plan.claim);
                 self.slots.insert(slot.clone(), claim.id.clone());
                 let proc = claim.last.proc_id();
                 heard(Event::Outcome(Outcome::SlotWritten { slot, claim: claim.id, proc }))
@@ -186,7 +187,7 @@ impl<'s> World<'s> {
                 let claim = self.slots.remove(&slot);
                 heard(Event::SlotGone { slot, claim })
             }
-            Effect::CreatePod(plan) => Happening::MakePod(Box::new(plan)),
+            Effect::CreatePod(plan) => Happening::MakePod(plan),
             Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace),
             Effect::Suspend { pod, suspended, .. } => Happening::Suspend(pod, suspended),
             Effect::KillByAgent { pod, .. } => Happening::PodKilled(pod.uid),
@@ -301,24 +302,25 @@ impl<'s> World<'s> {
     }
 
     fn make_pod(&mut self, plan: PodPlan, pool: &mut Pool, now: Time) {
-        let (Some(job), Some(host)) = (self.jobs.get(&plan.job.uid), self.hosts.get(&plan.slot.machine))
+        let (Some(job), Some(host)) =
+            (self.jobs.get(&plan.claim.last.job.uid), self.hosts.get(&plan.slot.machine))
         else {
             return;
         };
-        let proc = usize::try_from(plan.proc.proc).unwrap_or(usize::MAX);
+        let proc = usize::try_from(plan.claim.last.proc).unwrap_or(usize::MAX);
         let stay = self.machines.get(*host).map_or(0, |host| host.left.len());
         self.pods_made += 1;
         let uid: PodUid = format!("pod-{}", self.pods_made).into();
         let pod = PodRef {
-            namespace: plan.job.namespace.clone(),
+            namespace: plan.claim.last.job.namespace.clone(),
             name: plan.claim.pod_name().into(),
             uid: uid.clone(),
         };
         let facts = PodFacts {
             pod: pod.clone(),
             machine: Some(plan.slot.machine.clone()),
-            job: plan.job.uid.clone(),
-            proc: plan.proc.proc,
+            job: plan.claim.last.job.uid.clone(),
+            proc: plan.claim.last.proc,
             claim: plan.claim.id.clone(),
             running: false,
             created: Some(now),

@@ -162,9 +162,9 @@ pub fn dropped(template: &PodTemplateSpec) -> Vec<(&'static str, String)> {
 fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
     let (mut pod_labels, mut annotations) = given(template);
     pod_labels.extend([
-        (labels::JOB_UID.to_owned(), plan.job.uid.to_string()),
-        (labels::JOB_NAME.to_owned(), plan.job.name.to_string()),
-        (labels::PROC.to_owned(), plan.proc.proc.to_string()),
+        (labels::JOB_UID.to_owned(), plan.claim.last.job.uid.to_string()),
+        (labels::JOB_NAME.to_owned(), plan.claim.last.job.name.to_string()),
+        (labels::PROC.to_owned(), plan.claim.last.proc.to_string()),
     ]);
     annotations.extend([
         (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
@@ -180,15 +180,15 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
     annotations.extend(size.map(|size| (labels::RESOURCES.to_owned(), size.to_string())));
     ObjectMeta {
         name: Some(plan.claim.pod_name()),
-        namespace: Some(plan.job.namespace.to_string()),
+        namespace: Some(plan.claim.last.job.namespace.to_string()),
         labels: Some(pod_labels),
         annotations: Some(annotations),
         finalizers: Some(vec![labels::TRACKING_FINALIZER.to_owned()]),
         owner_references: Some(vec![OwnerReference {
             api_version: format!("{}/{}", api::GROUP, api::VERSION),
             kind: "HTCJob".to_owned(),
-            name: plan.job.name.to_string(),
-            uid: plan.job.uid.to_string(),
+            name: plan.claim.last.job.name.to_string(),
+            uid: plan.claim.last.job.uid.to_string(),
             controller: Some(true),
             block_owner_deletion: Some(false),
         }]),
@@ -365,13 +365,11 @@ mod tests {
             weight: 2.0,
             limits: model::pool::limits::Wants::default(),
             since: Time::from_secs(0),
-            last: model::pool::Assignment { job: job.clone(), cluster_id: 12, proc: 3 },
+            last: model::pool::Assignment { job, cluster_id: 12, proc: 3 },
         };
         PodPlan {
             lease: Duration::from_mins(40),
             run: 0,
-            proc: claim.last.proc_id(),
-            job,
             slot: SlotName::parse("slot1_1@n1").unwrap(),
             resources: Resources {
                 cpus: 2,
@@ -402,7 +400,7 @@ mod tests {
             let template = crate::kinds::job::template_of(&job).unwrap();
             let kept = crate::render::Kept::of(&job, &template).unwrap();
             let made =
-                pod(&kept.of_proc(plan().claim.last.cluster_id, plan().proc.proc).unwrap(), &plan()).unwrap();
+                pod(&kept.of_proc(plan().claim.last.cluster_id, plan().claim.last.proc).unwrap(), &plan()).unwrap();
             let label = made.metadata.labels.unwrap().remove("run").unwrap();
             (label, made.spec.unwrap().containers.remove(0).args.unwrap().join(" "))
         };

@@ -16,7 +16,7 @@ use crate::render;
 use answers::Item;
 use answers::wire;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
-use model::pool::{Document, Effect, JobKey, Outcome, Retry};
+use model::pool::{ClaimPlan, Document, Effect, JobKey, Outcome, Retry};
 
 /// How many times a call is made at most, without those that were answered by 429.
 const ATTEMPTS: u32 = 8;
@@ -163,15 +163,16 @@ fn pause_asked_for(status: &kube::core::Status) -> Duration {
 /// Makes the calls of a task, and returns what came of them.
 pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
     match task {
-        Task::Effect(effect, template) => match *effect {
-            Effect::WriteSlot { slot, resources, claim, again } => {
+        Task::Effect(effect, template) => match effect {
+            Effect::WriteSlot(plan) => {
+                let ClaimPlan { slot, resources, claim, again } = *plan;
                 slots::write(context, slot, &resources, claim, again).await
             }
             Effect::DeleteSlot { slot, claim: Some(claim), before } if slot.dynamic.is_none() => {
                 slots::clear(context, slot, claim, &before).await
             }
             Effect::DeleteSlot { slot, claim, .. } => slots::delete(context, slot, claim).await,
-            Effect::CreatePod(plan) => pods::create(context, plan, template).await,
+            Effect::CreatePod(plan) => pods::create(context, *plan, template).await,
             Effect::DeletePod { pod, slot, grace, granted, off, why } => {
                 let deletion = pods::Deletion { grace, granted, off };
                 pods::evict(context, pod, slot, &deletion, why).await

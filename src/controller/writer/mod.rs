@@ -1,10 +1,12 @@
 //! Writes to the API server: bounded in number, in order for each object, and retried where that may help.
 //!
 //! A write is described by a [`Task`] and answered by [`Reply`]s. Tasks about one object run one after another, in the order
-//! in which they were asked for; tasks about different objects run side by side, as far as there are [`places`].
+//! in which they were asked for; tasks about different objects run side by side, as far as their [`lanes`] have room and there are
+//! [`places`].
 
 mod backfill;
 mod calls;
+mod lanes;
 mod leases;
 mod nodes;
 mod notices;
@@ -14,7 +16,7 @@ mod reports;
 mod slots;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::future::pending;
+use std::future::{pending, ready};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,8 +27,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
+use self::lanes::{Lanes, Work};
 use self::notices::Written;
-use self::places::{Begun, Lane, Place, Places, TurnedAway};
+use self::places::{Lane, Place, Places, TurnedAway};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::{Unread, job};
@@ -38,7 +41,7 @@ use model::pool::{ClaimId, Document, Effect, MachineName, Outcome, PodPlan, PodR
 #[derive(Debug)]
 pub enum Task {
     /// An effect of the deciders, with the job's template where a pod is to be made.
-    Effect(Box<Effect>, Option<Arc<Kept>>),
+    Effect(Effect, Option<Arc<Kept>>),
     /// An object that cannot be decoded: a warning.
     Unread(Box<Unread>),
     /// A status, as a merge patch over a version that was seen.
@@ -143,8 +146,8 @@ struct Context {
     tools: Arc<Tools>,
     /// The lane whose places the calls of the task take.
     lane: Lane,
-    /// The place with which the task began, until its first call takes the place; and that the task has begun.
-    first: Mutex<(Option<Place>, Option<Begun>)>,
+    /// The place with which the task began, until its first call takes the place.
+    first: Mutex<Option<Place>>,
 }
 
 impl Tools {
@@ -161,28 +164,27 @@ impl Tools {
 }
 
 impl Context {
-    /// For the calls of this task.
-    fn of(tools: &Arc<Tools>, task: &Task) -> Self {
-        Self { tools: Arc::clone(tools), lane: lane(task), first: Mutex::default() }
+    /// For the calls of a task of this lane.
+    fn of(tools: &Arc<Tools>, lane: Lane) -> Self {
+        Self { tools: Arc::clone(tools), lane, first: Mutex::default() }
     }
 
     /// Waits until there is a place for the task's first call.
     ///
     /// # Errors
     /// When the task creates a proc's pod in a namespace whose calls are slow, and has waited for too long.
-    async fn begin(&self, task: &Task) -> Result<(), TurnedAway> {
-        let first = match pod_plan(task) {
-            Some(_) => self.tools.places.begin_unless_slow(&self.lane).await?,
+    async fn begin(&self, work: &Work) -> Result<(), TurnedAway> {
+        let place = match pod_plan(&work.task) {
+            Some(_) => self.tools.places.begin_unless_slow(&self.lane, work.since).await?,
             None => self.tools.places.begin(&self.lane).await,
         };
-        let (place, begun) = first.begin();
-        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = (Some(place), Some(begun));
+        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
         Ok(())
     }
 
     /// A place for a call, as soon as there is one. The first call takes the place with which the task began.
     async fn place(&self) -> Place {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).0.take();
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         match first {
             Some(place) => place,
             None => self.tools.places.take(&self.lane).await,
@@ -193,19 +195,31 @@ impl Context {
 /// The writer: owned by the engine, which hands it tasks and takes its replies.
 pub struct Writer {
     tools: Arc<Tools>,
-    lines: BTreeMap<Line, VecDeque<Task>>,
+    lines: BTreeMap<Line, Queue>,
+    lanes: Lanes,
     /// The calls are dropped with the writer: an operator that no longer leads makes no more calls.
     calls: JoinSet<Vec<Reply>>,
     running: HashMap<Id, Running>,
-    /// How many of the tasks that run are statuses of slots.
+    /// How many statuses of slots are being written, or held.
     statuses_of_slots: usize,
     /// The pods that are being made: the claim of each, and the task that waits to hear that the pod was seen.
     making: BTreeMap<Line, (ClaimId, oneshot::Sender<PodRef>)>,
 }
 
-/// A task that runs, or waits until it may begin.
+/// The tasks about one object.
+#[derive(Default)]
+struct Queue {
+    /// The task whose turn it is, until its lane has room.
+    held: Option<Box<Work>>,
+    /// The tasks behind the one whose turn it is.
+    behind: VecDeque<Task>,
+}
+
+/// A task that has begun.
 struct Running {
     line: Line,
+    /// The lane that counts the task; `None` for a task that has made its calls, and pauses before its answers are told.
+    lane: Option<Lane>,
     is_status_of_slot: bool,
 }
 
@@ -228,6 +242,7 @@ impl Writer {
         Self {
             tools: Arc::new(tools),
             lines: BTreeMap::new(),
+            lanes: Lanes::default(),
             calls: JoinSet::new(),
             running: HashMap::new(),
             statuses_of_slots: 0,
@@ -239,13 +254,13 @@ impl Writer {
     /// object wait, and so is a look at a pod while any call about the pod is under way: the deciders ask for another look if need be.
     pub fn submit(&mut self, task: Task) {
         let line = line(&task);
-        if let Some(waiting) = self.lines.get_mut(&line) {
-            if matches!(line, Line::Notice(_)) && waiting.len() >= NOTICES || is_look(&task) {
+        if let Some(queue) = self.lines.get_mut(&line) {
+            if matches!(line, Line::Notice(_)) && queue.behind.len() >= NOTICES || is_look(&task) {
                 return;
             }
-            waiting.push_back(task);
+            queue.behind.push_back(task);
         } else {
-            self.lines.insert(line.clone(), VecDeque::new());
+            self.lines.insert(line.clone(), Queue::default());
             self.start(line, task);
         }
     }
@@ -259,6 +274,13 @@ impl Writer {
         {
             // Sending fails if the answer has just come: then nobody waits any more.
             let _ = tell.send(pod.clone());
+        }
+        let held = self.lines.get_mut(&line).map(|queue| &mut queue.held);
+        let of_claim = |work: &Work| pod_plan(&work.task).is_some_and(|plan| plan.claim.id == *claim);
+        if let Some(work) = held.and_then(|held| held.take_if(|work| of_claim(work))) {
+            let made = created(pod_plan(&work.task).map(claim_of), pod.clone());
+            let call = self.calls.spawn(ready(made));
+            self.running.insert(call.id(), Running { line, lane: None, is_status_of_slot: false });
         }
     }
 
@@ -279,16 +301,25 @@ impl Writer {
 
     /// Waits for a task to end, and returns what came of it; none while no task is under way.
     pub async fn finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
-        let ended = self.calls.join_next_with_id().await?;
-        self.result(ended)
+        loop {
+            let ended = self.calls.join_next_with_id().await?;
+            if let Some(result) = self.result(ended) {
+                return Some(result);
+            }
+        }
     }
 
     /// What came of a task that has ended by now, if one has.
     pub fn already_finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
-        let ended = self.calls.try_join_next_with_id()?;
-        self.result(ended)
+        loop {
+            let ended = self.calls.try_join_next_with_id()?;
+            if let Some(result) = self.result(ended) {
+                return Some(result);
+            }
+        }
     }
 
+    /// What came of a task that has ended; `None` if its answers are told after a pause. Another task of its lane begins.
     fn result(&mut self, ended: Result<(Id, Vec<Reply>), JoinError>) -> Option<(Finished, Vec<Reply>)> {
         let (id, replies) = match ended {
             Ok((id, replies)) => (id, replies),
@@ -300,16 +331,35 @@ impl Writer {
                 (error.id(), Vec::new())
             }
         };
-        self.running.remove(&id).map(|Running { line, is_status_of_slot }| {
-            self.making.remove(&line);
-            self.statuses_of_slots -= usize::from(is_status_of_slot);
-            (Finished(line), replies)
-        })
+        let Running { line, lane, is_status_of_slot } = self.running.remove(&id)?;
+        self.making.remove(&line);
+        if let Some(lane) = lane {
+            self.lanes.ended(&lane);
+            self.fill(&lane);
+            if replies.iter().any(Reply::asks_again) {
+                let call = self.calls.spawn(told_later(replies));
+                self.running.insert(call.id(), Running { line, lane: None, is_status_of_slot });
+                return None;
+            }
+        }
+        self.statuses_of_slots -= usize::from(is_status_of_slot);
+        Some((Finished(line), replies))
+    }
+
+    /// Lets tasks of a lane begin, as far as the lane has room.
+    fn fill(&mut self, lane: &Lane) {
+        while let Some(line) = self.lanes.next(lane) {
+            let held = self.lines.get_mut(&line).map(|queue| &mut queue.held);
+            // Meanwhile the turn of the line may have come to a task of another lane.
+            if let Some(work) = held.and_then(|held| held.take_if(|work| work.lane == *lane)) {
+                self.begin(line, work);
+            }
+        }
     }
 
     /// Starts what waited behind the task that ended.
     pub fn advance(&mut self, Finished(line): Finished) {
-        match self.lines.get_mut(&line).and_then(VecDeque::pop_front) {
+        match self.lines.get_mut(&line).and_then(|queue| queue.behind.pop_front()) {
             Some(task) => self.start(line, task),
             None => {
                 self.lines.remove(&line);
@@ -326,13 +376,26 @@ impl Writer {
         }))
     }
 
+    /// Lets a task begin whose turn it is, or holds the task until its lane has room.
     fn start(&mut self, line: Line, task: Task) {
-        let sighted = self.expect_pod(&line, &task);
-        let context = Context::of(&self.tools, &task);
-        let is_status_of_slot = task.document().is_some_and(Document::is_of_slot);
-        let call = self.calls.spawn(run(Box::new((context, task)), sighted));
-        self.statuses_of_slots += usize::from(is_status_of_slot);
-        self.running.insert(call.id(), Running { line, is_status_of_slot });
+        let work = Work::new(task);
+        self.statuses_of_slots += usize::from(is_status_of_slot(&work.task));
+        if self.lanes.has_room(&work.lane) {
+            self.begin(line, work);
+        } else {
+            self.lanes.hold(&work.lane, line.clone());
+            self.lines.entry(line).or_default().held = Some(work);
+        }
+    }
+
+    fn begin(&mut self, line: Line, work: Box<Work>) {
+        self.lanes.begins(&work.lane);
+        let sighted = self.expect_pod(&line, &work.task);
+        let context = Context::of(&self.tools, work.lane.clone());
+        let is_status_of_slot = is_status_of_slot(&work.task);
+        let running = Running { line, lane: Some(work.lane.clone()), is_status_of_slot };
+        let call = self.calls.spawn(run(context, work, sighted));
+        self.running.insert(call.id(), running);
     }
 }
 
@@ -354,36 +417,31 @@ impl Sighted {
 
 /// Makes the calls of a task, as soon as there is a place for the first.
 ///
-/// Tens of thousands of tasks may wait for their places. This future is small, therefore: the task is in a box, and the future of
-/// its calls, which is large, exists only once there is a place.
-async fn run(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
-    let (context, task) = &*work;
+/// Thousands of tasks may wait for their places. This future is small, therefore: the task is in a box, and the future of its calls,
+/// which is large, exists only once there is a place.
+async fn run(context: Context, work: Box<Work>, mut sighted: Sighted) -> Vec<Reply> {
+    let plan = pod_plan(&work.task);
     let begun = tokio::select! {
         biased;
-        pod = sighted.pod() => Err(created(pod_plan(task).map(claim_of), pod)),
-        begun = context.begin(task) => begun.map_err(|turned_away| {
-            pod_plan(task).map(|plan| pods::refused(plan, turned_away.to_string())).unwrap_or_default()
+        pod = sighted.pod() => Err(created(plan.map(claim_of), pod)),
+        begun = context.begin(&work) => begun.map_err(|turned_away| {
+            plan.map(|plan| pods::refused(plan, turned_away.to_string())).unwrap_or_default()
         }),
     };
     match begun {
-        Ok(()) => Box::pin(perform_and_pause(work, sighted)).await,
+        Ok(()) => Box::pin(perform(context, work.task, sighted)).await,
         Err(replies) => replies,
     }
 }
 
-/// As [`perform`], with a pause if the same write will be asked for again. During the pause the task has ended for its lane, and the
-/// future of its calls is gone.
-async fn perform_and_pause(work: Box<(Context, Task)>, sighted: Sighted) -> Vec<Reply> {
-    let replies = Box::pin(perform(work, sighted)).await;
-    if replies.iter().any(Reply::asks_again) {
-        tokio::time::sleep(AGAIN_AFTER).await;
-    }
+/// The answers to a write that will be asked for again, after a pause.
+async fn told_later(replies: Vec<Reply>) -> Vec<Reply> {
+    tokio::time::sleep(AGAIN_AFTER).await;
     replies
 }
 
 /// Makes the calls of a task for which there is a place.
-async fn perform(work: Box<(Context, Task)>, mut sighted: Sighted) -> Vec<Reply> {
-    let (context, task) = *work;
+async fn perform(context: Context, task: Task, mut sighted: Sighted) -> Vec<Reply> {
     let claim = pod_plan(&task).map(claim_of);
     tokio::select! {
         biased;
@@ -406,21 +464,23 @@ fn claim_of(plan: &PodPlan) -> (SlotName, ClaimId) {
 /// The pod that a task creates for a proc.
 fn pod_plan(task: &Task) -> Option<&PodPlan> {
     match task {
-        Task::Effect(effect, _) => match &**effect {
-            Effect::CreatePod(plan) => Some(plan),
-            _ => None,
-        },
+        Task::Effect(Effect::CreatePod(plan), _) => Some(plan),
         _ => None,
     }
 }
 
+fn is_status_of_slot(task: &Task) -> bool {
+    task.document().is_some_and(Document::is_of_slot)
+}
+
 fn line(task: &Task) -> Line {
     match task {
-        Task::Effect(effect, _) => match &**effect {
-            Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => {
-                Line::Object(slots::key(slot))
+        Task::Effect(effect, _) => match effect {
+            Effect::WriteSlot(plan) => Line::Object(slots::key(&plan.slot)),
+            Effect::DeleteSlot { slot, .. } => Line::Object(slots::key(slot)),
+            Effect::CreatePod(plan) => {
+                Line::Pod(plan.claim.last.job.namespace.clone(), plan.claim.pod_name().into())
             }
-            Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
             Effect::CreateBackfill(plan) => {
                 Line::Pod(plan.template.namespace.clone(), plan.pod_name().into())
             }
@@ -449,14 +509,14 @@ fn line(task: &Task) -> Line {
 
 /// Whether a task only looks at a pod that no watch has shown for a while.
 fn is_look(task: &Task) -> bool {
-    matches!(task, Task::Effect(effect, _) if matches!(**effect, Effect::LookAtPod { .. }))
+    matches!(task, Task::Effect(Effect::LookAtPod { .. }, _))
 }
 
 /// Whose places the calls of a task take.
 fn lane(task: &Task) -> Lane {
     match task {
-        Task::Effect(effect, _) => match &**effect {
-            Effect::CreatePod(plan) => Lane::Making(plan.job.namespace.clone()),
+        Task::Effect(effect, _) => match effect {
+            Effect::CreatePod(plan) => Lane::Making(plan.claim.last.job.namespace.clone()),
             Effect::CreateBackfill(plan) => Lane::Making(plan.template.namespace.clone()),
             Effect::LookForBackfill { namespace, .. } => Lane::Keeping(namespace.clone()),
             Effect::DeletePod { pod, .. }
@@ -475,7 +535,7 @@ fn lane(task: &Task) -> Lane {
                 | Subject::SubmitPolicy { .. }
                 | Subject::Drain { .. } => Lane::Cluster,
             },
-            Effect::WriteSlot { .. } | Effect::DeleteSlot { .. } => Lane::Claims,
+            Effect::WriteSlot(_) | Effect::DeleteSlot { .. } => Lane::Claims,
             Effect::Benchmark { .. } | Effect::Cron { .. } | Effect::ReadAgentLease { .. } => Lane::Cluster,
         },
         Task::Unread(object) => {

@@ -14,8 +14,7 @@
 //! cluster's own objects wait for a webhook, and each of them makes the share smaller.
 //!
 //! A call holds its place while it is under way, and gives the place back before it pauses. The next call of the same task comes
-//! before tasks that have not begun, of which tens of thousands may wait. A lane begins no more tasks than [`MOST_BEGUN`] at a time:
-//! while the API server is away, all tasks that have begun pause, and each takes more memory than one that has not.
+//! before tasks that have not made a call yet, of which a thousand may wait: see [`super::lanes`].
 //!
 //! A pod that waits to be created has a claim on a machine, which nobody else can use meanwhile. So while the calls of a lane are
 //! slow, a creation that has waited for [`PATIENCE`] is turned away, and its claim ends.
@@ -40,9 +39,6 @@ const MOST: usize = 64;
 const FIRST_SHARE: usize = 8;
 /// The places that the largest lane leaves to others.
 const LEFT: usize = 8;
-/// The most tasks of a lane that have begun and not ended. They are many more than there are places, so that those that pause do not
-/// keep others from beginning.
-const MOST_BEGUN: usize = 1024;
 /// A call that takes less than this is quick: the server could bear more calls like this one at a time.
 const QUICK: Duration = Duration::from_millis(500);
 /// A call that takes this long is slow.
@@ -150,9 +146,9 @@ struct Share {
     halved: Option<Instant>,
     /// How many calls that were neither quick nor slow have ended since the share last changed.
     fair: usize,
-    /// How many tasks have begun and not ended.
-    begun: usize,
-    /// Further calls of tasks that have begun.
+    /// Whether the last call was slow, and the share is one place: then first calls of tasks that have waited for too long are turned away.
+    turns_away: bool,
+    /// Further calls of tasks that have made a call.
     further: VecDeque<Question>,
     /// First calls of tasks.
     waiting: VecDeque<Question>,
@@ -207,7 +203,7 @@ impl Share {
             most,
             halved: None,
             fair: 0,
-            begun: 0,
+            turns_away: false,
             further: VecDeque::new(),
             waiting: VecDeque::new(),
         }
@@ -230,13 +226,12 @@ impl Share {
     }
 
     fn is_idle(&self) -> bool {
-        self.held == 0 && self.begun == 0 && self.further.is_empty() && self.waiting.is_empty()
+        self.held == 0 && self.further.is_empty() && self.waiting.is_empty()
     }
 
-    /// The questions of which the first is to be answered next.
-    fn next(&self) -> &VecDeque<Question> {
-        let may_begin = self.further.is_empty() && self.begun < MOST_BEGUN;
-        if may_begin { &self.waiting } else { &self.further }
+    /// The question that is to be answered next.
+    fn next(&self) -> Option<&Question> {
+        self.further.front().or_else(|| self.waiting.front())
     }
 
     fn pop(&mut self) -> Option<Question> {
@@ -299,39 +294,6 @@ impl Call {
     }
 }
 
-/// The place for the first call of a task.
-#[derive(Debug)]
-pub struct First(Place);
-
-impl First {
-    /// Splits into the place and the mark that the task has begun. The task counts as begun until [`Begun`] is dropped.
-    pub fn begin(self) -> (Place, Begun) {
-        let Place { places, lane, .. } = &self.0;
-        if let Some(share) = places.state().lanes.get_mut(lane) {
-            share.begun += 1;
-        }
-        let begun = Begun { places: Arc::clone(places), lane: lane.clone() };
-        (self.0, begun)
-    }
-}
-
-/// A task that has begun; it has ended when this is dropped.
-#[derive(Debug)]
-pub struct Begun {
-    places: Arc<Places>,
-    lane: Lane,
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        let mut state = self.places.state();
-        if let Some(share) = state.lanes.get_mut(&self.lane) {
-            share.begun = share.begun.saturating_sub(1);
-        }
-        self.places.hand_out(state);
-    }
-}
-
 impl Places {
     /// Waits for a place for a further call of a task that has begun.
     pub async fn take(self: &Arc<Self>, lane: &Lane) -> Place {
@@ -341,20 +303,24 @@ impl Places {
         }
     }
 
-    /// Waits until a task may begin, with a place for its first call.
-    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> First {
+    /// Waits for a place for the first call of a task.
+    pub async fn begin(self: &Arc<Self>, lane: &Lane) -> Place {
         match self.ask(lane, Asks::First(None)).await {
-            Ok(place) => First(place),
+            Ok(place) => place,
             Err(_) => unanswered().await,
         }
     }
 
-    /// Waits until a task that makes a pod may begin, with a place for its first call.
+    /// Waits for a place for the first call of a task that makes a pod, and that has waited since then.
     ///
     /// # Errors
-    /// When the calls of the lane are slow, and this one has waited for [`PATIENCE`].
-    pub async fn begin_unless_slow(self: &Arc<Self>, lane: &Lane) -> Result<First, TurnedAway> {
-        self.ask(lane, Asks::First(Some(Instant::now()))).await.map(First).map_err(|_| TurnedAway)
+    /// When the calls of the lane are slow, and the task has waited for [`PATIENCE`].
+    pub async fn begin_unless_slow(
+        self: &Arc<Self>,
+        lane: &Lane,
+        since: Instant,
+    ) -> Result<Place, TurnedAway> {
+        self.ask(lane, Asks::First(Some(since))).await.map_err(|_| TurnedAway)
     }
 
     fn ask(self: &Arc<Self>, lane: &Lane, asks: Asks) -> oneshot::Receiver<Place> {
@@ -364,7 +330,13 @@ impl Places {
         let number = state.asked;
         let share = state.lanes.entry(lane.clone()).or_insert_with(|| Share::of(lane));
         match asks {
-            Asks::First(since) => share.waiting.push_back(Question { number, since, hand }),
+            Asks::First(since) => {
+                let question = Question { number, since, hand };
+                // Without its hand, the question is turned away.
+                if !(share.turns_away && question.has_waited_for(PATIENCE)) {
+                    share.waiting.push_back(question);
+                }
+            }
             Asks::Further => share.further.push_back(Question { number, since: None, hand }),
         }
         self.hand_out(state);
@@ -436,8 +408,7 @@ impl State {
         }
         let waiting =
             self.lanes.iter().filter(|(lane, share)| share.held < share.most && self.has_room(lane));
-        let first =
-            waiting.filter_map(|(lane, share)| Some((share.held, share.next().front()?.number, lane)));
+        let first = waiting.filter_map(|(lane, share)| Some((share.held, share.next()?.number, lane)));
         let (_, _, lane) = first.min_by_key(|(held, number, _)| (*held, *number))?;
         let lane = lane.clone();
         let question = self.lanes.get_mut(&lane)?.pop()?;
@@ -542,6 +513,7 @@ impl State {
         }
         let server_was_slow = self.was_slow_during(call);
         let Some(share) = self.lanes.get_mut(lane) else { return };
+        share.turns_away = false;
         if call.is_quick() {
             if share.held >= share.most || share.most < FIRST_SHARE {
                 share.most = (share.most + 1).min(most.max(FIRST_SHARE));
@@ -558,6 +530,7 @@ impl State {
             }
         }
         if call.is_slow() && share.most == 1 {
+            share.turns_away = true;
             share.waiting.retain(|question| !question.has_waited_for(PATIENCE));
         }
     }

@@ -34,15 +34,15 @@ pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Ar
 
 /// The replies for a proc's pod that was not created, with the reason `why`.
 pub(super) fn refused(plan: &PodPlan, why: String) -> Vec<Reply> {
-    let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.proc.clone());
+    let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.claim.last.proc_id());
     vec![Reply::Outcome(Outcome::PodRefused { slot, claim, proc, why })]
 }
 
 async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) -> Result<PodRef, String> {
-    let template = template.and_then(|kept| kept.of_proc(plan.claim.last.cluster_id, plan.proc.proc));
+    let template = template.and_then(|kept| kept.of_proc(plan.claim.last.cluster_id, plan.claim.last.proc));
     let template = template.ok_or("the operator has no usable template of the job; the job may be gone")?;
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
-    let api = pods(&context.tools.client, &plan.job.namespace);
+    let api = pods(&context.tools.client, &plan.claim.last.job.namespace);
     let params = post_params();
     match attempt_to_create(context, || wire::make_for_metadata(&api, &params, &pod)).await {
         Ok(made) => Ok(reference(&made)),
@@ -69,11 +69,12 @@ async fn existing(
         Err(Failure::NotFound) => return Err(none()),
         Err(failure) => return Err(failure.to_string()),
     };
-    let same_job = found.labels().get(labels::JOB_UID).map(String::as_str) == Some(plan.job.uid.as_str());
+    let same_job =
+        found.labels().get(labels::JOB_UID).map(String::as_str) == Some(plan.claim.last.job.uid.as_str());
     let same_claim =
         found.annotations().get(labels::CLAIM).map(String::as_str) == Some(plan.claim.id.as_str());
-    let same_proc =
-        found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
+    let same_proc = found.labels().get(labels::PROC).map(String::as_str)
+        == Some(plan.claim.last.proc.to_string().as_str());
     let metadata = found.metadata().clone();
     // A pod that cannot be decoded exists and counts as not ended: its watch cannot tell more, either.
     let ended = found.object().is_ok_and(|pod| pod.has_ended());

@@ -1,6 +1,7 @@
 //! The calls to the API server for pods, and how the writer takes the answers.
 
 mod hanging;
+mod held;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,6 +16,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
+use super::lanes::Work;
 use super::{Context, Reply, Task, Tools, calls};
 use crate::Clock;
 use crate::kinds::Custom;
@@ -61,7 +63,7 @@ impl tower::Service<Request<Body>> for Script {
 
 /// Makes the calls of a task.
 async fn answers_to(tools: Tools, task: Task) -> Vec<Reply> {
-    calls::perform(&Context::of(&Arc::new(tools), &task), task).await
+    calls::perform(&Context::of(&Arc::new(tools), super::lane(&task)), task).await
 }
 
 /// The calls for an effect, and the pool's news of the answers.
@@ -74,7 +76,7 @@ async fn perform_as(effect: Effect, answers: &[u16], found: &Value) -> (Vec<Aske
     let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))), found.clone());
     let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
     let tools = Tools::new(Client::new(script.clone(), "ns"), clock, "me");
-    let replies = answers_to(tools, Task::Effect(Box::new(effect), None)).await;
+    let replies = answers_to(tools, Task::Effect(effect, None)).await;
     let heard = |reply| match reply {
         Reply::Outcome(outcome) => Some(format!("{outcome:?}")),
         _ => None,
@@ -155,13 +157,11 @@ fn plan() -> PodPlan {
         weight: 1.0,
         limits: Wants::default(),
         since: Time::from_secs(0),
-        last: model::pool::Assignment { job: job.clone(), cluster_id: 12, proc: 3 },
+        last: model::pool::Assignment { job, cluster_id: 12, proc: 3 },
     };
     PodPlan {
         lease: Duration::from_mins(40),
         run: 0,
-        proc: claim.last.proc_id(),
-        job,
         slot: slot(),
         resources: Resources { cpus: 1, memory_mib: 128, ..Resources::default() },
         claim,
@@ -188,7 +188,7 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
         let script = Script(Arc::new(Mutex::new((answers.into(), Vec::new()))), made.clone());
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
         let tools = Tools::new(Client::new(script.clone(), "ns"), clock, "me");
-        let task = Task::Effect(Box::new(Effect::CreatePod(plan())), Some(template()));
+        let task = Task::Effect(Effect::CreatePod(Box::new(plan())), Some(template()));
         let replies = answers_to(tools, task).await;
         let [Reply::Outcome(outcome)] = replies.as_slice() else { panic!("one reply") };
         assert!(format!("{outcome:?}").contains(heard), "{outcome:?}");
@@ -386,11 +386,14 @@ async fn a_call_that_the_server_throttles_is_repeated_after_the_pause_that_the_s
 #[tokio::test]
 async fn a_task_that_waits_for_its_place_is_small() {
     let script = Script(Arc::new(Mutex::new((VecDeque::new(), Vec::new()))), json!({}));
-    let tools = Tools::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me");
-    let task = || Task::Effect(Box::new(Effect::CreatePod(plan())), None);
-    let context = Context::of(&Arc::new(tools), &task());
-    let calls = size_of_val(&calls::perform(&context, task()));
-    let waits = size_of_val(&super::run(Box::new((context, task())), super::Sighted(None)));
-    let boxed = size_of::<(Context, Task)>();
-    assert!(waits <= 256 && boxed <= 320, "a task: {waits} and {boxed} bytes, its calls: {calls} bytes");
+    let tools = Arc::new(Tools::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
+    let task = || Task::Effect(Effect::CreatePod(Box::new(plan())), None);
+    let context = || Context::of(&tools, super::lane(&task()));
+    let calls = size_of_val(&calls::perform(&context(), task()));
+    let waits = size_of_val(&super::run(context(), Work::new(task()), super::Sighted(None)));
+    let held = size_of::<Work>() + size_of::<PodPlan>();
+    assert!(
+        waits <= 384 && held <= 640,
+        "a task: {waits} bytes, one that is held: {held} bytes, its calls: {calls} bytes"
+    );
 }

@@ -3,8 +3,8 @@
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use super::quotas::Moment;
 use crate::pool::{
-    Activation, BackfillStage, Cause, DrainSchedule, Effect, Fence, Fenced, Job, JobSpec, Machine, Offer,
-    PodPlan, PodRef, Pool, Record, Resources, Retention, Slot, SlotName, StartdConfig, State, Time,
+    Activation, BackfillStage, Cause, ClaimPlan, DrainSchedule, Effect, Fence, Fenced, Job, JobSpec, Machine,
+    Offer, PodPlan, PodRef, Pool, Record, Resources, Retention, Slot, SlotName, StartdConfig, State, Time,
 };
 use crate::schedd::{self, Place};
 use crate::startd::policy::{Asker, is_polled};
@@ -263,7 +263,7 @@ fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
         (slot.resources().clone(), slot.claim().clone(), again)
     });
     let Some((resources, claim, again)) = written else { return };
-    effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });
+    effects.push(Effect::WriteSlot(Box::new(ClaimPlan { slot: name.clone(), resources, claim, again })));
 }
 
 fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
@@ -286,9 +286,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         (slot.claim().clone(), slot.resources().clone())
     });
     let Some((claim, resources)) = requested else { return };
-    effects.push(Effect::CreatePod(PodPlan {
-        job: claim.last.job.clone(),
-        proc: claim.last.proc_id(),
+    effects.push(Effect::CreatePod(Box::new(PodPlan {
         slot: name.clone(),
         // A job that was edited since it got the slot may request more than the slot has.
         resources: part.unwrap_or(resources),
@@ -297,7 +295,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         run,
         image,
         tolerations,
-    }));
+    })));
 }
 
 /// The part of its slot that a job's pod is to have.

@@ -6,28 +6,19 @@ use std::time::Duration;
 use super::agent::Benchmarks;
 use super::backfill;
 use super::cron::Crontab;
-use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, ProcId, SlotName};
+use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, SlotName};
 use super::policy::Toleration;
 use super::resources::Resources;
 use super::slot::Claim;
 use super::stuck::{FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, STARTD_HELD_JOB};
 use super::time::Time;
 
-/// One call to make, or one thing to tell people.
+/// One call to make, or one thing to tell people. A decision may have tens of thousands of effects, so that those with the most to say
+/// are in boxes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Create the Slot object, or update its claim.
-    WriteSlot {
-        /// The slot.
-        slot: SlotName,
-        /// The resources that the slot holds.
-        resources: Resources,
-        /// The claim.
-        claim: Claim,
-        /// Whether the Slot was written before: then whatever claim it has now is replaced. A new claim never replaces
-        /// another, which may be a former leader's.
-        again: bool,
-    },
+    WriteSlot(Box<ClaimPlan>),
     /// Delete the Slot object; for a static slot, take the claim off its object.
     DeleteSlot {
         /// The slot.
@@ -39,7 +30,7 @@ pub enum Effect {
         before: Vec<ClaimId>,
     },
     /// Create the pod of a proc. Only asked for once the claim is written.
-    CreatePod(PodPlan),
+    CreatePod(Box<PodPlan>),
     /// Delete a pod.
     DeletePod {
         /// The pod.
@@ -235,13 +226,23 @@ impl VacateReason {
     }
 }
 
+/// Everything that the shell needs to write a claim into a Slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimPlan {
+    /// The slot.
+    pub slot: SlotName,
+    /// The resources that the slot holds.
+    pub resources: Resources,
+    /// The claim.
+    pub claim: Claim,
+    /// Whether the Slot was written before: then whatever claim it has now is replaced. A new claim never replaces another, which may
+    /// be a former leader's.
+    pub again: bool,
+}
+
 /// Everything that the shell needs to create a pod, besides the job's template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodPlan {
-    /// The job.
-    pub job: JobKey,
-    /// The proc.
-    pub proc: ProcId,
     /// The slot.
     pub slot: SlotName,
     /// The job's part of the slot's resources: the pod's requests and limits.
@@ -250,7 +251,7 @@ pub struct PodPlan {
     pub lease: Duration,
     /// How many runs of the proc came before this one.
     pub run: u32,
-    /// The claim.
+    /// The claim, which names the proc.
     pub claim: Claim,
     /// The image that policy chose for the job's container; if unset, the template's.
     pub image: Option<Arc<str>>,

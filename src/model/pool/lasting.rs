@@ -4,6 +4,7 @@
 //! After a large negotiation cycle, tens of thousands of procs last at once. Their claims are written [`AT_ONCE`] at a time: nothing
 //! waits for these writes, and the writes that new pods and ended claims wait for would come behind them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -89,11 +90,12 @@ impl Lasting {
     }
 }
 
-/// The slots whose pods wait to be created, for each job in the order in which they began to wait.
+/// The slots whose pods wait to be created.
 #[derive(Clone, Debug, Default)]
 struct Uncreated {
     since: BTreeMap<SlotName, (JobUid, Time)>,
-    by_job: BTreeSet<(JobUid, Time, SlotName)>,
+    /// How many of the pods of a job began to wait at a time.
+    counts: BTreeMap<(JobUid, Time), usize>,
 }
 
 impl Uncreated {
@@ -106,19 +108,23 @@ impl Uncreated {
         if before == waits {
             return;
         }
-        if let Some((job, since)) = before {
-            self.by_job.remove(&(job, since, name.clone()));
+        if let Some(before) = before
+            && let Entry::Occupied(mut count) = self.counts.entry(before)
+        {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
         }
-        if let Some((job, since)) = waits {
-            self.by_job.insert((job, since, name.clone()));
+        if let Some(waits) = waits {
+            *self.counts.entry(waits).or_default() += 1;
         }
     }
 
     /// The time at which the first of the job's pods that wait began to wait.
     fn first_of(&self, job: &JobUid) -> Option<Time> {
-        let least = SlotName { machine: "".into(), slot: 0, dynamic: None };
-        let from = (job.clone(), Time::default(), least);
-        self.by_job.range(from..).next().filter(|(of, ..)| of == job).map(|(_, since, _)| *since)
+        let (of, since) = self.counts.range((job.clone(), Time::default())..).next()?.0;
+        (of == job).then_some(*since)
     }
 }
 
@@ -237,7 +243,7 @@ mod tests {
         for number in 100..=100 + AT_ONCE {
             lasting.uncreated.set(&slot(number), None);
         }
-        assert!(lasting.uncreated.by_job.is_empty());
+        assert!(lasting.uncreated.counts.is_empty());
         lasting.writing.extend((1..=AT_ONCE).map(slot));
         assert!(!lasting.has_room());
     }

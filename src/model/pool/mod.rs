@@ -114,7 +114,7 @@ pub use drain::{
     Cost as DrainCost, Drain, DrainFacts, DrainSpec, DrainedFor, Draining, History as DrainHistory,
     Phase as DrainPhase, Schedule as DrainSchedule, Unclaimed as UnclaimedTime,
 };
-pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
+pub use effect::{ClaimPlan, Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
     Event, Forced, JobFacts, LifeFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Remains, Retry,
     SlotFacts, SubmitPolicyFacts, SubmitterFacts,

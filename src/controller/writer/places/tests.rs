@@ -19,7 +19,7 @@ fn calls(to: &mut JoinSet<(Lane, u128)>, places: &Arc<Places>, lane: &Lane, coun
     for _ in 0..count {
         let (places, lane) = (Arc::clone(places), lane.clone());
         to.spawn(async move {
-            let (mut place, _begun) = places.begin(&lane).await.begin();
+            let mut place = places.begin(&lane).await;
             place.begins();
             sleep(Duration::from_millis(millis)).await;
             drop(place);
@@ -57,33 +57,21 @@ async fn no_namespace_takes_the_places_of_another() {
     assert_eq!((last[&keeping("a")], last[&Lane::Cluster]), (10, 10));
 }
 
-/// Tens of thousands of claims may wait to be written when the API server goes away.
 #[tokio::test(start_paused = true)]
-async fn a_lane_begins_no_more_tasks_than_may_pause_and_these_go_on_before_others_begin() {
+async fn a_further_call_of_a_task_comes_before_first_calls() {
     let places = Arc::new(Places::default());
-    let (tell, server) = tokio::sync::watch::channel(false);
-    let begun = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let mut tasks = JoinSet::new();
-    for _ in 0..3 * MOST_BEGUN {
-        let (places, mut server, begun) = (Arc::clone(&places), server.clone(), Arc::clone(&begun));
-        tasks.spawn(async move {
-            let (place, _task) = places.begin(&Lane::Claims).await.begin();
-            let before = begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            sleep(Duration::from_millis(10)).await;
-            drop(place);
-            server.wait_for(|is_back| *is_back).await.unwrap();
-            drop(places.take(&Lane::Claims).await);
-            before
-        });
-    }
-    sleep(Duration::from_mins(1)).await;
-    let so_far = begun.load(std::sync::atomic::Ordering::Relaxed);
-    assert!((MOST_BEGUN..=MOST_BEGUN + MOST).contains(&so_far), "{so_far}");
-    tell.send_replace(true);
-    let ended = tasks.join_all().await;
-    let first = ended.iter().take(so_far / 2).filter(|before| **before >= so_far).count();
-    assert_eq!(first, 0, "those that had begun end first");
-    assert_eq!(ended.len(), 3 * MOST_BEGUN);
+    let mut under_way = JoinSet::new();
+    calls(&mut under_way, &places, &Lane::Claims, AT_FIRST, 1000);
+    sleep(Duration::from_millis(1)).await;
+    calls(&mut under_way, &places, &making("a"), 100, 1000);
+    let began = Instant::now();
+    let further = tokio::spawn(async move {
+        sleep(Duration::from_millis(1)).await;
+        drop(places.take(&making("a")).await);
+        began.elapsed().as_millis()
+    });
+    assert!(further.await.unwrap() <= 1000, "the call gets one of the first places that are free again");
+    assert!(last(under_way).await[&making("a")] > 3000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +111,7 @@ async fn who_waits_long_for_a_slow_lane_is_turned_away() {
         for _ in 0..30 {
             let places = Arc::clone(&places);
             creations.spawn(async move {
-                let (mut place, _begun) = places.begin_unless_slow(&making("a")).await?.begin();
+                let mut place = places.begin_unless_slow(&making("a"), Instant::now()).await?;
                 place.begins();
                 sleep(Duration::from_millis(takes)).await;
                 drop(place);
@@ -142,6 +130,29 @@ async fn who_waits_long_for_a_slow_lane_is_turned_away() {
         calls(&mut quick, &places, &making("a"), 20, 10);
         last(quick).await;
     }
+}
+
+/// A task that was held elsewhere may have waited for long already when it asks.
+#[tokio::test(start_paused = true)]
+async fn who_has_waited_long_before_asking_a_slow_lane_is_turned_away_at_once() {
+    let places = Arc::new(Places::default());
+    let long_ago = Instant::now();
+    sleep(PATIENCE).await;
+    let ask = async || places.begin_unless_slow(&making("a"), long_ago).await.map(drop);
+    assert_eq!(ask().await, Ok(()), "the lane is not known to be slow");
+    let mut slow = JoinSet::new();
+    calls(&mut slow, &places, &making("a"), 8, 10_000);
+    last(slow).await;
+    assert_eq!(ask().await, Err(TurnedAway));
+    assert_eq!(
+        places.begin_unless_slow(&making("a"), Instant::now()).await.map(drop),
+        Ok(()),
+        "this one has not waited"
+    );
+    let mut quick = JoinSet::new();
+    calls(&mut quick, &places, &making("a"), 1, 10);
+    last(quick).await;
+    assert_eq!(ask().await, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,7 +341,7 @@ async fn after_quick_calls(fail: bool) -> usize {
     for _ in 0..1000 {
         let places = Arc::clone(&places);
         others.spawn(async move {
-            let (mut place, _task) = places.begin(&Lane::Cluster).await.begin();
+            let mut place = places.begin(&Lane::Cluster).await;
             place.begins();
             sleep(Duration::from_millis(5)).await;
             if fail {

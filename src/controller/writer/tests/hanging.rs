@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::super::{NOTICES, Reply, Writer};
 use super::{Arc, Clock, Effect, Task, Timestamp, Tools, plan, pod, template};
-use model::pool::{Document, JobKey, Notice, Outcome, PodPlan, PodRef, Subject};
+use model::pool::{ClaimPlan, Document, JobKey, Notice, Outcome, PodPlan, PodRef, Subject};
 use serde_json::{Value, json};
 
 /// An API server that takes this long to make a pod in a namespace, as the namespace's webhook does, and 10 ms for every
 /// other answer.
-fn server(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> kube::Client {
+pub(super) fn server(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> kube::Client {
     let takes = Arc::new(takes);
     let service = tower::service_fn(move |request: Request<Body>| {
         let path = request.uri().path().to_owned();
@@ -30,21 +30,20 @@ fn server(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> kube::Cli
     kube::Client::new(service, "ns")
 }
 
-fn writer(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Writer {
+pub(super) fn writer(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Writer {
     Writer::new(Tools::new(server(takes), Clock::set_to(Timestamp::UNIX_EPOCH), "me"))
 }
 
-fn creation(namespace: &str, number: u32) -> Task {
+pub(super) fn creation(namespace: &str, number: u32) -> Task {
     let job = JobKey { namespace: namespace.into(), name: "sweep".into(), uid: namespace.into() };
     let mut claim = plan().claim;
-    (claim.last.job, claim.last.proc) = (job.clone(), number);
-    let plan = PodPlan { proc: claim.last.proc_id(), job, claim, ..plan() };
-    Task::Effect(Box::new(Effect::CreatePod(plan)), Some(template()))
+    (claim.last.job, claim.last.proc) = (job, number);
+    Task::Effect(Effect::CreatePod(Box::new(PodPlan { claim, ..plan() })), Some(template()))
 }
 
 fn release(namespace: &str, number: u32) -> Task {
     let pod = PodRef { namespace: namespace.into(), name: format!("done-{number}").into(), ..pod() };
-    Task::Effect(Box::new(Effect::UntrackPod { pod, delete: false }), None)
+    Task::Effect(Effect::UntrackPod { pod, delete: false }, None)
 }
 
 fn status(namespace: &str) -> Task {
@@ -67,7 +66,7 @@ async fn few_events_of_a_job_wait_and_those_of_others_are_written() {
             action: "Count",
             note: "proc 1 has failed".to_owned(),
         };
-        Task::Effect(Box::new(Effect::Tell(notice)), None)
+        Task::Effect(Effect::Tell(notice), None)
     };
     let mut writer = writer(|_| Duration::ZERO);
     for _ in 0..100_000 {
@@ -98,8 +97,8 @@ async fn a_claim_is_written_past_a_webhook_that_hangs() {
     let client = kube::Client::new(service, "ns");
     let mut writer = Writer::new(Tools::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
     let plan = plan();
-    let (slot, resources, claim) = (plan.slot, plan.resources, plan.claim);
-    writer.submit(Task::Effect(Box::new(Effect::WriteSlot { slot, resources, claim, again: false }), None));
+    let plan = ClaimPlan { slot: plan.slot, resources: plan.resources, claim: plan.claim, again: false };
+    writer.submit(Task::Effect(Effect::WriteSlot(Box::new(plan)), None));
     let replies =
         timeout(Duration::from_secs(20), until(&mut writer, 1)).await.expect("the claim is written");
     assert!(
@@ -110,7 +109,7 @@ async fn a_claim_is_written_past_a_webhook_that_hangs() {
 }
 
 /// Lets the writer work until so many tasks have ended, and returns the answers.
-async fn until(writer: &mut Writer, ended: usize) -> Vec<Reply> {
+pub(super) async fn until(writer: &mut Writer, ended: usize) -> Vec<Reply> {
     let mut all = Vec::new();
     for _ in 0..ended {
         let (line, replies) = writer.finished().await.unwrap();
@@ -120,7 +119,7 @@ async fn until(writer: &mut Writer, ended: usize) -> Vec<Reply> {
     all
 }
 
-fn made_in(replies: &[Reply], namespace: &str) -> usize {
+pub(super) fn made_in(replies: &[Reply], namespace: &str) -> usize {
     let made = |reply: &&Reply| {
         let text = format!("{reply:?}");
         text.contains("PodCreated") && text.contains(namespace)

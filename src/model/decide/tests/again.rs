@@ -267,7 +267,7 @@ fn the_claim_of_an_evicted_proc_is_that_of_the_pod_that_lives() {
         let mut next = world.pods["sweep-0"].clone();
         next.facts.proc = 1;
         next.facts.pod = PodRef { name: "sweep-1".into(), uid: "next".into(), ..next.facts.pod };
-        next.plan.proc.proc = 1;
+        next.plan.claim.last.proc = 1;
         world.pods.insert("sweep-1".to_owned(), next);
         let evicted = &mut world.pods.get_mut("sweep-0").unwrap().facts;
         evicted.end = Some(End::Evicted { why: "EvictionByEvictionAPI".into() });

@@ -63,7 +63,8 @@ fn webhook(world: &mut World, second: u64) {
     let late = |asked| now.since(asked) >= Duration::from_secs(15);
     for (_, plan) in world.hung.extract_if(.., |(asked, _)| late(*asked)).collect::<Vec<_>>() {
         let (slot, claim) = (plan.slot, plan.claim.id);
-        let refused = Outcome::PodRefused { slot, claim, proc: plan.proc, why: "slow".to_owned() };
+        let refused =
+            Outcome::PodRefused { slot, claim, proc: plan.claim.last.proc_id(), why: "slow".to_owned() };
         world.pool.apply(Event::Outcome(refused), now);
     }
 }

@@ -89,7 +89,7 @@ fn a_limited_number_of_claims_that_have_lasted_is_written_at_a_time() {
     let asked = |world: &mut World| {
         let decision = decide(&mut world.pool, later);
         let claims = decision.effects.into_iter().filter_map(|effect| match effect {
-            Effect::WriteSlot { slot, claim, .. } => Some((slot, claim)),
+            Effect::WriteSlot(plan) => Some((plan.slot, plan.claim)),
             _ => None,
         });
         (claims.collect::<Vec<_>>(), decision.next.is_none_or(|next| next > later))
@@ -139,7 +139,7 @@ fn a_claim_that_lasts_after_the_writes_of_others_is_written_in_time() {
     let one = waits[0].phase().entered_activity() + Duration::from_secs(10);
     assert!(run.len() == 16 && many < one);
     let claims = decide(&mut world.pool, many).effects.into_iter().filter_map(|effect| match effect {
-        Effect::WriteSlot { slot, claim, .. } => Some((slot, claim)),
+        Effect::WriteSlot(plan) => Some((plan.slot, plan.claim)),
         _ => None,
     });
     let claims: Vec<_> = claims.collect();

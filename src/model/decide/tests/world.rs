@@ -9,10 +9,10 @@ use crate::decide::{self, Decision};
 use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Act, Batch, Claim, Document, Effect, Entered, Event, Group, JobFacts, JobKey, MachineFacts, Noted,
-    Obstacle, Outcome, Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, RecordedOwner,
-    Renewal, ReportFacts, Request, Requester, Resources, SlotFacts, SlotName, StartdConfig, State,
-    SubmitterFacts, SubmitterName, Time, UnknownCreator, Verb, Whom, backfill,
+    Act, Batch, Claim, ClaimPlan, Document, Effect, Entered, Event, Group, JobFacts, JobKey, MachineFacts,
+    Noted, Obstacle, Outcome, Pauses, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded,
+    RecordedOwner, Renewal, ReportFacts, Request, Requester, Resources, SlotFacts, SlotName, StartdConfig,
+    State, SubmitterFacts, SubmitterName, Time, UnknownCreator, Verb, Whom, backfill,
 };
 use crate::schedd::{Submission, submit};
 use classad::{Ad, Env};
@@ -487,13 +487,16 @@ impl World {
         self.recorded.insert(name.clone(), recorded);
     }
 
+    fn write_slot(&mut self, plan: ClaimPlan) {
+        let ClaimPlan { slot, resources, claim, .. } = plan;
+        self.slots.insert(slot.clone(), (resources, claim.clone()));
+        let done = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
+        self.pool.apply(Event::Outcome(done), self.now);
+    }
+
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::WriteSlot { slot, resources, claim, .. } => {
-                self.slots.insert(slot.clone(), (resources, claim.clone()));
-                let done = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
-                self.pool.apply(Event::Outcome(done), self.now);
-            }
+            Effect::WriteSlot(plan) => self.write_slot(*plan),
             Effect::DeleteSlot { slot, claim: of, .. } => {
                 let written = self.slots.remove(&slot);
                 if slot.dynamic.is_none() && of.is_some() {
@@ -509,10 +512,10 @@ impl World {
                         .apply(Event::Outcome(Outcome::SlotDeleted { slot, claim, there: true }), self.now);
                 }
             }
-            Effect::CreatePod(plan) if self.hangs == Some(&*plan.job.name) => {
-                self.hung.push((self.now, plan));
+            Effect::CreatePod(plan) if self.hangs == Some(&*plan.claim.last.job.name) => {
+                self.hung.push((self.now, *plan));
             }
-            Effect::CreatePod(plan) => self.create_pod(plan),
+            Effect::CreatePod(plan) => self.create_pod(*plan),
             Effect::DeletePod { pod, grace, why, .. } => {
                 self.graces.push(grace);
                 self.write_why(&pod, why.as_ref());

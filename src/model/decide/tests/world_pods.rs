@@ -70,7 +70,8 @@ impl World {
         if let Some(why) = self.pods_refused.or(exceeded) {
             self.log.push(format!("{name} is refused"));
             let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
-            let refused = Outcome::PodRefused { slot, claim, proc: plan.proc, why: why.to_owned() };
+            let refused =
+                Outcome::PodRefused { slot, claim, proc: plan.claim.last.proc_id(), why: why.to_owned() };
             self.pool.apply(Event::Outcome(refused), self.now);
             return;
         }
@@ -83,8 +84,8 @@ impl World {
                 uid: format!("pod-{}", self.next_uid).into(),
             },
             machine: Some(plan.slot.machine.clone()),
-            job: plan.job.uid.clone(),
-            proc: plan.proc.proc,
+            job: plan.claim.last.job.uid.clone(),
+            proc: plan.claim.last.proc,
             claim: plan.claim.id.clone(),
             running: obstacle.is_none(),
             created: Some(self.now),
