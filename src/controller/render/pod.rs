@@ -400,7 +400,8 @@ mod tests {
             let template = crate::kinds::job::template_of(&job).unwrap();
             let kept = crate::render::Kept::of(&job, &template).unwrap();
             let made =
-                pod(&kept.of_proc(plan().claim.last.cluster_id, plan().claim.last.proc).unwrap(), &plan()).unwrap();
+                pod(&kept.of_proc(plan().claim.last.cluster_id, plan().claim.last.proc).unwrap(), &plan())
+                    .unwrap();
             let label = made.metadata.labels.unwrap().remove("run").unwrap();
             (label, made.spec.unwrap().containers.remove(0).args.unwrap().join(" "))
         };

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tokio::time::Instant;
 
 use super::places::Lane;
-use super::{Line, Task, lane};
+use super::task::{Line, Task};
 
 /// The most tasks of a lane that have begun and not ended. They are many more than there are places, so that those that pause do not
 /// keep others from beginning.
@@ -29,7 +29,7 @@ pub struct Work {
 impl Work {
     /// The work of a task whose turn it is now.
     pub fn new(task: Task) -> Box<Self> {
-        Box::new(Self { lane: lane(&task), task, since: Instant::now() })
+        Box::new(Self { lane: task.lane(), task, since: Instant::now() })
     }
 }
 

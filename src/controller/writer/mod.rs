@@ -13,81 +13,30 @@ mod notices;
 mod places;
 mod pods;
 mod reports;
+mod run;
 mod slots;
+mod task;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::future::{pending, ready};
+use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
-use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use self::lanes::{Lanes, Work};
 use self::notices::Written;
 use self::places::{Lane, Place, Places, TurnedAway};
+use self::run::{Sighted, claim_of, created, run, told_later};
+use self::task::Line;
+pub use self::task::Task;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
-use super::kinds::{Unread, job};
-use crate::render::Kept;
-use model::pool::backfill::pod_name;
-use model::pool::{ClaimId, Document, Effect, MachineName, Outcome, PodPlan, PodRef, SlotName, Subject};
-
-/// A write to make.
-#[derive(Debug)]
-pub enum Task {
-    /// An effect of the deciders, with the job's template where a pod is to be made.
-    Effect(Effect, Option<Arc<Kept>>),
-    /// An object that cannot be decoded: a warning.
-    Unread(Box<Unread>),
-    /// A status, as a merge patch over a version that was seen.
-    Status {
-        /// The document whose object is written.
-        document: Document,
-        /// The object.
-        object: ObjectKey,
-        /// The uid of the object.
-        uid: String,
-        /// The version that the patch was made over.
-        version: String,
-        /// The patch of `status`.
-        patch: Value,
-    },
-    /// An object of the operator's own, which is not there yet.
-    Create {
-        /// The document whose object is created.
-        document: Document,
-        /// The object's name.
-        object: ObjectKey,
-        /// The object.
-        body: Value,
-    },
-    /// An object of the operator's own that is no longer wanted.
-    Delete {
-        /// The document whose object is deleted.
-        document: Document,
-        /// The object.
-        object: ObjectKey,
-        /// The uid of the object: an object of the same name with another uid stays.
-        uid: String,
-    },
-}
-
-impl Task {
-    /// The document that the task brings into line; `None` for a task that the deciders or a watch asked for.
-    const fn document(&self) -> Option<&Document> {
-        match self {
-            Self::Status { document, .. } | Self::Create { document, .. } | Self::Delete { document, .. } => {
-                Some(document)
-            }
-            Self::Effect(..) | Self::Unread(_) => None,
-        }
-    }
-}
+use model::pool::{ClaimId, Document, Outcome, PodRef};
 
 /// The outcome of a write.
 #[derive(Debug)]
@@ -117,15 +66,6 @@ impl Reply {
     fn asks_again(&self) -> bool {
         matches!(self, Self::Failing(_) | Self::Outcome(Outcome::Failed(_)))
     }
-}
-
-/// The subject of a task. Tasks with the same subject run one after another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Line {
-    Object(ObjectKey),
-    Pod(Arc<str>, Arc<str>),
-    Notice(Arc<str>),
-    AgentLease(MachineName),
 }
 
 /// The tools that the calls of all tasks share.
@@ -174,7 +114,7 @@ impl Context {
     /// # Errors
     /// When the task creates a proc's pod in a namespace whose calls are slow, and has waited for too long.
     async fn begin(&self, work: &Work) -> Result<(), TurnedAway> {
-        let place = match pod_plan(&work.task) {
+        let place = match work.task.pod_plan() {
             Some(_) => self.tools.places.begin_unless_slow(&self.lane, work.since).await?,
             None => self.tools.places.begin(&self.lane).await,
         };
@@ -253,9 +193,9 @@ impl Writer {
     /// Starts a task, or queues the task behind those about the same object. A notice is dropped while [`NOTICES`] others about its
     /// object wait, and so is a look at a pod while any call about the pod is under way: the deciders ask for another look if need be.
     pub fn submit(&mut self, task: Task) {
-        let line = line(&task);
+        let line = task.line();
         if let Some(queue) = self.lines.get_mut(&line) {
-            if matches!(line, Line::Notice(_)) && queue.behind.len() >= NOTICES || is_look(&task) {
+            if matches!(line, Line::Notice(_)) && queue.behind.len() >= NOTICES || task.is_look() {
                 return;
             }
             queue.behind.push_back(task);
@@ -276,9 +216,9 @@ impl Writer {
             let _ = tell.send(pod.clone());
         }
         let held = self.lines.get_mut(&line).map(|queue| &mut queue.held);
-        let of_claim = |work: &Work| pod_plan(&work.task).is_some_and(|plan| plan.claim.id == *claim);
+        let of_claim = |work: &Work| work.task.pod_plan().is_some_and(|plan| plan.claim.id == *claim);
         if let Some(work) = held.and_then(|held| held.take_if(|work| of_claim(work))) {
-            let made = created(pod_plan(&work.task).map(claim_of), pod.clone());
+            let made = created(work.task.pod_plan().map(claim_of), pod.clone());
             let call = self.calls.spawn(ready(made));
             self.running.insert(call.id(), Running { line, lane: None, is_status_of_slot: false });
         }
@@ -369,7 +309,7 @@ impl Writer {
 
     /// Prepares for the pod that the task is to make, which a watch may show before the call is answered.
     fn expect_pod(&mut self, line: &Line, task: &Task) -> Sighted {
-        Sighted(pod_plan(task).map(|plan| {
+        Sighted(task.pod_plan().map(|plan| {
             let (tell, pod) = oneshot::channel();
             self.making.insert(line.clone(), (plan.claim.id.clone(), tell));
             pod
@@ -379,7 +319,7 @@ impl Writer {
     /// Lets a task begin whose turn it is, or holds the task until its lane has room.
     fn start(&mut self, line: Line, task: Task) {
         let work = Work::new(task);
-        self.statuses_of_slots += usize::from(is_status_of_slot(&work.task));
+        self.statuses_of_slots += usize::from(work.task.is_status_of_slot());
         if self.lanes.has_room(&work.lane) {
             self.begin(line, work);
         } else {
@@ -392,158 +332,10 @@ impl Writer {
         self.lanes.begins(&work.lane);
         let sighted = self.expect_pod(&line, &work.task);
         let context = Context::of(&self.tools, work.lane.clone());
-        let is_status_of_slot = is_status_of_slot(&work.task);
+        let is_status_of_slot = work.task.is_status_of_slot();
         let running = Running { line, lane: Some(work.lane.clone()), is_status_of_slot };
         let call = self.calls.spawn(run(context, work, sighted));
         self.running.insert(call.id(), running);
-    }
-}
-
-/// The pod that a task is to make, once a watch shows the pod.
-struct Sighted(Option<oneshot::Receiver<PodRef>>);
-
-impl Sighted {
-    /// Ends when a watch shows the pod. For tasks that make no pod it never ends.
-    async fn pod(&mut self) -> PodRef {
-        if let Some(pod) = &mut self.0
-            && let Ok(pod) = pod.await
-        {
-            return pod;
-        }
-        // The writer has nobody to tell any more.
-        pending().await
-    }
-}
-
-/// Makes the calls of a task, as soon as there is a place for the first.
-///
-/// Thousands of tasks may wait for their places. This future is small, therefore: the task is in a box, and the future of its calls,
-/// which is large, exists only once there is a place.
-async fn run(context: Context, work: Box<Work>, mut sighted: Sighted) -> Vec<Reply> {
-    let plan = pod_plan(&work.task);
-    let begun = tokio::select! {
-        biased;
-        pod = sighted.pod() => Err(created(plan.map(claim_of), pod)),
-        begun = context.begin(&work) => begun.map_err(|turned_away| {
-            plan.map(|plan| pods::refused(plan, turned_away.to_string())).unwrap_or_default()
-        }),
-    };
-    match begun {
-        Ok(()) => Box::pin(perform(context, work.task, sighted)).await,
-        Err(replies) => replies,
-    }
-}
-
-/// The answers to a write that will be asked for again, after a pause.
-async fn told_later(replies: Vec<Reply>) -> Vec<Reply> {
-    tokio::time::sleep(AGAIN_AFTER).await;
-    replies
-}
-
-/// Makes the calls of a task for which there is a place.
-async fn perform(context: Context, task: Task, mut sighted: Sighted) -> Vec<Reply> {
-    let claim = pod_plan(&task).map(claim_of);
-    tokio::select! {
-        biased;
-        pod = sighted.pod() => created(claim, pod),
-        replies = calls::perform(&context, task) => replies,
-    }
-}
-
-/// The outcome that the pod of a claim was created.
-fn created(claim: Option<(SlotName, ClaimId)>, pod: PodRef) -> Vec<Reply> {
-    let created = claim.map(|(slot, claim)| Outcome::PodCreated { slot, claim, pod });
-    created.map(Reply::Outcome).into_iter().collect()
-}
-
-/// The slot and the claim that a pod is for.
-fn claim_of(plan: &PodPlan) -> (SlotName, ClaimId) {
-    (plan.slot.clone(), plan.claim.id.clone())
-}
-
-/// The pod that a task creates for a proc.
-fn pod_plan(task: &Task) -> Option<&PodPlan> {
-    match task {
-        Task::Effect(Effect::CreatePod(plan), _) => Some(plan),
-        _ => None,
-    }
-}
-
-fn is_status_of_slot(task: &Task) -> bool {
-    task.document().is_some_and(Document::is_of_slot)
-}
-
-fn line(task: &Task) -> Line {
-    match task {
-        Task::Effect(effect, _) => match effect {
-            Effect::WriteSlot(plan) => Line::Object(slots::key(&plan.slot)),
-            Effect::DeleteSlot { slot, .. } => Line::Object(slots::key(slot)),
-            Effect::CreatePod(plan) => {
-                Line::Pod(plan.claim.last.job.namespace.clone(), plan.claim.pod_name().into())
-            }
-            Effect::CreateBackfill(plan) => {
-                Line::Pod(plan.template.namespace.clone(), plan.pod_name().into())
-            }
-            Effect::LookForBackfill { slot, namespace } => {
-                Line::Pod(namespace.clone(), pod_name(slot).into())
-            }
-            Effect::DeletePod { pod, .. }
-            | Effect::DeleteBackfill { pod, .. }
-            | Effect::Suspend { pod, .. }
-            | Effect::KillByAgent { pod, .. }
-            | Effect::LookAtPod { pod, .. }
-            | Effect::UntrackPod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
-            Effect::Benchmark { machine, .. } | Effect::Cron { machine, .. } => {
-                Line::Object(reports::key(machine))
-            }
-            Effect::ReadAgentLease { machine } => Line::AgentLease(machine.clone()),
-            Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => Line::Object(job::key(job)),
-            Effect::Tell(notice) => Line::Notice(notice.about.uid().into()),
-        },
-        Task::Unread(object) => Line::Notice(object.uid.as_str().into()),
-        Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
-            Line::Object(object.clone())
-        }
-    }
-}
-
-/// Whether a task only looks at a pod that no watch has shown for a while.
-fn is_look(task: &Task) -> bool {
-    matches!(task, Task::Effect(Effect::LookAtPod { .. }, _))
-}
-
-/// Whose places the calls of a task take.
-fn lane(task: &Task) -> Lane {
-    match task {
-        Task::Effect(effect, _) => match effect {
-            Effect::CreatePod(plan) => Lane::Making(plan.claim.last.job.namespace.clone()),
-            Effect::CreateBackfill(plan) => Lane::Making(plan.template.namespace.clone()),
-            Effect::LookForBackfill { namespace, .. } => Lane::Keeping(namespace.clone()),
-            Effect::DeletePod { pod, .. }
-            | Effect::DeleteBackfill { pod, .. }
-            | Effect::Suspend { pod, .. }
-            | Effect::KillByAgent { pod, .. }
-            | Effect::LookAtPod { pod, .. }
-            | Effect::UntrackPod { pod, .. } => Lane::Keeping(pod.namespace.clone()),
-            Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => {
-                Lane::Keeping(job.namespace.clone())
-            }
-            Effect::Tell(notice) => match &notice.about {
-                Subject::Job(job) => Lane::Keeping(job.namespace.clone()),
-                Subject::Policy { .. }
-                | Subject::Negotiator { .. }
-                | Subject::SubmitPolicy { .. }
-                | Subject::Drain { .. } => Lane::Cluster,
-            },
-            Effect::WriteSlot(_) | Effect::DeleteSlot { .. } => Lane::Claims,
-            Effect::Benchmark { .. } | Effect::Cron { .. } | Effect::ReadAgentLease { .. } => Lane::Cluster,
-        },
-        Task::Unread(object) => {
-            object.namespace.as_deref().map_or(Lane::Cluster, |namespace| Lane::Keeping(namespace.into()))
-        }
-        Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
-            object.namespace.as_deref().map_or(Lane::Cluster, |namespace| Lane::Keeping(namespace.into()))
-        }
     }
 }
 
