@@ -66,6 +66,16 @@ impl ObjectKey {
     }
 }
 
+/// Tells the object that the operator has seen from an object that somebody made later under the same name, and the state that the
+/// operator has seen from a later one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The object's uid.
+    pub uid: Uid,
+    /// The object's version.
+    pub version: Version,
+}
+
 /// An object as it was last seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
@@ -87,6 +97,11 @@ impl Known {
         let metadata = answer.metadata().clone();
         let status = answer.object().map(|answer| answer.status);
         Self::new(&metadata, status.as_deref().unwrap_or("null"))
+    }
+
+    /// The object's identity.
+    pub fn identity(&self) -> Identity {
+        Identity { uid: self.uid.clone(), version: self.version.clone() }
     }
 
     /// The status; null if there is none, or if the status nests too deep.
@@ -139,15 +154,15 @@ impl Cache {
         };
     }
 
-    /// Remembers an object as a watch or the answer to a write shows it. If two of them show one object, the newer
-    /// version counts: the answer to a write often comes before the watch shows an older version.
+    /// Remembers an object as a watch or the answer to a write shows it. If two of them show objects of one name, the newer
+    /// version counts: the answer to a write often comes before the watch shows an older version, or an earlier object of that name.
     pub fn see(&mut self, key: ObjectKey, known: Known) {
         if self.gone.get(&key).is_some_and(|uid| *uid == known.uid) {
             return;
         }
         self.gone.remove(&key);
         match self.objects.get_mut(&key) {
-            Some(old) if old.uid == known.uid && old.version.is_newer_than(&known.version) => {}
+            Some(old) if old.version.is_newer_than(&known.version) => {}
             Some(old) => *old = known,
             None => {
                 self.objects.insert(key, known);
@@ -187,10 +202,16 @@ mod tests {
     fn an_older_sight_does_not_hide_a_newer_one() {
         let key = Kind::of(&("Slot", "slots")).object("s");
         let mut cache = Cache::default();
-        for (uid, version, expected) in [("1", "5", "5"), ("1", "4", "5"), ("1", "10", "10"), ("2", "7", "7")]
-        {
+        for (uid, version, expected) in [
+            ("1", "5", ("1", "5")),
+            ("1", "4", ("1", "5")),
+            ("1", "10", ("1", "10")),
+            ("2", "12", ("2", "12")),
+            ("1", "11", ("2", "12")),
+        ] {
             cache.see(key.clone(), known(uid, version));
-            assert_eq!(cache.get(&key).unwrap().version, expected.into());
+            let Identity { uid, version } = cache.get(&key).unwrap().identity();
+            assert_eq!((uid, version), (expected.0.into(), expected.1.into()));
         }
         cache.forget(&key, &"1".into());
         assert!(cache.get(&key).is_some());

@@ -180,7 +180,7 @@ impl Engine {
                 Seen::Object(sighting) => self.object(*sighting),
                 Seen::All(kind) => self.all_told(kind),
                 Seen::Served(kind, there) => self.health.serves(kind, there),
-                Seen::Undecodable(object) => self.writer.submit(Task::Unread(object)),
+                Seen::Undecodable(object) => self.writer.submit(Task::Unread(object), &self.cache),
             }
             next = if left > 0 { more.try_recv().ok() } else { None };
         }
@@ -246,13 +246,19 @@ impl Engine {
         let mut next = Some(first);
         for left in (0..AT_A_TIME).rev() {
             let Some((ended, replies)) = next else { return };
-            let object = ended.object().cloned();
-            self.writer.advance(ended);
-            self.answer(replies);
-            if let Some(object) = object.filter(|object| !self.writer.is_busy(object)) {
-                self.cache.nobody_writes(&object);
-            }
+            self.take_answer(ended, replies);
             next = if left > 0 { self.writer.already_finished() } else { None };
+        }
+    }
+
+    /// Takes in a write that has ended, and starts the write that waited behind it. The cache sees the replies first: the next write acts
+    /// on the object as it is now.
+    fn take_answer(&mut self, ended: Finished, replies: Vec<Reply>) {
+        let object = ended.object().cloned();
+        self.answer(replies);
+        self.writer.advance(ended, &self.cache);
+        if let Some(object) = object.filter(|object| !self.writer.is_busy(object)) {
+            self.cache.nobody_writes(&object);
         }
     }
 
@@ -283,7 +289,7 @@ impl Engine {
                 Effect::CreatePod(plan) => self.cache.template(&plan.claim.last.job.uid).cloned(),
                 _ => None,
             };
-            self.writer.submit(Task::Effect(effect, template));
+            self.writer.submit(Task::Effect(effect, template), &self.cache);
         }
         if let Some(batch) = decision.ends {
             self.archive.write(&batch, |ended| {
@@ -312,7 +318,7 @@ impl Engine {
             if kinds::object_of(&self.pool, &document).is_some_and(|object| self.writer.is_busy(&object)) {
                 self.publisher.mark([document], now);
             } else if let Some(task) = self.status_task(document, now) {
-                self.writer.submit(task);
+                self.writer.submit(task, &self.cache);
             }
         }
     }
@@ -339,7 +345,7 @@ impl Engine {
         }
     }
 
-    /// Waits up to five seconds for all writes, those under way and those queued behind them, and ignores their answers.
+    /// Waits up to five seconds for all writes, those under way and those queued behind them. Nothing more is decided on their answers.
     async fn finish_writes(&mut self) {
         let limit = sleep(Duration::from_secs(5));
         let mut limit = std::pin::pin!(limit);
@@ -347,7 +353,7 @@ impl Engine {
             tokio::select! {
                 biased;
                 () = &mut limit => return,
-                Some((line, _)) = self.writer.finished() => self.writer.advance(line),
+                Some((ended, replies)) = self.writer.finished() => self.take_answer(ended, replies),
             }
         }
     }

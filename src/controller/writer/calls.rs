@@ -292,13 +292,18 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
 async fn delete(context: &Context, document: Document, key: ObjectKey, uid: String) -> Vec<Reply> {
     let api = api(context, &key);
     let params = of_uid(&uid);
-    if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp { .. })) =
-        attempt(context, || wire::remove(&api, &key.name, &params)).await
-    {
-        tracing::warn!(kind = key.kind.name(), object = key.name, error = %failure, "an object of the operator's own was not deleted");
-        return vec![Reply::Failing(document)];
+    match attempt(context, || wire::remove(&api, &key.name, &params)).await {
+        Ok(_) | Err(Failure::NotFound) => vec![Reply::Forgotten(key, uid)],
+        // Somebody deleted the object, and made another under its name.
+        Err(Failure::Conflict(_)) => {
+            let shown = refresh(context, &api, &key).await;
+            [Reply::Forgotten(key, uid)].into_iter().chain(shown).chain([Reply::Stale(document)]).collect()
+        }
+        Err(failure) => {
+            tracing::warn!(kind = key.kind.name(), object = key.name, error = %failure, "an object of the operator's own was not deleted");
+            vec![Reply::Failing(document)]
+        }
     }
-    vec![Reply::Forgotten(key, uid)]
 }
 
 /// Puts the finalizer on a job, or takes the finalizer off. A job made later under the same name is left alone.

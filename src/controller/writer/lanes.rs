@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::places::Lane;
 use super::task::{Line, Task};
+use crate::cache::Identity;
 
 /// The most tasks of a lane that have begun and not ended. They are many more than there are places, so that those that pause do not
 /// keep others from beginning.
@@ -22,14 +23,16 @@ pub struct Work {
     pub task: Task,
     /// Whose places the calls of the task take.
     pub lane: Lane,
+    /// The task's object as the operator had last seen it when the turn came to the task.
+    pub identity: Option<Identity>,
     /// Since when it is the task's turn.
     pub since: Instant,
 }
 
 impl Work {
     /// The work of a task whose turn it is now.
-    pub fn new(task: Task) -> Box<Self> {
-        Box::new(Self { lane: task.lane(), task, since: Instant::now() })
+    pub fn new(task: Task, identity: Option<Identity>) -> Box<Self> {
+        Box::new(Self { lane: task.lane(), task, identity, since: Instant::now() })
     }
 }
 

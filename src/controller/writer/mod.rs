@@ -35,7 +35,7 @@ use self::run::{Sighted, claim_of, created, run, told_later};
 use self::task::Line;
 pub use self::task::Task;
 use super::Clock;
-use super::cache::{Known, ObjectKey};
+use super::cache::{Cache, Identity, Known, ObjectKey};
 use model::pool::{ClaimId, Document, Outcome, PodRef};
 
 /// The outcome of a write.
@@ -86,6 +86,9 @@ struct Context {
     tools: Arc<Tools>,
     /// The lane whose places the calls of the task take.
     lane: Lane,
+    /// The task's object as the operator had last seen it when the turn came to the task. `None` if the operator knew of no such object,
+    /// and for a task about something else than an object of the operator's own kinds.
+    identity: Option<Identity>,
     /// The place with which the task began, until its first call takes the place.
     first: Mutex<Option<Place>>,
 }
@@ -104,9 +107,9 @@ impl Tools {
 }
 
 impl Context {
-    /// For the calls of a task of this lane.
-    fn of(tools: &Arc<Tools>, lane: Lane) -> Self {
-        Self { tools: Arc::clone(tools), lane, first: Mutex::default() }
+    /// For the calls of a task of this lane, about an object that the operator last saw so.
+    fn of(tools: &Arc<Tools>, lane: Lane, identity: Option<Identity>) -> Self {
+        Self { tools: Arc::clone(tools), lane, identity, first: Mutex::default() }
     }
 
     /// Waits until there is a place for the task's first call.
@@ -169,10 +172,7 @@ pub struct Finished(Line);
 impl Finished {
     /// The object that the task was about; `None` for a pod, an event or an agent's Lease.
     pub fn object(&self) -> Option<&ObjectKey> {
-        match &self.0 {
-            Line::Object(key) => Some(key),
-            Line::Pod(..) | Line::Notice(_) | Line::AgentLease(_) => None,
-        }
+        self.0.object()
     }
 }
 
@@ -192,7 +192,10 @@ impl Writer {
 
     /// Starts a task, or queues the task behind those about the same object. A notice is dropped while [`NOTICES`] others about its
     /// object wait, and so is a look at a pod while any call about the pod is under way: the deciders ask for another look if need be.
-    pub fn submit(&mut self, task: Task) {
+    ///
+    /// The calls of a task act on the object that `cache` has when the turn comes to the task. An object that somebody has made under the
+    /// same name since, and that the operator has not seen, is neither changed nor deleted.
+    pub fn submit(&mut self, task: Task, cache: &Cache) {
         let line = task.line();
         if let Some(queue) = self.lines.get_mut(&line) {
             if matches!(line, Line::Notice(_)) && queue.behind.len() >= NOTICES || task.is_look() {
@@ -201,7 +204,7 @@ impl Writer {
             queue.behind.push_back(task);
         } else {
             self.lines.insert(line.clone(), Queue::default());
-            self.start(line, task);
+            self.start(line, task, cache);
         }
     }
 
@@ -297,10 +300,10 @@ impl Writer {
         }
     }
 
-    /// Starts what waited behind the task that ended.
-    pub fn advance(&mut self, Finished(line): Finished) {
+    /// Starts what waited behind the task that ended. `cache` has seen the replies of that task.
+    pub fn advance(&mut self, Finished(line): Finished, cache: &Cache) {
         match self.lines.get_mut(&line).and_then(|queue| queue.behind.pop_front()) {
-            Some(task) => self.start(line, task),
+            Some(task) => self.start(line, task, cache),
             None => {
                 self.lines.remove(&line);
             }
@@ -317,8 +320,9 @@ impl Writer {
     }
 
     /// Lets a task begin whose turn it is, or holds the task until its lane has room.
-    fn start(&mut self, line: Line, task: Task) {
-        let work = Work::new(task);
+    fn start(&mut self, line: Line, task: Task, cache: &Cache) {
+        let identity = line.object().and_then(|object| cache.get(object)).map(Known::identity);
+        let work = Work::new(task, identity);
         self.statuses_of_slots += usize::from(work.task.is_status_of_slot());
         if self.lanes.has_room(&work.lane) {
             self.begin(line, work);
@@ -331,7 +335,7 @@ impl Writer {
     fn begin(&mut self, line: Line, work: Box<Work>) {
         self.lanes.begins(&work.lane);
         let sighted = self.expect_pod(&line, &work.task);
-        let context = Context::of(&self.tools, work.lane.clone());
+        let context = Context::of(&self.tools, work.lane.clone(), work.identity.clone());
         let is_status_of_slot = work.task.is_status_of_slot();
         let running = Running { line, lane: Some(work.lane.clone()), is_status_of_slot };
         let call = self.calls.spawn(run(context, work, sighted));

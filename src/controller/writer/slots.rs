@@ -4,14 +4,18 @@ use kube::ResourceExt;
 use kube::api::Patch;
 use serde_json::{Value, json};
 
-use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
+use super::calls::{Failure, api as dynamic, attempt, of_uid, patch_params, post_params};
 use super::{Context, Reply};
 use crate::cache::{Known, ObjectKey};
 use crate::kinds::{self, Custom, merge_patch};
+use crate::uid::Version;
 use answers::Item;
 use answers::wire;
 use api::labels::{self, FIELD_MANAGER};
 use model::pool::{Claim, ClaimId, Outcome, Resources, Retry, SlotName};
+
+/// How many times a claim is written over what others write to its Slot meanwhile.
+const TRIES: u32 = 5;
 
 /// The key of a Slot's object.
 pub(super) fn key(slot: &SlotName) -> ObjectKey {
@@ -43,9 +47,9 @@ pub(super) async fn write(
     }
 }
 
-/// Makes a Slot for a new claim, or puts the claim on the Slot of a static slot that has none. If the Slot carries this
-/// claim already, an earlier attempt took effect and its answer was lost. If the Slot carries another claim, which may be
-/// a former leader's, the Slot is left alone.
+/// Makes a Slot for a claim, or puts the claim on the Slot of a static slot that has none. If the Slot carries this claim already,
+/// an earlier attempt took effect and its answer was lost; the claim may serve another proc by now. If the Slot carries another claim,
+/// which may be a former leader's, the Slot is left alone.
 async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.tools.client.clone());
     let params = post_params();
@@ -54,14 +58,12 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
         Err(Failure::AlreadyExists) => {
             let found = readable(attempt(context, || typed.get(&key.name)).await?)?;
             let id = |slot: &api::Slot| slot.spec.claim.as_ref().map(|claim| claim.id.clone());
-            if id(&found) == id(object) {
-                return Ok(of_slot(&found));
-            }
-            if found.spec.claim.is_some() || object.spec.slot_type != api::SlotType::Static {
+            let is_free = found.spec.claim.is_none() && object.spec.slot_type == api::SlotType::Static;
+            if id(&found) != id(object) && !is_free {
                 return Err(Failure::Refused("a Slot of that name carries another claim".to_owned()));
             }
-            let patch = Patch::Merge(onto(&found, object));
-            let params = patch_params(FIELD_MANAGER);
+            let Some(patch) = onto(&found, object) else { return Ok(of_slot(&found)) };
+            let (params, patch) = (patch_params(FIELD_MANAGER), Patch::Merge(patch));
             attempt(context, || typed.patch(&key.name, &params, &patch)).await.map(known)
         }
         Err(failure) => Err(failure),
@@ -69,34 +71,46 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
 }
 
 /// The merge patch that makes the spec of a Slot that was found the spec of `object`. The Slot may be of an earlier layout: nothing of
-/// its resources is left.
-fn onto(found: &api::Slot, object: &api::Slot) -> Value {
-    let spec = merge_patch(&json!(found.spec), &json!(object.spec));
+/// its resources is left. `None` if the spec is the same.
+fn onto(found: &api::Slot, object: &api::Slot) -> Option<Value> {
+    let spec = merge_patch(&json!(found.spec), &json!(object.spec))?;
     let metadata = json!({"labels": object.metadata.labels, "resourceVersion": found.resource_version()});
-    json!({"metadata": metadata, "spec": spec.unwrap_or_else(|| json!({}))})
+    Some(json!({"metadata": metadata, "spec": spec}))
 }
 
-/// Updates the claim, and makes the Slot anew if somebody deleted it.
+/// Updates the claim on the Slot that the operator has seen, whatever somebody edited on the Slot since. If somebody deleted the Slot,
+/// makes it anew: a Slot that somebody else made under its name is left alone.
 async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
-    let patch = Patch::Merge(whole_claim(object));
-    match attempt(context, || dynamic.patch(&key.name, &params, &patch)).await {
-        Ok(found) => Ok(Known::of(found)),
-        Err(Failure::NotFound) => make(context, key, object).await,
-        Err(failure) => Err(failure),
+    let Some(mut seen) = context.identity.clone() else { return make(context, key, object).await };
+    for _ in 0..TRIES {
+        let patch = Patch::Merge(whole_claim(object, &seen.version));
+        match attempt(context, || dynamic.patch(&key.name, &params, &patch)).await {
+            Err(Failure::Conflict(_)) => {}
+            Err(Failure::NotFound) => return make(context, key, object).await,
+            written => return written.map(Known::of),
+        }
+        match attempt(context, || dynamic.get(&key.name)).await.map(|found| Known::of(found).identity()) {
+            Ok(found) if found.uid == seen.uid => seen = found,
+            Ok(_) | Err(Failure::NotFound) => return make(context, key, object).await,
+            Err(failure) => return Err(failure),
+        }
     }
+    Err(Failure::Conflict("somebody else writes the Slot again and again".to_owned()))
 }
 
-/// The merge patch that makes a Slot's claim this one: fields that only the earlier claim had become null.
-fn whole_claim(object: &api::Slot) -> Value {
+/// The merge patch that makes a Slot's claim this one, if the Slot has this version: fields that only the earlier claim had become
+/// null.
+fn whole_claim(object: &api::Slot, version: &Version) -> Value {
     let mut spec = json!(object.spec);
     if let Some(claim) = spec.get_mut("claim").and_then(Value::as_object_mut) {
         for field in ["accountingGroup", "negotiator", "autoregroup"] {
             claim.entry(field).or_insert(Value::Null);
         }
     }
-    json!({"metadata": {"labels": object.metadata.labels}, "spec": spec})
+    let metadata = json!({"labels": object.metadata.labels, "resourceVersion": version.to_string()});
+    json!({"metadata": metadata, "spec": spec})
 }
 
 /// The Slot of an answer.
@@ -167,27 +181,49 @@ async fn take_off(
     }
 }
 
-/// Deletes the Slot. A Slot that is gone counts as deleted.
+/// Deletes the Slot that the operator has seen. A Slot that is gone counts as deleted. If there is a Slot of that name that the
+/// operator had not seen, the deciders decide again.
 pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<ClaimId>) -> Vec<Reply> {
     let key = key(&slot);
-    let api = dynamic(context, &key);
-    let params = kube::api::DeleteParams::background();
     let mut replies = Vec::new();
-    match attempt(context, || wire::remove(&api, &key.name, &params)).await {
-        Ok(answer) => {
-            let uid = answer.metadata().uid.clone().unwrap_or_default();
-            replies.push(Reply::Forgotten(key, uid));
+    match remove(context, &key, &mut replies).await {
+        Ok(there) => {
+            let deleted = |claim| Reply::Outcome(Outcome::SlotDeleted { slot, claim, there });
+            replies.extend(claim.map(deleted));
         }
-        Err(Failure::NotFound) => {}
         Err(failure) => {
             tracing::warn!(slot = %slot, error = %failure, "a Slot was not deleted");
-            return vec![Reply::Outcome(Outcome::Failed(Retry::Slot(slot)))];
+            replies.push(Reply::Outcome(Outcome::Failed(Retry::Slot(slot))));
         }
     }
-    let there = !replies.is_empty();
-    let deleted = |claim| Reply::Outcome(Outcome::SlotDeleted { slot, claim, there });
-    replies.extend(claim.map(deleted));
     replies
+}
+
+/// Deletes the Slot that the operator has seen, and returns whether the Slot was there. A Slot that the operator had not seen is shown
+/// by a reply, and stays.
+async fn remove(context: &Context, key: &ObjectKey, replies: &mut Vec<Reply>) -> Result<bool, Failure> {
+    let api = dynamic(context, key);
+    if let Some(seen) = &context.identity {
+        let uid = seen.uid.to_string();
+        let params = of_uid(&uid);
+        let removed = attempt(context, || wire::remove(&api, &key.name, &params)).await.map(drop);
+        if let Ok(()) | Err(Failure::NotFound | Failure::Conflict(_)) = removed {
+            replies.push(Reply::Forgotten(key.clone(), uid));
+        }
+        match removed {
+            Err(Failure::Conflict(_)) => {}
+            Err(Failure::NotFound) => return Ok(false),
+            removed => return removed.map(|()| true),
+        }
+    }
+    match attempt(context, || api.get(&key.name)).await {
+        Ok(found) => {
+            replies.push(Reply::Seen(key.clone(), Known::of(found)));
+            Err(Failure::Conflict("the operator had not seen the Slot that has the name now".to_owned()))
+        }
+        Err(Failure::NotFound) => Ok(false),
+        Err(failure) => Err(failure),
+    }
 }
 
 #[cfg(test)]
@@ -228,7 +264,7 @@ mod tests {
         let mut found = kinds::slot::claimed(&name, &earlier, &claim(None, None));
         found.spec.claim = None;
         let object = kinds::slot::claimed(&name, &now, &claim(None, None));
-        let written = &onto(&found, &object)["spec"];
+        let written = &onto(&found, &object).unwrap()["spec"];
         let resources = json!({"cpus": 2, "devices": null, "extended": {"nvidia.com/gpu": null}});
         assert_eq!((&written["resources"], &written["claim"]), (&resources, &json!(object.spec.claim)));
     }
@@ -240,7 +276,7 @@ mod tests {
         let name = SlotName::parse("slot1_1@n1").unwrap();
         for (group, negotiator) in [(None, None), (Some("physics"), Some("gpu"))] {
             let object = kinds::slot::claimed(&name, &Resources::default(), &claim(group, negotiator));
-            let patch = whole_claim(&object);
+            let patch = whole_claim(&object, &"7".into());
             let written = &patch["spec"]["claim"];
             assert_eq!(written.get("accountingGroup"), Some(&json!(group)));
             assert_eq!(written.get("negotiator"), Some(&json!(negotiator)));

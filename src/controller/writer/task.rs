@@ -166,3 +166,13 @@ pub enum Line {
     /// The Lease of a machine's agent.
     AgentLease(MachineName),
 }
+
+impl Line {
+    /// The object of the operator's own kinds that the line is about.
+    pub const fn object(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Object(key) => Some(key),
+            Self::Pod(..) | Self::Notice(_) | Self::AgentLease(_) => None,
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod hanging;
 mod held;
+mod slots;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use super::lanes::Work;
 use super::{Context, Reply, Task, Tools, calls};
 use crate::Clock;
+use crate::cache::Cache;
 use crate::kinds::Custom;
 use crate::render::Kept;
 use api::labels;
@@ -61,9 +63,9 @@ impl tower::Service<Request<Body>> for Script {
     }
 }
 
-/// Makes the calls of a task.
+/// Makes the calls of a task about an object that the operator has not seen.
 async fn answers_to(tools: Tools, task: Task) -> Vec<Reply> {
-    calls::perform(&Context::of(&Arc::new(tools), task.lane()), task).await
+    calls::perform(&Context::of(&Arc::new(tools), task.lane(), None), task).await
 }
 
 /// The calls for an effect, and the pool's news of the answers.
@@ -388,9 +390,9 @@ async fn a_task_that_waits_for_its_place_is_small() {
     let script = Script(Arc::new(Mutex::new((VecDeque::new(), Vec::new()))), json!({}));
     let tools = Arc::new(Tools::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
     let task = || Task::Effect(Effect::CreatePod(Box::new(plan())), None);
-    let context = || Context::of(&tools, task().lane());
+    let context = || Context::of(&tools, task().lane(), None);
     let calls = size_of_val(&calls::perform(&context(), task()));
-    let waits = size_of_val(&super::run(context(), Work::new(task()), super::Sighted(None)));
+    let waits = size_of_val(&super::run(context(), Work::new(task(), None), super::Sighted(None)));
     let held = size_of::<Work>() + size_of::<PodPlan>();
     assert!(
         waits <= 512 && held <= 640,

@@ -7,7 +7,7 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::super::{NOTICES, Reply, Writer};
-use super::{Arc, Clock, Effect, Task, Timestamp, Tools, plan, pod, template};
+use super::{Arc, Cache, Clock, Effect, Task, Timestamp, Tools, plan, pod, template};
 use model::pool::{ClaimPlan, Document, JobKey, Notice, Outcome, PodPlan, PodRef, Subject};
 use serde_json::{Value, json};
 
@@ -70,12 +70,12 @@ async fn few_events_of_a_job_wait_and_those_of_others_are_written() {
     };
     let mut writer = writer(|_| Duration::ZERO);
     for _ in 0..100_000 {
-        writer.submit(told("wrong"));
+        writer.submit(told("wrong"), &Cache::default());
     }
-    writer.submit(told("other"));
+    writer.submit(told("other"), &Cache::default());
     let mut written = 0;
     while let Ok(Some((ended, _))) = timeout(Duration::from_mins(1), writer.finished()).await {
-        writer.advance(ended);
+        writer.advance(ended, &Cache::default());
         written += 1;
     }
     assert_eq!(written, 1 + NOTICES + 1, "the first at once, those that wait, and the other job's");
@@ -98,7 +98,7 @@ async fn a_claim_is_written_past_a_webhook_that_hangs() {
     let mut writer = Writer::new(Tools::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
     let plan = plan();
     let plan = ClaimPlan { slot: plan.slot, resources: plan.resources, claim: plan.claim, again: false };
-    writer.submit(Task::Effect(Effect::WriteSlot(Box::new(plan)), None));
+    writer.submit(Task::Effect(Effect::WriteSlot(Box::new(plan)), None), &Cache::default());
     let replies =
         timeout(Duration::from_secs(20), until(&mut writer, 1)).await.expect("the claim is written");
     assert!(
@@ -113,7 +113,7 @@ pub(super) async fn until(writer: &mut Writer, ended: usize) -> Vec<Reply> {
     let mut all = Vec::new();
     for _ in 0..ended {
         let (line, replies) = writer.finished().await.unwrap();
-        writer.advance(line);
+        writer.advance(line, &Cache::default());
         all.extend(replies);
     }
     all
@@ -135,7 +135,7 @@ async fn a_namespace_whose_pods_hang_keeps_nobody_else_waiting() {
     let mut writer = writer(hangs);
     for number in 0..500 {
         for namespace in ["hanging-a", "hanging-b", "hanging-c"] {
-            writer.submit(creation(namespace, number));
+            writer.submit(creation(namespace, number), &Cache::default());
         }
     }
     // At once, and again when the calls that hang have been tried for a while.
@@ -143,13 +143,13 @@ async fn a_namespace_whose_pods_hang_keeps_nobody_else_waiting() {
         let _ = timeout(Duration::from_secs(pause), until(&mut writer, usize::MAX)).await;
         let began = Instant::now();
         for number in 0..20 {
-            writer.submit(creation("quick", number));
+            writer.submit(creation("quick", number), &Cache::default());
         }
         for number in 0..20 {
-            writer.submit(release("hanging-a", number));
+            writer.submit(release("hanging-a", number), &Cache::default());
         }
-        writer.submit(status("hanging-a"));
-        writer.submit(status("quick"));
+        writer.submit(status("hanging-a"), &Cache::default());
+        writer.submit(status("quick"), &Cache::default());
         let replies = until(&mut writer, 42).await;
         assert_eq!(replies.iter().filter(|reply| format!("{reply:?}").contains("PodCreated")).count(), 20);
         assert_eq!(replies.iter().filter(|reply| matches!(reply, Reply::Seen(..))).count(), 2);
@@ -163,7 +163,7 @@ async fn a_namespace_whose_pods_hang_keeps_nobody_else_waiting() {
 async fn slow_is_not_never() {
     let mut writer = writer(|_| Duration::from_secs(10));
     for number in 0..30 {
-        writer.submit(creation("slow", number));
+        writer.submit(creation("slow", number), &Cache::default());
     }
     let replies = until(&mut writer, 30).await;
     assert_eq!(made_in(&replies, ""), 9, "{replies:?}");
@@ -190,12 +190,12 @@ async fn a_pause_holds_no_place() {
     let mut writer = Writer::new(Tools::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
     // The same namespace: its creations are refused, the releases in another one are not.
     for number in 0..80 {
-        writer.submit(creation("refused", number));
+        writer.submit(creation("refused", number), &Cache::default());
     }
     let _ = timeout(Duration::from_millis(150), writer.finished()).await;
     // All eighty have been tried once in ten rounds of eight, and the first are tried again.
     let began = Instant::now();
-    writer.submit(creation("fine", 0));
+    writer.submit(creation("fine", 0), &Cache::default());
     assert_eq!(made_in(&until(&mut writer, 1).await, ""), 1);
     assert!(began.elapsed() <= Duration::from_millis(20), "{:?}", began.elapsed());
 }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 use super::super::lanes::MOST_BEGUN;
 use super::super::{Line, Reply, Writer};
 use super::hanging::{creation, made_in, until, writer};
-use super::{Effect, Task};
+use super::{Cache, Effect, Task};
 use model::pool::{Document, Outcome, PodRef};
 use serde_json::json;
 
@@ -21,9 +21,9 @@ async fn a_lane_begins_no_more_tasks_than_may_pause_and_others_in_the_order_in_w
     let mut writer = writer(|_| Duration::from_millis(10));
     let all = u32::try_from(3 * MOST_BEGUN).unwrap();
     for number in 0..all {
-        writer.submit(creation("a", number));
+        writer.submit(creation("a", number), &Cache::default());
     }
-    writer.submit(creation("b", 0));
+    writer.submit(creation("b", 0), &Cache::default());
     assert_eq!((begun(&writer), writer.lines.len()), (MOST_BEGUN + 1, 3 * MOST_BEGUN + 1));
     let mut ended = Vec::new();
     while let Some((finished, _)) = writer.finished().await {
@@ -33,7 +33,7 @@ async fn a_lane_begins_no_more_tasks_than_may_pause_and_others_in_the_order_in_w
         {
             ended.push(name.rsplit_once('-').unwrap().1.parse::<usize>().unwrap());
         }
-        writer.advance(finished);
+        writer.advance(finished, &Cache::default());
     }
     assert!(ended.iter().enumerate().all(|(place, number)| place.abs_diff(*number) < 64), "{ended:?}");
     assert_eq!((ended.len(), writer.is_idle(), writer.lanes.is_empty()), (3 * MOST_BEGUN, true, true));
@@ -45,7 +45,7 @@ async fn held_creations_of_a_slow_namespace_are_turned_away_with_the_others() {
     let mut writer = writer(|_| Duration::from_secs(10));
     let all = 5 * MOST_BEGUN;
     for number in 0..u32::try_from(all).unwrap() {
-        writer.submit(creation("slow", number));
+        writer.submit(creation("slow", number), &Cache::default());
     }
     let began = Instant::now();
     let replies = until(&mut writer, all).await;
@@ -61,7 +61,7 @@ async fn a_held_creation_ends_without_a_call_when_its_pod_is_seen() {
     let mut writer = writer(|_| Duration::from_hours(1));
     let last = u32::try_from(MOST_BEGUN).unwrap();
     for number in 0..=last {
-        writer.submit(creation("a", number));
+        writer.submit(creation("a", number), &Cache::default());
     }
     let name = format!("sweep-{last}");
     let pod = PodRef { namespace: "a".into(), name: name.as_str().into(), uid: "seen".into() };
@@ -74,10 +74,10 @@ async fn a_held_creation_ends_without_a_call_when_its_pod_is_seen() {
         matches!(&replies[..], [Reply::Outcome(Outcome::PodCreated { pod: made, .. })] if *made == pod),
         "{replies:?}"
     );
-    writer.advance(finished);
+    writer.advance(finished, &Cache::default());
     assert!(!writer.lines.contains_key(&Line::Pod("a".into(), name.into())));
     // A deletion of the same pod does not wait behind creations.
-    writer.submit(Task::Effect(Effect::UntrackPod { pod, delete: true }, None));
+    writer.submit(Task::Effect(Effect::UntrackPod { pod, delete: true }, None), &Cache::default());
     assert!(timeout(Duration::from_secs(1), writer.finished()).await.is_ok());
 }
 
@@ -106,9 +106,9 @@ async fn tasks_that_pause_before_their_answers_are_told_keep_no_others_from_begi
         Task::Status { document, object, uid: name, version: "1".to_owned(), patch: json!({"running": 1}) }
     };
     for number in 0..2 * MOST_BEGUN {
-        writer.submit(status(format!("wrong-{number}")));
+        writer.submit(status(format!("wrong-{number}")), &Cache::default());
     }
-    writer.submit(status("right".to_owned()));
+    writer.submit(status("right".to_owned()), &Cache::default());
     let began = Instant::now();
     let first = until(&mut writer, 1).await;
     assert!(matches!(&first[..], [Reply::Seen(..)]), "{first:?}");
