@@ -283,18 +283,19 @@ impl Cluster {
         self.write::<K>("create", name, request).await
     }
 
-    /// Deletes an object, in a namespace or of the whole cluster; with `uid`, only the object with this uid.
+    /// Deletes the object of this uid, in a namespace or of the whole cluster.
     ///
     /// # Errors
-    /// When the API server does not answer, or refuses.
+    /// When the API server does not answer, or refuses; [`Error::Contended`] if another object has the name by now;
+    /// [`Error::Missing`] if there is no such object.
     pub async fn remove<K: Resource<DynamicType = ()>>(
         &self,
         namespace: Option<&str>,
         name: &str,
-        uid: Option<&str>,
+        uid: &str,
     ) -> Result<(), Error> {
-        let only = uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), resource_version: None });
-        let how = DeleteParams { preconditions: only, ..DeleteParams::default() };
+        let only = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let how = DeleteParams { preconditions: Some(only), ..DeleteParams::default() };
         let request = Request::new(K::url_path(&(), namespace)).delete(name, &how);
         self.write::<K>("delete", name, request).await.map(drop)
     }

@@ -152,7 +152,7 @@ async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<Wr
     }
     let all = matches!(which, Which::All);
     if all && request.verb == Verb::Remove && job.refusal().is_some() && job.is_untouched() {
-        cluster.remove::<HTCJob>(Some(&job.namespace), &job.name, Some(job.uid())).await?;
+        cluster.remove::<HTCJob>(Some(&job.namespace), &job.name, job.uid()).await?;
         return Ok(Written::Deleted);
     }
     let mut written = Written::Done;

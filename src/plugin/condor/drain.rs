@@ -182,7 +182,7 @@ async fn cancel(cluster: &Cluster, asked: &Asked) -> Outcome {
             .remove::<DrainRequest>(
                 None,
                 request.metadata.name.as_deref().unwrap_or_default(),
-                request.metadata.uid.as_deref(),
+                request.metadata.uid.as_deref().unwrap_or_default(),
             )
             .await?;
     }

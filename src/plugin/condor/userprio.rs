@@ -84,11 +84,12 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
             edit.user
         ))
     };
-    let found = object(&submitters, &edit.user).map(ResourceExt::name_any);
+    let found = object(&submitters, &edit.user);
+    let found = found.map(|submitter| (submitter.name_any(), submitter.uid().unwrap_or_default()));
     let spec = || patch(edit, Timestamp::now());
     match (found, edit.what) {
-        (Some(name), Change::Delete) => cluster.remove::<Submitter>(None, &name, None).await?,
-        (Some(name), _) => drop(cluster.merge::<Submitter>(None, &name, &json!({"spec": spec()})).await?),
+        (Some((name, uid)), Change::Delete) => cluster.remove::<Submitter>(None, &name, &uid).await?,
+        (Some((name, _)), _) => cluster.merge::<Submitter>(None, &name, &json!({"spec": spec()})).await?,
         // HTCondor's accountant keeps an entry for each name that it was ever told. So a name without a Submitter
         // gets one.
         (None, Change::Factor(_) | Change::Ceiling(_) | Change::Floor(_)) => {

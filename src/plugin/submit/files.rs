@@ -23,7 +23,8 @@ pub(super) async fn create(
     err: &mut dyn Write,
 ) -> Result<Value, Error> {
     let Some(files) = files else { return cluster.create(namespace, job).await };
-    let files = text_at(&cluster.make::<ConfigMap>(Some(namespace), files).await?, "/metadata/name");
+    let made = cluster.make::<ConfigMap>(Some(namespace), files).await?;
+    let (files, uid) = (text_at(&made, "/metadata/name"), text_at(&made, "/metadata/uid"));
     let mut job = job.clone();
     manifest::name_files(&mut job, &files);
     let created = match cluster.create(namespace, &job).await {
@@ -39,7 +40,7 @@ pub(super) async fn create(
         }
         Err(error) => {
             // The error of the job says what matters.
-            let _ = cluster.remove::<ConfigMap>(Some(namespace), &files, None).await;
+            let _ = cluster.remove::<ConfigMap>(Some(namespace), &files, &uid).await;
             return Err(error);
         }
     };
