@@ -3,6 +3,7 @@
 
 use std::io;
 
+use controller::proxy::{self, BadProxy};
 use kube::Config;
 use kube::config::{InferConfigError, Kubeconfig};
 use thiserror::Error;
@@ -15,6 +16,9 @@ pub enum Unable {
     /// No cluster can be found.
     #[error("no cluster: {0}; set KUBECONFIG, or run in a pod with a service account")]
     NoCluster(#[from] Box<InferConfigError>),
+    /// The proxy cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] BadProxy),
     /// Signals cannot be received.
     #[error("signals cannot be received: {0}")]
     Signals(#[from] io::Error),
@@ -23,11 +27,12 @@ pub enum Unable {
 /// The cluster that the kubeconfig names, or that the pod of this process runs in, behind the proxy that the environment names.
 ///
 /// # Errors
-/// When no cluster can be found.
+/// When no cluster can be found, or the proxy's address cannot be read.
 pub async fn cluster() -> Result<Config, Unable> {
+    let (kubeconfig, variable) = (Kubeconfig::read().ok(), |name: &str| std::env::var(name).ok());
+    proxy::check(kubeconfig.as_ref(), None, variable)?;
     let mut config = Config::infer().await.map_err(Box::new)?;
-    let variable = |name: &str| std::env::var(name).ok();
-    controller::proxy::choose(&mut config, Kubeconfig::read().ok().as_ref(), None, variable);
+    proxy::choose(&mut config, kubeconfig.as_ref(), None, variable)?;
     Ok(config)
 }
 

@@ -99,7 +99,7 @@ impl Cluster {
     /// sent yet.
     ///
     /// # Errors
-    /// [`Error::NoCluster`] when there is no usable kubeconfig.
+    /// [`Error::NoCluster`] when there is no usable kubeconfig; [`Error::Proxy`] when the proxy cannot be used.
     pub async fn connect(connection: &Connection) -> Result<Self, Error> {
         let mut config = config(connection).await?;
         // A person waits for the answer: an error now is better than minutes of retries.
@@ -459,6 +459,9 @@ async fn config(connection: &Connection) -> Result<Config, Error> {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     };
+    let (kubeconfig, context) = (read().ok(), connection.context.as_deref());
+    let variable = |name: &str| std::env::var(name).ok();
+    proxy::check(kubeconfig.as_ref(), context, variable)?;
     let mut config = if connection.kubeconfig.is_none() && connection.context.is_none() {
         Config::infer().await.map_err(|error| Error::NoCluster(chain(&error)))?
     } else {
@@ -467,8 +470,7 @@ async fn config(connection: &Connection) -> Result<Config, Error> {
         let no_cluster = |error: kube::config::KubeconfigError| Error::NoCluster(chain(&error));
         Config::from_custom_kubeconfig(read().map_err(no_cluster)?, &options).await.map_err(no_cluster)?
     };
-    let variable = |name: &str| std::env::var(name).ok();
-    proxy::choose(&mut config, read().ok().as_ref(), connection.context.as_deref(), variable);
+    proxy::choose(&mut config, kubeconfig.as_ref(), context, variable)?;
     Ok(config)
 }
 

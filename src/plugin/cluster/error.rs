@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::Write;
 
 use answers::chain;
+use controller::proxy::BadProxy;
 use kube::core::Status;
 use thiserror::Error;
 
@@ -15,6 +16,9 @@ pub enum Error {
         "no cluster: {0}; name a kubeconfig with --kubeconfig or KUBECONFIG, and one of its contexts with --context"
     )]
     NoCluster(String),
+    /// The proxy cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] BadProxy),
     /// The API server does not know the resource.
     #[error(
         "the cluster has no resource {resource}: Slotwright's custom resource definitions are not installed; install \
