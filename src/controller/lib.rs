@@ -26,6 +26,7 @@ mod watch;
 mod writer;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -277,14 +278,27 @@ async fn lead(
         () = creators.wait() => {}
         () = beat(&waiting, clock) => {}
     }
-    tokio::select! {
-        biased;
-        () = Engine::new(writer, (health, highest), clock, (cycles, creators), archive).run(seen, stop) => {}
-        Some(Err(fault)) = tasks.join_next() => {
-            // A fault of the operator's own ends the operator: without a watch the operator would be blind for a kind, and without the
-            // history's thread the ads of all procs would be lost.
-            if let Ok(panic) = fault.try_into_panic() {
-                std::panic::resume_unwind(panic);
+    let engine = Engine::new(writer, (health, highest), clock, (cycles, creators), archive);
+    until_a_fault(engine.run(seen, stop), &mut tasks).await;
+}
+
+/// Runs the engine until it ends. A fault of one of the tasks ends the operator: without a watch the operator would be blind for a kind,
+/// and without the history's thread the ads of all procs would be lost.
+///
+/// # Panics
+/// With the panic of the task.
+async fn until_a_fault(engine: impl Future<Output = ()>, tasks: &mut JoinSet<()>) {
+    let mut engine = pin!(engine);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut engine => return,
+            Some(ended) = tasks.join_next() => {
+                if let Err(fault) = ended
+                    && let Ok(panic) = fault.try_into_panic()
+                {
+                    std::panic::resume_unwind(panic);
+                }
             }
         }
     }
@@ -307,3 +321,6 @@ fn begin_history(
     }
     Archive::begin(history, clock, health.history(), marks, tasks)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,15 @@
 //! Who gets a place, and when.
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::client::Body;
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::super::calls::once;
+use super::super::{Context, Tools};
 use super::*;
+use crate::Clock;
 
 fn making(namespace: &str) -> Lane {
     Lane::Making(namespace.into())
@@ -351,4 +357,31 @@ async fn after_quick_calls(fail: bool) -> usize {
     }
     others.join_all().await;
     places.state().places
+}
+
+/// An answer of 429 comes quickly, and says nothing about how many calls the server bears.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_throttled_makes_no_share_larger() {
+    let answers = Arc::new(Mutex::new(VecDeque::from([429, 429, 429, 200])));
+    let service = tower::service_fn(move |_: http::Request<Body>| {
+        let code = answers.lock().unwrap().pop_front().unwrap();
+        let answer = json!({"kind": "Status", "status": "Failure", "code": code, "metadata": {"name": "p"}});
+        let body = Body::from(answer.to_string().into_bytes());
+        std::future::ready(Ok::<_, std::convert::Infallible>(
+            http::Response::builder().status(code).body(body).unwrap(),
+        ))
+    });
+    let client = kube::Client::new(service, "ns");
+    let tools = Tools::new(client.clone(), Clock::set_to(jiff::Timestamp::UNIX_EPOCH), "me");
+    let places = Arc::clone(&tools.places);
+    let lane = keeping("a");
+    let context =
+        Context { tools: Arc::new(tools), lane: lane.clone(), identity: None, first: Mutex::default() };
+    let pods: kube::Api<Pod> = kube::Api::namespaced(client, "a");
+    let mut shares = Vec::new();
+    for _ in 0..4 {
+        let _ = once(&context, LIMIT, pods.get_metadata("p")).await.unwrap();
+        shares.push(places.state().lanes.get(&lane).unwrap().most);
+    }
+    assert_eq!(shares, [4, 4, 4, 5], "halved once for the three that come at the same time, and then larger");
 }
