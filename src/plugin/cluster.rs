@@ -109,6 +109,12 @@ impl Cluster {
         Ok(Self { client, server, namespace })
     }
 
+    /// A cluster behind this client.
+    #[cfg(test)]
+    pub(crate) fn behind(client: Client) -> Self {
+        Self { client, server: "http://test.example".to_owned(), namespace: "ns".to_owned() }
+    }
+
     /// All objects of a kind, in one namespace or in the whole cluster. Those that cannot be decoded are left out, and named
     /// to the user.
     ///

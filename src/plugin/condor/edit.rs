@@ -329,6 +329,8 @@ fn is_attribute(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     fn words(line: &str) -> Vec<String> {
@@ -361,6 +363,54 @@ mod tests {
         .unwrap();
         let expected = json!({"metadata": {"resourceVersion": "77"}, "spec": {"priority": 5}});
         assert_eq!(patch(&job, &json!({"priority": 5})), expected);
+    }
+
+    /// Requests, each with its method and its body.
+    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// Answers requests one after another with these statuses and objects, and writes the requests down.
+    fn cluster(answers: Vec<(u16, Value)>) -> (Cluster, Asked) {
+        let (asked, answers) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(answers.into_iter())));
+        let heard = Arc::clone(&asked);
+        let answer = async move |request: axum::extract::Request| {
+            let method = request.method().to_string();
+            let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+            heard.lock().unwrap().push((method, serde_json::from_slice(&body).unwrap_or_default()));
+            let (code, answer) = answers.lock().unwrap().next().expect("no more requests than answers");
+            (http::StatusCode::from_u16(code).unwrap(), answer.to_string())
+        };
+        let client = kube::Client::new(axum::Router::new().fallback(answer), "ns");
+        (Cluster::behind(client), asked)
+    }
+
+    /// Two people raise the priority of a job at the same time.
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_follows_from_the_job_that_is_read_after_a_conflict() {
+        let job = |uid: &str, version: &str, priority: i32| {
+            json!({
+                "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+                "metadata": {"name": "pi", "namespace": "ns", "uid": uid, "resourceVersion": version},
+                "spec": {"priority": priority, "template": {}},
+            })
+        };
+        let conflict =
+            || (409, json!({"kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict"}));
+        let by_five = |job: &HTCJob| Ok(json!({"priority": Change::By(5).of(job.spec.priority)}));
+        let patch = |version: &str, priority: i32| {
+            let body = json!({"metadata": {"resourceVersion": version}, "spec": {"priority": priority}});
+            ("PATCH".to_owned(), body)
+        };
+        let read = ("GET".to_owned(), Value::Null);
+        let seen: HTCJob = serde_json::from_value(job("u1", "1", 0)).unwrap();
+
+        let (at, asked) = cluster(vec![conflict(), (200, job("u1", "2", 5)), (200, job("u1", "3", 10))]);
+        write(&at, seen.clone(), by_five).await.unwrap();
+        assert_eq!(*asked.lock().unwrap(), [patch("1", 5), read.clone(), patch("2", 10)]);
+
+        let (at, asked) = cluster(vec![conflict(), (200, job("u2", "2", 0))]);
+        let Failure(why) = write(&at, seen, by_five).await.unwrap_err();
+        assert!(why.contains("HTCJob ns/pi"), "{why}");
+        assert_eq!(*asked.lock().unwrap(), [patch("1", 5), read], "a job that was made again is not edited");
     }
 
     /// The user writes the old syntax of ClassAds, in which a backslash in a string stands for itself.
