@@ -43,8 +43,8 @@ impl Allocations {
         if !cycle.config.strict_enforce_quota {
             return limit;
         }
-        let caps: Vec<f64> = self.groups.iter().map(|group| group.subtree_limit).collect();
-        limit.min(ledger.group_used(group) + ledger.headroom(group, &caps))
+        let cap = |group: usize| self.groups.get(group).map(|group| group.subtree_limit);
+        limit.min(ledger.group_used(group) + ledger.headroom(group, cap))
     }
 }
 

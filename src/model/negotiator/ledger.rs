@@ -15,6 +15,8 @@ pub(super) struct Ledger {
     /// The slot weight that each account uses.
     used: Vec<f64>,
     group_used: Vec<f64>,
+    /// The slot weight that each group uses together with all groups below it.
+    subtree_used: Vec<f64>,
     ungrouped_used: f64,
     parents: Vec<Option<usize>>,
     /// The slot weight that each owner with a ceiling uses.
@@ -35,13 +37,16 @@ impl Ledger {
         let parent =
             |(node, group): (usize, &super::GroupInput)| group.parent.filter(|parent| *parent < node);
         let known = |group: &usize| *group < cycle.groups.len();
+        let parents: Vec<Option<usize>> = cycle.groups.iter().enumerate().map(parent).collect();
+        let group_used: Vec<f64> = cycle.groups.iter().map(|group| group.weighted_used.max(0.0)).collect();
         Self {
             accounts,
             groups: cycle.submitters.iter().map(|submitter| submitter.group.filter(known)).collect(),
             used,
-            group_used: cycle.groups.iter().map(|group| group.weighted_used.max(0.0)).collect(),
+            subtree_used: sum_up(&parents, &group_used),
+            group_used,
             ungrouped_used: cycle.ungrouped_used.max(0.0),
-            parents: cycle.groups.iter().enumerate().map(parent).collect(),
+            parents,
             owner_used: cycle.owners.iter().map(|owner| owner.weighted_used.max(0.0)).collect(),
         }
     }
@@ -88,19 +93,82 @@ impl Ledger {
             Some(used) => *used += growth,
             None => self.ungrouped_used += growth,
         }
+        let mut node = group;
+        while let Some(current) = node {
+            if let Some(used) = self.subtree_used.get_mut(current) {
+                *used += growth;
+            }
+            node = self.parent(current);
+        }
     }
 
-    /// The slot weight that a group may still take. `caps` says what each group may use together with all groups below it; the
-    /// caps of this group and of each group above it count.
-    pub(super) fn headroom(&self, group: Option<usize>, caps: &[f64]) -> f64 {
-        let used = sum_up(&self.parents, &self.group_used);
+    /// The slot weight that a group may still take. `cap` says what a group may use together with all groups below it; the caps of
+    /// this group and of each group above it count.
+    pub(super) fn headroom(&self, group: Option<usize>, cap: impl Fn(usize) -> Option<f64>) -> f64 {
         let mut least = f64::INFINITY;
         let mut node = group;
         while let Some(current) = node {
-            let (Some(cap), Some(used)) = (caps.get(current), used.get(current)) else { break };
+            let (Some(cap), Some(used)) = (cap(current), self.subtree_used.get(current)) else { break };
             least = least.min(cap - used);
-            node = self.parents.get(current).copied().flatten();
+            node = self.parent(current);
         }
         least.max(0.0)
+    }
+
+    /// The group above a group, which comes before it.
+    fn parent(&self, group: usize) -> Option<usize> {
+        self.parents.get(group).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::negotiator::{GroupInput, SubmitterInput};
+
+    /// A ledger of groups, given by their parents, that use 1, 2, 3 and so on; each has one submitter, in the order of the groups.
+    fn ledger(parents: &[Option<usize>]) -> Ledger {
+        let mut cycle = Cycle::default();
+        let mut weighted_used = 0.0;
+        for (place, parent) in parents.iter().enumerate() {
+            weighted_used += 1.0;
+            cycle.groups.push(GroupInput { parent: *parent, weighted_used, ..GroupInput::default() });
+            let (name, group) = (place.to_string(), Some(place));
+            cycle.submitters.push(SubmitterInput { name, group, ..SubmitterInput::default() });
+        }
+        Ledger::new(&cycle)
+    }
+
+    #[test]
+    fn a_charge_counts_in_the_group_and_in_each_group_above() {
+        // 0 is above 1 and 2; 2 is above 3; 4 is on its own; the parent of 5 comes after 5, and so counts for none.
+        let mut ledger = ledger(&[None, Some(0), Some(0), Some(2), None, Some(6), None]);
+        for (charged, expected) in [
+            (None, [10.0, 2.0, 7.0, 4.0, 5.0, 6.0, 7.0]),
+            (Some((3, 0.5)), [10.5, 2.0, 7.5, 4.5, 5.0, 6.0, 7.0]),
+            (Some((0, 8.0)), [18.5, 2.0, 7.5, 4.5, 5.0, 6.0, 7.0]),
+            (Some((5, 2.0)), [18.5, 2.0, 7.5, 4.5, 5.0, 8.0, 7.0]),
+            // A match for which another member of the group gives up more than the match takes.
+            (Some((3, -4.5)), [14.0, 2.0, 3.0, 0.0, 5.0, 8.0, 7.0]),
+        ] {
+            if let Some((submitter, growth)) = charged {
+                ledger.charge(submitter, None, 1.0, growth);
+            }
+            assert_eq!(ledger.subtree_used, expected, "{charged:?}");
+            assert_eq!(ledger.subtree_used, sum_up(&ledger.parents, &ledger.group_used), "{charged:?}");
+        }
+    }
+
+    #[test]
+    fn the_tightest_cap_on_the_way_to_the_root_counts() {
+        let mut ledger = ledger(&[None, Some(0), Some(1), None]);
+        let caps = [10.0, 9.0, 8.0, 3.0];
+        let headroom = |ledger: &Ledger| -> Vec<f64> {
+            let groups = (0..4).map(Some).chain([None]);
+            groups.map(|group| ledger.headroom(group, |group: usize| caps.get(group).copied())).collect()
+        };
+        assert_eq!(headroom(&ledger), [4.0, 4.0, 4.0, 0.0, f64::INFINITY]);
+        ledger.charge(1, None, 3.0, 3.0);
+        assert_eq!(headroom(&ledger), [1.0, 1.0, 1.0, 0.0, f64::INFINITY]);
     }
 }
