@@ -59,6 +59,16 @@ impl ParseError {
         &self.0.found
     }
 
+    /// What is wrong, and the advice if there is any, for a message that names the place in another way. Prints like
+    /// `expected an operator or the end of the expression, found '='; write == to compare`.
+    pub fn fault(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| {
+            let Fault { expected, found, hint, .. } = &*self.0;
+            write!(f, "expected {expected}, found {found}")?;
+            hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+        })
+    }
+
     /// The advice for a mistake that people often make, such as `write == to compare`. None: the mistake is another one.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
@@ -67,9 +77,8 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { line, column, expected, found, hint } = &*self.0;
-        write!(f, "line {line}, column {column}: expected {expected}, found {found}")?;
-        hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+        let Fault { line, column, .. } = &*self.0;
+        write!(f, "line {line}, column {column}: {}", self.fault())
     }
 }
 

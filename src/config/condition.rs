@@ -153,9 +153,7 @@ fn in_ad(names: &dyn Names, test: &str) -> Result<bool, String> {
     let Some((ad, env)) = names.ad() else {
         return Err("complex conditionals are not supported".to_owned());
     };
-    let expr = Expr::parse_prefix(test).map_err(|error| {
-        format!("it is no expression: expected {}, found {}", error.expected(), error.found())
-    })?;
+    let expr = Expr::parse_prefix(test).map_err(|error| format!("it is no expression: {}", error.fault()))?;
     let value = names.evaluate_in(&expr, ad, env).value;
     value.as_bool_equiv().ok_or_else(|| format!("it is {value}, which is neither true nor false"))
 }

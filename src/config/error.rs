@@ -63,7 +63,7 @@ pub enum ValueError {
     #[error(transparent)]
     Expand(#[from] ExpandError),
     /// The value is no ClassAd expression.
-    #[error("{position}: {name} is no expression: expected {}, found {}", .error.expected(), .error.found())]
+    #[error("{position}: {name} is no expression: {}", .error.fault())]
     Expression {
         /// The name whose value it is.
         name: String,

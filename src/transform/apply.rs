@@ -119,11 +119,7 @@ fn no_expression(scope: &mut Scope<'_>, text: &Text, error: &ParseError) {
     let within = shown.get(before..).unwrap_or_default().chars().take(error.column().saturating_sub(1));
     let offset = before + within.map(char::len_utf8).sum::<usize>();
     let start: String = shown.chars().take(80).collect();
-    let message = format!(
-        "'{start}' is no expression: expected {}, found {}; the command does nothing",
-        error.expected(),
-        error.found()
-    );
+    let message = format!("'{start}' is no expression: {}; the command does nothing", error.fault());
     scope.warn(text, offset, message);
 }
 

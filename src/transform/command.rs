@@ -186,11 +186,7 @@ impl Reader {
         if let Err(error) = parse(&text) {
             let column =
                 text.chars().take(error.column().saturating_sub(1)).map(char::len_utf8).sum::<usize>();
-            let message = format!(
-                "no expression: expected {}, found {}; the command does nothing",
-                error.expected(),
-                error.found()
-            );
+            let message = format!("no expression: {}; the command does nothing", error.fault());
             self.warnings.push((line.clone(), rest.offset + column, message));
         }
     }

@@ -163,8 +163,7 @@ fn expression(config: &Config, knob: &str, findings: &mut Vec<Diagnostic>) -> Op
     Expr::parse(&text.as_str())
         .map_err(|error| {
             let position = config.position_in(&text, error.line(), error.column());
-            let message =
-                format!("{knob} is no expression: expected {}, found {}", error.expected(), error.found());
+            let message = format!("{knob} is no expression: {}", error.fault());
             findings.push(Diagnostic { severity: Severity::Error, position, message });
         })
         .ok()

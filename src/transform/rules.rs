@@ -88,12 +88,8 @@ impl RulesReader<'_> {
             Err(error) => {
                 let before =
                     text.chars().take(error.column().saturating_sub(1)).map(char::len_utf8).sum::<usize>();
-                let hint = if text.contains('$') { ": macros are not replaced in REQUIREMENTS" } else { "" };
-                let message = format!(
-                    "REQUIREMENTS is no expression: expected {}, found {}{hint}",
-                    error.expected(),
-                    error.found()
-                );
+                let hint = if text.contains('$') { "; macros are not replaced in REQUIREMENTS" } else { "" };
+                let message = format!("REQUIREMENTS is no expression: {}{hint}", error.fault());
                 self.find(Severity::Error, line, offset + before, message);
             }
         }

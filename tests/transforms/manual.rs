@@ -191,6 +191,15 @@ fn errors_tell_place_and_remedy() {
         ),
         ("include : x", "include is not possible here"),
         ("X-Y = 3", "line 1, column 1: 'X-Y' is no name of a variable"),
+        (
+            "REQUIREMENTS A => 3",
+            "REQUIREMENTS is no expression: expected an operator or the end of the expression, found '='; write >= to compare",
+        ),
+        (
+            "SET a B and C",
+            "warning: rules, line 1, column 9: no expression: expected an operator or the end of the expression, found 'and'; write && \
+             for and; the command does nothing",
+        ),
         ("SET a 1 +", "warning: rules, line 1, column 9: no expression: expected an operand after '+'"),
         ("DELETE /(a/", "warning: rules, line 1, column 8: /(a/ is no pattern"),
         ("UNIVERSE vanilla", "warning: rules, line 1, column 1: UNIVERSE does nothing here"),

@@ -117,13 +117,14 @@ fn my_is_the_schedd_and_target_is_the_job() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    let text = "SUBMIT_REQUIREMENT_NAMES = Gone Broken Odd NAMES\nSUBMIT_REQUIREMENT_Broken = Memory >\n\
+    let text = "SUBMIT_REQUIREMENT_NAMES = Gone Broken Odd NAMES\nSUBMIT_REQUIREMENT_Broken = Memory = 3\n\
                 SUBMIT_REQUIREMENT_Odd = true\nSUBMIT_REQUIREMENT_Odd_IS_WARNING = perhaps\n\
                 SUBMIT_REQUIREMENT_Odd_REASON = \"a\" b\n";
     let (_, findings) = requirements(text);
     for expected in [
         "warning: policy, line 1, column 28: SUBMIT_REQUIREMENT_NAMES names Gone, but SUBMIT_REQUIREMENT_Gone is not defined",
-        "error: policy, line 2, column 36: SUBMIT_REQUIREMENT_Broken is no expression: expected an operand after '>'",
+        "error: policy, line 2, column 36: SUBMIT_REQUIREMENT_Broken is no expression: expected an operator or the end of the \
+         expression, found '='; write == to compare",
         "error: policy, line 4, column 37: SUBMIT_REQUIREMENT_Odd_IS_WARNING is perhaps, which is no boolean",
         "error: policy, line 5, column 37: SUBMIT_REQUIREMENT_Odd_REASON is no expression",
     ] {

@@ -240,7 +240,7 @@ impl Job<'_, '_> {
     pub(crate) fn parse(&self, given: &Given) -> Outcome<Expr> {
         Expr::parse_old(given.as_str()).map_err(|error| {
             let position = self.scope.config().position_in(&given.text, error.line(), error.column());
-            let message = format!("{}: expected {}, found {}", given.name, error.expected(), error.found());
+            let message = format!("{}: {}", given.name, error.fault());
             Diagnostic { severity: Severity::Error, position, message }
         })
     }

@@ -20,10 +20,7 @@ impl Fault {
     pub(super) fn of_value(knob: &str, error: &ValueError) -> Self {
         let message = match error {
             ValueError::Expand(error) => format!("{knob}: {}", error.fault),
-            ValueError::Expression { error, .. } => {
-                let (expected, found) = (error.expected(), error.found());
-                format!("{knob} is no expression: expected {expected}, found {found}")
-            }
+            ValueError::Expression { error, .. } => format!("{knob} is no expression: {}", error.fault()),
             ValueError::Type { text, wanted, .. } => format!("{knob} is {text}, which is no {wanted}"),
             ValueError::Range { message, .. } => message.clone(),
         };

@@ -324,8 +324,7 @@ fn parse_constraint(text: &str) -> Result<Option<Constraint>, (usize, String)> {
     match Expr::parse_old(text) {
         Ok(expr) => Ok(Some(Constraint::new(expr))),
         Err(error) => {
-            let (expected, found) = (error.expected(), error.found());
-            let message = format!("{text} is no constraint: expected {expected}, found {found}");
+            let message = format!("{text} is no constraint: {}", error.fault());
             Err((blanks + error.column().saturating_sub(1), message))
         }
     }

@@ -233,6 +233,11 @@ fn what_is_wrong_is_told_with_its_place() {
             "policy, line 3, column 26: SLOT_TYPE_1: Capability >= is no constraint: expected an operand after '>=', found \
              end of input",
         ),
+        (
+            "SLOT_TYPE_1 @=end\n cpus = 1\n  GPUs = 1 : Capability => 8\n@end\nNUM_SLOTS_TYPE_1 = 1\n",
+            "policy, line 3, column 25: SLOT_TYPE_1: Capability => 8 is no constraint: expected an operator or the end of the \
+             expression, found '='; write >= to compare",
+        ),
         ("NUM_SLOTS_TYPE_1 = x\n", "policy, line 1, column 20: NUM_SLOTS_TYPE_1 is x, which is no integer"),
         (
             "NUM_SLOTS = -1\n",

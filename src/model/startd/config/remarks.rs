@@ -84,8 +84,7 @@ impl Remark {
         let (reason, message) = match error {
             ValueError::Expand(error) => ("InvalidConfiguration", error.fault.to_string()),
             ValueError::Expression { name, error, .. } => {
-                let (expected, found) = (error.expected(), error.found());
-                ("InvalidExpression", format!("{name} is no expression: expected {expected}, found {found}"))
+                ("InvalidExpression", format!("{name} is no expression: {}", error.fault()))
             }
             ValueError::Type { name, text, wanted, .. } => {
                 ("InvalidValue", format!("{name} is {text}, which is no {wanted}"))

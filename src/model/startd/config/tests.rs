@@ -111,6 +111,19 @@ fn what_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
+fn a_mistake_that_people_often_make_has_its_remedy() {
+    for (text, expected) in [
+        ("START = KeyboardIdle => 300", "write >= to compare"),
+        ("RANK = (Owner = \"alice\")", "write == to compare"),
+        ("PREEMPT = A and B", "write && for and"),
+        ("START = Memory > 5GB", "numbers have no units here: Memory is in MiB, so 5GB is 5120"),
+    ] {
+        let told: Vec<String> = understand(text).remarks.iter().map(ToString::to_string).collect();
+        assert!(told.len() == 1 && told[0].ends_with(&format!("; {expected}")), "{text}: {told:?}");
+    }
+}
+
+#[test]
 fn a_text_that_depends_on_the_machine_is_read_for_each() {
     let text = "HALVES = $(DETECTED_CPUS) / 2\nHALF = $INT(HALVES)\nSTART = TARGET.RequestCpus <= $(HALF) && \"$(ARCH)\" == \"X86_64\"\nRam = $(DETECTED_MEMORY)\nHost = \"$(HOSTNAME)\"\nSTARTD_ATTRS = Ram Host\n";
     let understood = understand(text);
