@@ -2,7 +2,7 @@
 //! that lost its Lease while a call was under way.
 
 use super::slots::{goes, untrack};
-use crate::pool::{Effect, Forced, Granted, PodFacts, Pool, Remains, Time, Vacate, VacateReason};
+use crate::pool::{Effect, Forced, Granted, PodFacts, PodUid, Pool, Remains, Time, Vacate, VacateReason};
 use crate::startd::{self, Off};
 
 /// Books the ends of orphans, takes their finalizers off once the end is recorded, and ends orphans that live: nothing
@@ -10,8 +10,8 @@ use crate::startd::{self, Off};
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let again = pool.untrack_again().into_iter();
     effects.extend(again.map(|(pod, delete)| Effect::UntrackPod { pod, delete }));
-    let uids: Vec<_> = pool.orphans().keys().cloned().collect();
-    for uid in uids {
+    let unsettled: Vec<PodUid> = pool.unsettled_orphans().map(|facts| facts.pod.uid.clone()).collect();
+    for uid in unsettled {
         let Some(facts) = pool.orphans().get(&uid).cloned() else { continue };
         let recorded = book(pool, &facts, now);
         if facts.is_over() || is_lost(pool, &facts, now) {

@@ -81,7 +81,7 @@ impl Pool {
         let id = slot.claim().id.clone();
         if self.carve(slot, now) {
             // A Slot that an earlier leader wrote with its last breath may be told after its pod.
-            for pod in self.orphans_of(&id) {
+            for pod in self.orphans_of(&id).cloned().collect::<Vec<_>>() {
                 self.pod(pod, now);
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Pool;
 use super::effect::{Notice, Subject};
 use super::ids::MachineName;
+use super::indexed::About;
 use super::job::Problem;
 use super::marks::Change;
 use super::time::Time;
@@ -214,6 +215,15 @@ pub struct Drain {
     pub claims: usize,
 }
 
+impl About for Drain {
+    /// The machine to drain.
+    type Subject = MachineName;
+
+    fn subjects(&self) -> impl IntoIterator<Item = MachineName> {
+        self.spec.as_ref().map(|spec| spec.machine.clone())
+    }
+}
+
 /// Why a machine is drained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DrainedFor {
@@ -257,6 +267,11 @@ impl Draining {
 }
 
 impl Pool {
+    /// The drain requests for a machine, by the name of their object.
+    pub fn drains_of(&self, machine: &MachineName) -> impl Iterator<Item = (&Arc<str>, &Drain)> {
+        self.drains.about(machine)
+    }
+
     pub(super) fn drain_seen(&mut self, facts: DrainFacts) {
         let known = facts.spec.as_ref().is_ok_and(|spec| self.machines.contains_key(&spec.machine));
         let waiting = || {
@@ -342,8 +357,8 @@ impl Pool {
     /// the number of claims changes.
     pub fn drain_goes_on(&mut self, request: &Arc<str>, claims: usize, cost: Cost) {
         self.changed(Change::DrainStatus(request));
-        if let Some(drain) = self.drains.get_mut(request).filter(|drain| drain.claims != claims) {
-            (drain.claims, drain.cost) = (claims, cost);
+        if self.drains.get(request).is_some_and(|drain| drain.claims != claims) {
+            self.drains.edit(request, |drain| (drain.claims, drain.cost) = (claims, cost));
         }
     }
 

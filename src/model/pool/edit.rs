@@ -195,10 +195,12 @@ impl Pool {
 
     /// Changes the state of a DrainRequest. If its phase changed, its status is written, and people are told.
     pub fn edit_drain<T>(&mut self, request: &Arc<str>, edit: impl FnOnce(&mut Drain) -> T) -> Option<T> {
-        let drain = self.drains.get_mut(request)?;
-        let before = drain.phase.clone();
-        let result = edit(drain);
-        if drain.phase != before {
+        let (news, result) = self.drains.edit(request, |drain| {
+            let before = drain.phase.clone();
+            let result = edit(drain);
+            (drain.phase != before, result)
+        })?;
+        if news {
             self.changed(Change::DrainStatus(request));
             self.tell_of_drain(request);
         }

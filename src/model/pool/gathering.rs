@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Pool;
 use super::ids::{ClaimId, MachineName, SlotName};
+use super::indexed::About;
 use super::leaving::Preemptor;
 use super::limits::Wants;
 use super::marks::Change;
@@ -25,6 +26,15 @@ pub struct Gathering {
     pub resources: Resources,
     /// The dynamic slots that have not gone yet.
     pub slots: BTreeSet<SlotName>,
+}
+
+impl About for Gathering {
+    /// The machine.
+    type Subject = MachineName;
+
+    fn subjects(&self) -> impl IntoIterator<Item = MachineName> {
+        [self.parent.machine.clone()]
+    }
 }
 
 impl Pool {
@@ -68,9 +78,11 @@ impl Pool {
 
     /// Notes that one of the slots that a claim waits for has gone, in whatever way. Its resources have returned.
     pub(super) fn part_gone(&mut self, name: &SlotName, id: &ClaimId) {
-        let Some(gathering) = self.gatherings.get_mut(id) else { return };
-        gathering.slots.remove(name);
-        let (parent, job) = (gathering.parent.clone(), gathering.claim.last.job.uid.clone());
+        let gone = self.gatherings.edit(id, |gathering| {
+            gathering.slots.remove(name);
+            (gathering.parent.clone(), gathering.claim.last.job.uid.clone())
+        });
+        let Some((parent, job)) = gone else { return };
         if let Some(slots) = self.jobs.get_mut(&job).and_then(|job| job.waits_for.get_mut(id)) {
             slots.remove(name);
         }
@@ -89,7 +101,7 @@ impl Pool {
         let parent = &gathering.parent;
         let Some(machine) = self.machines.get(&parent.machine) else { return false };
         let Some(machine_slot) = machine.machine_slots.get(&parent.slot) else { return false };
-        let others = self.gatherings.values().filter(|other| other.claim.id != gathering.claim.id);
+        let others = self.gathered_on(&parent.machine).filter(|other| other.claim.id != gathering.claim.id);
         let fits = |total: &Resources, carved: &Resources, others: &mut dyn Iterator<Item = &Gathering>| {
             let mut left = total.clone();
             left.subtract(carved);
@@ -102,7 +114,7 @@ impl Pool {
             gathering.resources.fits_in(&left)
         };
         let mut here = others.clone().filter(|other| other.parent == *parent);
-        let mut all = others.filter(|other| other.parent.machine == parent.machine);
+        let mut all = others;
         fits(&machine_slot.total, &machine_slot.carved, &mut here)
             && fits(&machine.total, &machine.carved, &mut all)
     }
@@ -117,15 +129,18 @@ impl Pool {
 
     /// Marks the gatherings on a machine, because something of the machine changed.
     pub fn look_at_gatherings(&mut self, machine: &MachineName) {
-        let there = self.gatherings.iter().filter(|(_, gathering)| gathering.parent.machine == *machine);
-        let there: Vec<ClaimId> = there.map(|(id, _)| id.clone()).collect();
+        let there: Vec<ClaimId> = self.gatherings.about(machine).map(|(id, _)| id.clone()).collect();
         for id in there {
             self.changed(Change::Gathering(&id));
         }
     }
 
     fn gathered_at<'p>(&'p self, parent: &'p SlotName) -> impl Iterator<Item = &'p Gathering> {
-        self.gatherings.values().filter(move |gathering| gathering.parent == *parent)
+        self.gathered_on(&parent.machine).filter(move |gathering| gathering.parent == *parent)
+    }
+
+    fn gathered_on(&self, machine: &MachineName) -> impl Iterator<Item = &Gathering> + Clone {
+        self.gatherings.about(machine).map(|(_, gathering)| gathering)
     }
 
     /// Updates what is kept at a partitionable slot for the claims that wait there.

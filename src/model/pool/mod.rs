@@ -44,6 +44,7 @@ mod holdings;
 mod holds;
 mod ids;
 mod job;
+mod indexed;
 mod job_defaults;
 mod job_policy;
 mod jobs;
@@ -94,6 +95,7 @@ use absent::Absentees;
 use archive::Archive;
 use groups::Groups;
 use jobs::Jobs;
+use indexed::Indexed;
 use kept::Kept;
 use marks::{Change, Marks};
 use orphans::Orphans;
@@ -211,9 +213,9 @@ pub struct Pool {
     /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
     barred: BTreeMap<Arc<str>, u64>,
     /// Claims that wait until several dynamic slots have gone.
-    gatherings: BTreeMap<ClaimId, Gathering>,
+    gatherings: Indexed<ClaimId, Gathering>,
     /// Drain requests by the name of their object.
-    drains: BTreeMap<Arc<str>, Drain>,
+    drains: Indexed<Arc<str>, Drain>,
     /// When cycles run.
     schedule: Schedule,
     /// Which negotiator has which slots.
@@ -445,7 +447,7 @@ impl Pool {
         (!idle).then(|| {
             format!(
                 "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, outside slots {:?}, strays {:?}",
-                self.claims, self.gatherings, self.vanished, self.outside, self.strays
+                self.claims, *self.gatherings, self.vanished, self.outside, self.strays
             )
         })
     }

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use super::Pool;
 use super::charges::Charge;
-use super::event::PodFacts;
+use super::event::{Forced, PodFacts, Remains};
 use super::ids::{ClaimId, JobUid, PodUid, SubmitterName};
+use super::indexed::{About, Indexed};
 use super::leaving::Granted;
 use super::marks::Change;
 use super::negotiators::NegotiatorId;
@@ -19,11 +20,41 @@ use super::time::Time;
 /// The orphans.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Orphans {
-    pods: BTreeMap<PodUid, PodFacts>,
+    pods: Indexed<PodUid, PodFacts>,
     /// For how long deletions let each orphan run.
     granted: BTreeMap<PodUid, Granted>,
     /// The submitter who is charged for each orphan that lives, and the orphan's weight.
     charged: BTreeMap<PodUid, (SubmitterName, f64)>,
+}
+
+/// What an orphan is found by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OrphanOf {
+    /// The claim that the pod names.
+    Claim(ClaimId),
+    /// The job that the pod names.
+    Job(JobUid),
+    /// There may be something to do about the pod.
+    Unsettled,
+}
+
+impl About for PodFacts {
+    type Subject = OrphanOf;
+
+    fn subjects(&self) -> impl IntoIterator<Item = OrphanOf> {
+        let of = [OrphanOf::Claim(self.claim.clone()), OrphanOf::Job(self.job.clone())];
+        of.into_iter().chain((!self.rests()).then_some(OrphanOf::Unsettled))
+    }
+}
+
+impl PodFacts {
+    /// Whether nothing can be done about the pod, as an orphan, before the pod changes: its program may run on, and either the pod is
+    /// being deleted, or nobody may delete it.
+    fn rests(&self) -> bool {
+        self.end.is_none()
+            && self.forced == Forced::No
+            && (self.deleting || !self.tracked || self.remains == Remains::Ending)
+    }
 }
 
 impl Orphans {
@@ -40,8 +71,22 @@ const fn charge((submitter, weight): &(SubmitterName, f64)) -> Charge<'_> {
 
 impl Pool {
     /// The orphans, by uid.
-    pub const fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
+    pub fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
         &self.orphans.pods
+    }
+
+    /// The orphans about which there may be something to do. The others need to be looked at when they change.
+    pub fn unsettled_orphans(&self) -> impl Iterator<Item = &PodFacts> {
+        self.orphans_about(&OrphanOf::Unsettled)
+    }
+
+    /// The orphans that name a job.
+    pub fn orphans_of_job(&self, job: &JobUid) -> impl Iterator<Item = &PodFacts> {
+        self.orphans_about(&OrphanOf::Job(job.clone()))
+    }
+
+    fn orphans_about(&self, subject: &OrphanOf) -> impl Iterator<Item = &PodFacts> + use<'_> {
+        self.orphans.pods.about(subject).map(|(_, facts)| facts)
     }
 
     /// For how long the deletions of an orphan let it run; `None` if no deletion is known.
@@ -52,12 +97,12 @@ impl Pool {
     /// Whether a pod lives under a claim that serves another proc now, because somebody edited the claim while no
     /// operator led. The claim's resources are that pod's, and the claim is not used for another.
     pub fn has_stray_pod(&self, claim: &ClaimId) -> bool {
-        self.orphans().values().any(|pod| pod.claim == *claim && !pod.is_over())
+        self.orphans_of(claim).any(|pod| !pod.is_over())
     }
 
     /// The pods under this claim, whose Slot was not known when they were seen.
-    pub(super) fn orphans_of(&self, claim: &ClaimId) -> Vec<PodFacts> {
-        self.orphans().values().filter(|facts| facts.claim == *claim).cloned().collect()
+    pub(super) fn orphans_of(&self, claim: &ClaimId) -> impl Iterator<Item = &PodFacts> {
+        self.orphans_about(&OrphanOf::Claim(claim.clone()))
     }
 
     /// Keeps an orphan, and charges its job's submitter for it. Before the sync, nobody is charged: the accounts are not known.
@@ -101,16 +146,12 @@ impl Pool {
 
     /// Notes that an orphan is being deleted.
     pub fn orphan_deleted(&mut self, pod: &PodUid) {
-        if let Some(orphan) = self.orphans.pods.get_mut(pod) {
-            orphan.deleting = true;
-        }
+        self.orphans.pods.edit(pod, |orphan| orphan.deleting = true);
     }
 
     /// Notes that the deletion of a pod failed. If the pod is an orphan, it is deleted again.
     pub(super) fn orphan_stays(&mut self, pod: &PodUid) {
-        if let Some(orphan) = self.orphans.pods.get_mut(pod) {
-            orphan.deleting = false;
-        }
+        self.orphans.pods.edit(pod, |orphan| orphan.deleting = false);
     }
 
     /// Works out who is to be charged for each orphan, at the end of the start. The accounts do not have the charges yet.
@@ -125,8 +166,8 @@ impl Pool {
         if !self.synced {
             return;
         }
-        let of_job = self.orphans().iter().filter(|(_, facts)| facts.job == *job);
-        let charges: Vec<_> = of_job.map(|(uid, facts)| (uid.clone(), self.charge_for(facts))).collect();
+        let of_job = self.orphans_of_job(job);
+        let charges: Vec<_> = of_job.map(|facts| (facts.pod.uid.clone(), self.charge_for(facts))).collect();
         for (uid, after) in charges {
             self.charge_orphan(&uid, after, now);
         }

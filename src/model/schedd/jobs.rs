@@ -13,7 +13,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
             && job.unrecorded.is_empty()
             && !pool.has_remains(uid)
             && !pool.awaits_history(uid)
-            && !pool.orphans().values().any(|pod| pod.job == *uid && job.owns(pod));
+            && !pool.orphans_of_job(uid).any(|pod| job.owns(pod));
         if clear && job.finalizer == JobFinalizer::Held {
             effects.push(Effect::RemoveJobFinalizer(job.key.clone()));
             pool.edit_job(uid, |job| job.finalizer = JobFinalizer::Releasing);

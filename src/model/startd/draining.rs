@@ -71,11 +71,8 @@ fn requests<'a>(
     pool: &'a Pool,
     name: &MachineName,
 ) -> impl Iterator<Item = (&'a Arc<str>, &'a Drain, &'a Arc<DrainSpec>)> {
-    let name = name.clone();
-    pool.drains().iter().filter_map(move |(request, drain)| {
-        let spec = drain.spec.as_ref().filter(|spec| spec.machine == name && !drain.phase.is_over())?;
-        Some((request, drain, spec))
-    })
+    let open = pool.drains_of(name).filter(|(_, drain)| !drain.phase.is_over());
+    open.filter_map(|(request, drain)| Some((request, drain, drain.spec.as_ref()?)))
 }
 
 /// Begins the next drain, or continues a drain that a former leader had begun.
