@@ -242,7 +242,7 @@ impl Pool {
                 self.keep_earlier_pod(facts);
                 if let Some(job) = self.jobs.get_mut(uid).filter(|job| job.pacing.has_crontab()) {
                     // The run was one of many, and no failure.
-                    job.cooling.remove(&proc);
+                    job.idle.forget(proc);
                 }
                 self.send_back(uid, proc, now);
                 if let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) {
@@ -307,10 +307,11 @@ impl Pool {
             return;
         }
         job.note_history(proc, |history| history.since = now);
-        let times = job.cooling.get(&proc).map_or(1, |cooling| cooling.times.saturating_add(1));
+        let times = job.idle.cooling(proc).map_or(1, |cooling| cooling.times.saturating_add(1));
         let until = now + Cooling::wait(times);
-        job.cooling.insert(proc, Cooling { times, until });
+        job.idle.cool(proc, Cooling { times, until });
         job.idle.insert(proc);
+        self.wake_job(uid, now);
         self.wake_at(until);
     }
 }

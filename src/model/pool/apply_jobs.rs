@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Pool;
 use super::crontabs::{Course, check_crontab};
 use super::event::{JobFacts, LifeFacts};
+use super::idle::Idle;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::job_policy::Acting;
@@ -72,7 +73,7 @@ impl Pool {
             told: Told { accepted: facts.finalizer, ..Told::default() },
             resting: None,
             refused: None,
-            idle: Ranges::default(),
+            idle: Idle::default(),
             on_hold: facts.on_hold.clone(),
             recorded_holds: BTreeSet::new(),
             active: BTreeMap::new(),
@@ -94,7 +95,6 @@ impl Pool {
             next_start: None,
             evaluated_to: 0,
             found_acts: Vec::new(),
-            cooling: BTreeMap::new(),
             earlier_pods: BTreeMap::new(),
             first_start: facts.first_start,
             completed_at: facts.completed_at,
@@ -409,9 +409,8 @@ impl Pool {
 
 fn remove(job: &mut Job) {
     job.removing = true;
-    job.idle = Ranges::default();
+    job.idle = Idle::default();
     job.on_hold.clear();
-    job.cooling.clear();
     job.history.clear();
     job.times.clear();
     job.own_specs.clear();
@@ -440,8 +439,7 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
         for proc in done.chain(elsewhere) {
             idle.remove(proc);
         }
-        job.idle = idle;
-        job.cooling.retain(|proc, _| *proc < spec.count);
+        job.idle.set(idle, spec.count);
     }
     job.spec = Some(spec);
     if !job.is_complete() {

@@ -104,14 +104,13 @@ impl Job {
 
     /// How many idle procs wait: for a time of the job's crontab, or for the end of a pause after a run that failed.
     pub(super) fn waiting(&self, now: Time) -> u64 {
-        let cools = |proc: &u32| self.cooling.get(proc).is_some_and(|cooling| cooling.until > now);
         let waiting = if self.pacing.has_crontab() {
             if self.course.due.is_none() {
                 return self.idle.len();
             }
-            self.idle.iter().filter(|proc| cools(proc) || !self.is_due(*proc)).count()
+            self.idle.iter().filter(|proc| !self.is_rested(*proc, now)).count()
         } else {
-            self.cooling.keys().filter(|proc| cools(proc) && self.idle.contains(**proc)).count()
+            self.idle.waiting(now)
         };
         u64::try_from(waiting).unwrap_or(u64::MAX)
     }

@@ -96,7 +96,7 @@ impl Job {
     /// has left the slot.
     pub(super) fn put_on_hold(&mut self, proc: u32, hold: HoldReason, now: Time) {
         self.idle.remove(proc);
-        self.cooling.remove(&proc);
+        self.idle.forget(proc);
         let before = self.on_hold.insert(proc, hold);
         self.note_history(proc, |history| {
             history.since = now;
@@ -118,7 +118,7 @@ impl Job {
     /// Takes a proc out of the queue. If the proc has a slot, the proc stays in `active` until it has left the slot.
     pub(super) fn take_out(&mut self, proc: u32) {
         self.idle.remove(proc);
-        self.cooling.remove(&proc);
+        self.idle.forget(proc);
         self.on_hold.remove(&proc);
         self.history.remove(&proc);
         self.times.remove(&proc);

@@ -11,6 +11,7 @@ use super::crontabs::Course;
 use super::event::PodFacts;
 use super::extended::ExtendedResources;
 use super::history::History;
+use super::idle::Idle;
 use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::job_policy::Acting;
@@ -375,8 +376,8 @@ pub struct Job {
     pub finalizer: JobFinalizer,
     /// The messages that the job's author has got.
     pub told: Told,
-    /// Procs that are idle.
-    pub idle: Ranges,
+    /// Procs that are idle, and which of them wait before they are tried again.
+    pub idle: Idle,
     /// Procs that are held. A proc that was told to leave its slot is also in `active` until it has left.
     pub on_hold: BTreeMap<u32, HoldReason>,
     /// The procs that the job's status in the API server lists as held.
@@ -422,8 +423,6 @@ pub struct Job {
     pub(super) times: BTreeMap<u32, Time>,
     /// Where the evaluation of periodic expressions goes on, if it was interrupted.
     pub evaluated_to: u32,
-    /// Idle procs that wait before they are tried again.
-    pub cooling: BTreeMap<u32, Cooling>,
     /// Procs with an earlier pod that still exists. The next pod has the same name.
     pub earlier_pods: BTreeMap<u32, PodUid>,
     /// Set after the API server refused a pod of the job, or a slot refused the job's match, until enough pods are accepted.
@@ -533,13 +532,21 @@ impl Job {
 
     /// Whether the job may start a proc now, as far as no single proc is the reason.
     pub(super) fn starts_any(&self, now: Time) -> bool {
-        let may_start = || self.idle.iter().any(|proc| self.is_rested(proc, now));
+        let may_start = || self.next_rested(now).is_some();
         self.triable(now) > 0 && (!self.is_paced() || (self.paced(1, now) > 0 && may_start()))
     }
 
     /// Whether a proc that is idle may start now, as far as the proc alone goes.
     pub(super) fn is_rested(&self, proc: u32, now: Time) -> bool {
-        self.cooling.get(&proc).is_none_or(|cooling| cooling.until <= now) && self.is_due(proc)
+        !self.idle.waits(proc, now) && self.is_due(proc)
+    }
+
+    /// The lowest idle proc that may start now, as far as the proc alone goes.
+    fn next_rested(&self, now: Time) -> Option<u32> {
+        if self.pacing.has_crontab() {
+            return self.idle.iter().find(|proc| self.is_rested(*proc, now));
+        }
+        self.idle.first_outside(&[], now)
     }
 
     /// Whether a proc is idle and may start now, as far as the proc alone goes.

@@ -42,9 +42,10 @@ mod heartbeat;
 mod history;
 mod holdings;
 mod holds;
+mod idle;
 mod ids;
-mod job;
 mod indexed;
+mod job;
 mod job_defaults;
 mod job_policy;
 mod jobs;
@@ -94,8 +95,8 @@ use std::sync::Arc;
 use absent::Absentees;
 use archive::Archive;
 use groups::Groups;
-use jobs::Jobs;
 use indexed::Indexed;
+use jobs::Jobs;
 use kept::Kept;
 use marks::{Change, Marks};
 use orphans::Orphans;
@@ -133,6 +134,7 @@ pub use holds::{
     HOLD_CODES, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_POLICY, JOB_POLICY_UNDEFINED,
     MISSED_DEFERRED_TIME, SYSTEM_POLICY, USER_REQUEST,
 };
+pub use idle::Idle;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
@@ -271,6 +273,8 @@ pub struct Pool {
     evaluations: Timers<JobUid>,
     /// When the crontabs of jobs are looked at again.
     crontabs: Timers<JobUid>,
+    /// Jobs with procs that wait before they are tried again: when the first of these waits ends.
+    coolings: Timers<JobUid>,
     /// The steps that the evaluations of jobs' expressions have taken, and in which second.
     evaluated: (Time, u32),
     retries: BTreeSet<(Time, Retry)>,
@@ -412,6 +416,9 @@ impl Pool {
         }
         self.show_what_lasted(now);
         self.follow_crontabs(now);
+        while let Some(uid) = self.coolings.pop_due(now) {
+            self.wake_job(&uid, now);
+        }
         self.evaluate_due(now);
         self.forget_absent(now);
         while let Some(name) = self.machine_alarms.pop_due(now) {
@@ -425,6 +432,12 @@ impl Pool {
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
             self.changed(Change::Time);
         }
+    }
+
+    /// Takes note of the procs of a job that waited until now, and of the end of the next wait.
+    fn wake_job(&mut self, uid: &JobUid, now: Time) {
+        let next = self.jobs.get_mut(uid).and_then(|job| job.idle.wake(now));
+        self.coolings.set(uid, next);
     }
 
     /// Returns a number for a new claim.

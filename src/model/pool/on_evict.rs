@@ -144,14 +144,20 @@ impl Job {
         if !self.starts_any(now) {
             return None;
         }
+        let by_crontab = self.pacing.has_crontab();
         let Some(own) = own else {
-            return self
-                .idle
-                .iter()
-                .find(|proc| self.is_rested(*proc, now) && self.own_spec(*proc).is_none());
+            if by_crontab {
+                let may = |proc: &u32| self.is_rested(*proc, now) && self.own_spec(*proc).is_none();
+                return self.idle.iter().find(may);
+            }
+            let others: Vec<&Ranges> = self.own_specs.0.iter().map(|(_, procs)| procs).collect();
+            return self.idle.first_outside(&others, now);
         };
         let (_, procs) = self.own_specs.0.iter().find(|(other, _)| Arc::ptr_eq(other, own))?;
-        procs.iter().find(|proc| self.idle.contains(*proc) && self.is_rested(*proc, now))
+        if by_crontab {
+            return procs.iter().find(|proc| self.may_try(*proc, now));
+        }
+        self.idle.first_in(procs, now)
     }
 
     /// The lowest idle proc of each spec that may start now, with the spec.
@@ -172,9 +178,7 @@ impl Job {
         let mut left = self.unmatched(now);
         let mut each = Vec::new();
         for (own, procs) in &self.own_specs.0 {
-            let idle =
-                procs.iter().filter(|proc| self.idle.contains(*proc) && self.is_rested(*proc, now)).count()
-                    as u64;
+            let idle = procs.iter().filter(|proc| self.may_try(*proc, now)).count() as u64;
             let count = idle.min(left);
             left -= count;
             each.push((Some(Arc::clone(own)), count));

@@ -44,7 +44,7 @@ impl Ranges {
 
     /// Whether `n` is in the set.
     pub fn contains(&self, n: u32) -> bool {
-        self.spans.range(..=n).next_back().is_some_and(|(_, last)| *last >= n)
+        self.end_of(n).is_some()
     }
 
     /// Adds `n`. False if `n` was in the set already.
@@ -75,6 +75,38 @@ impl Ranges {
             self.spans.insert(after, last);
         }
         true
+    }
+
+    /// The last number of the range that contains `n`.
+    fn end_of(&self, n: u32) -> Option<u32> {
+        let (_, last) = self.spans.range(..=n).next_back()?;
+        (*last >= n).then_some(*last)
+    }
+
+    /// The least number of the set that is not less than `n`.
+    fn first_from(&self, n: u32) -> Option<u32> {
+        if self.contains(n) { Some(n) } else { self.spans.range(n..).next().map(|(first, _)| *first) }
+    }
+
+    /// The least number that is in none of the other sets. The cost depends on the number of ranges, and not of numbers.
+    pub(super) fn first_outside(&self, others: &[&Self]) -> Option<u32> {
+        let mut n = self.first_from(0)?;
+        while let Some(end) = others.iter().filter_map(|other| other.end_of(n)).max() {
+            n = self.first_from(end.checked_add(1)?)?;
+        }
+        Some(n)
+    }
+
+    /// The least number that is in the other set, too. The cost depends on the number of ranges, and not of numbers.
+    pub(super) fn first_in(&self, other: &Self) -> Option<u32> {
+        let mut n = self.first_from(0)?;
+        loop {
+            let there = other.first_from(n)?;
+            n = self.first_from(there)?;
+            if n == there {
+                return Some(n);
+            }
+        }
     }
 
     /// All numbers, in order.
@@ -146,7 +178,28 @@ mod tests {
         }
     }
 
+    fn set(numbers: &BTreeSet<u32>) -> Ranges {
+        let mut set = Ranges::default();
+        for n in numbers {
+            set.insert(*n);
+        }
+        set
+    }
+
     proptest! {
+        #[test]
+        fn the_first_of_what_two_sets_share_or_do_not_is_found(
+            all in prop::collection::btree_set(0u32..60, 0..60),
+            some in prop::collection::btree_set(0u32..60, 0..30),
+            more in prop::collection::btree_set(0u32..60, 0..30),
+        ) {
+            let (ours, some_of, more_of) = (set(&all), set(&some), set(&more));
+            prop_assert_eq!(ours.first_in(&some_of), all.intersection(&some).next().copied());
+            prop_assert_eq!(ours.first_outside(&[&some_of]), all.difference(&some).next().copied());
+            let neither = all.iter().find(|n| !some.contains(n) && !more.contains(n)).copied();
+            prop_assert_eq!(ours.first_outside(&[&some_of, &more_of]), neither);
+        }
+
         #[test]
         fn behaves_as_a_set(steps in prop::collection::vec((any::<bool>(), 0u32..40), 0..200)) {
             let (mut ours, mut model) = (Ranges::default(), BTreeSet::new());
