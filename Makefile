@@ -56,11 +56,12 @@ e2e: ## Run the integration tests, the chart, the webhook and the policies again
 e2e-nodes: ## Run what happens to programs on real kubelets (root; built once where missing): make e2e-nodes PROCS=500 SHARDS=2
 	$(if $(PROCS),PROCS=$(PROCS)) $(if $(SHARDS),SHARDS=$(SHARDS)) hack/e2e-nodes.sh $(FILTER)
 
-bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.md), a cycle beside its negotiator and pods beside batch/v1 Jobs (docs/reference/performance.md), a polling pass
+bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.md), a cycle beside its negotiator and pods beside batch/v1 Jobs (docs/reference/performance.md), a polling pass, decisions beside much else
 	$(CARGO) bench --bench matchmaking -- --write docs/reference/benchmarks.md
 	$(CARGO) bench -p slotwright-classad --bench bounds
 	$(CARGO) bench --bench cycle
 	$(CARGO) bench --bench polling
+	$(CARGO) bench --bench walks
 	CARGO="$(CARGO)" hack/bench-negotiator.sh
 	CARGO="$(CARGO)" hack/bench-cluster.sh --write docs/reference/performance.md
 	CARGO="$(CARGO)" hack/bench-cluster.sh --trouble --write docs/reference/performance.md

@@ -1,0 +1,324 @@
+//! Measures what decisions cost on one core of this computer while the pool holds many objects that the decisions are not about:
+//! drains of other machines, orphans, gatherings, procs that rest, and accounting groups.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use classad::Ad;
+use model::decide::{conclude, decide};
+use model::negotiator::groups::{GroupSpec, Quota, Tree};
+use model::negotiator::{Candidate, Cycle, SubmitterInput, negotiate};
+use model::pool::{
+    Assignment, Capacity, Claim, ClaimId, Cooling, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event,
+    ExtendedResources, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId,
+    PodFacts, PodRef, Pool, Ranges, RecordedOwner, Remains, ReportFacts, Request, Resources, Sensed,
+    SlotName, Time, UnknownCreator,
+};
+use model::schedd::{Submission, submit};
+
+/// How many CPUs each machine has.
+const EACH: u32 = 8;
+const START: i64 = 1_700_000_000;
+
+fn now() -> Time {
+    Time::from_secs(START)
+}
+
+fn machine_name(n: u32) -> MachineName {
+    format!("node-{n}").into()
+}
+
+fn machine(pool: &mut Pool, n: u32) {
+    let facts = MachineFacts {
+        name: machine_name(n),
+        arch: "amd64".into(),
+        os: "linux".into(),
+        labels: Arc::new(BTreeMap::from([("zone".to_owned(), "a".to_owned())])),
+        allocatable: Capacity {
+            milli_cpu: i64::from(EACH) * 1000,
+            memory: i64::from(EACH) << 32,
+            disk: 100 << 30,
+            extended: ExtendedResources::new(),
+        },
+        ready: true,
+        cordoned: false,
+        taints: Vec::new(),
+        system: model::pool::System::default(),
+    };
+    pool.apply(Event::Machine(facts), now());
+}
+
+/// The report of an agent that senses this load of the owner.
+fn report(pool: &mut Pool, n: u32, owner_load: f64) {
+    let idle = LastInput::At(Time::from_secs(START - 3600));
+    let sensed = Sensed { keyboard: idle, console: idle, owner_load };
+    let report =
+        ReportFacts { sensed: Some(sensed), suspended: BTreeSet::new(), ..ReportFacts::of(machine_name(n)) };
+    pool.apply(Event::Report(report), now());
+}
+
+/// Adds a job of so many procs.
+fn job(pool: &mut Pool, n: u32, procs: u32, cpus: i64) -> JobKey {
+    let name = format!("job-{n}");
+    let submission = Submission {
+        name: name.clone(),
+        namespace: "default".to_owned(),
+        owner: format!("user-{}", n % 100),
+        submitted: now(),
+        count: i64::from(procs),
+        request: Request { cpus, memory_mib: 128, disk_kib: 1024, ..Request::default() },
+        ..Submission::default()
+    };
+    let key = JobKey { uid: name.as_str().into(), namespace: "default".into(), name: name.as_str().into() };
+    let facts = JobFacts {
+        key: key.clone(),
+        generation: 1,
+        submitted: now(),
+        owner: RecordedOwner::New,
+        requester: Err(UnknownCreator::default()),
+        spec: Ok(Arc::new(submit(&submission).unwrap())),
+        warnings: Vec::new(),
+        removing: false,
+        finalizer: true,
+        cluster_id: Some(i64::from(n) + 1),
+        succeeded: Ranges::default(),
+        failed: Ranges::default(),
+        first_start: None,
+        completed_at: None,
+        used: Box::default(),
+        defaults: None,
+        accepted: true,
+        transformed: None,
+        on_hold: BTreeMap::new(),
+        life: Box::default(),
+    };
+    pool.apply(Event::Job(facts), now());
+    key
+}
+
+fn claim(name: &SlotName, key: &JobKey, proc: u32) -> Claim {
+    Claim {
+        id: ClaimId::new(name, now(), u64::from(proc)),
+        submitter: "alice".into(),
+        group: None,
+        negotiator: NegotiatorId::Unnamed,
+        regrouped: false,
+        weight: 1.0,
+        limits: model::pool::limits::Wants::default(),
+        since: now(),
+        last: Assignment { job: key.clone(), cluster_id: 1, proc },
+    }
+}
+
+/// A pod that lives, is being deleted, and names a claim that nobody knows.
+fn orphan(pool: &mut Pool, key: &JobKey, proc: u32) {
+    let name = SlotName { machine: machine_name(proc / EACH), slot: 1, dynamic: Some(1000 + proc % EACH) };
+    let claim = claim(&name, key, proc);
+    let pod = PodRef {
+        namespace: "default".into(),
+        name: claim.pod_name().into(),
+        uid: format!("pod-{proc}").into(),
+    };
+    let facts = PodFacts {
+        pod,
+        machine: None,
+        job: key.uid.clone(),
+        proc,
+        claim: claim.id,
+        running: true,
+        created: None,
+        started: Some(now()),
+        finished: None,
+        obstacle: None,
+        hold: None,
+        end: None,
+        told: false,
+        asked: None,
+        remains: Remains::Nothing,
+        deleting: true,
+        grace: None,
+        own_grace: Duration::ZERO,
+        forced: Forced::No,
+        disrupted: false,
+        suspended: false,
+        lease: None,
+        run: None,
+        size: None,
+        tracked: true,
+        requests: Capacity::default(),
+    };
+    pool.apply(Event::Pod(facts), now());
+}
+
+fn drain(pool: &mut Pool, n: u32) {
+    let spec = DrainSpec {
+        machine: machine_name(n),
+        schedule: DrainSchedule::Graceful,
+        resume: false,
+        check: None,
+        start: None,
+        reason: None,
+    };
+    let name: Arc<str> = format!("drain-{n}").into();
+    let facts = DrainFacts {
+        uid: Arc::clone(&name),
+        name,
+        generation: 1,
+        created: now(),
+        spec: Ok(Arc::new(spec)),
+        recorded: None,
+        cost: DrainCost::default(),
+    };
+    pool.apply(Event::Drain(facts), now());
+}
+
+fn pool(machines: u32) -> Pool {
+    let mut pool = Pool::default();
+    for n in 0..machines {
+        machine(&mut pool, n);
+        report(&mut pool, n, 0.1);
+    }
+    pool
+}
+
+fn ready(pool: &mut Pool) {
+    pool.apply(Event::Synced, now());
+    decide(pool, now());
+    pool.take_statuses();
+}
+
+fn took(what: &str, work: impl FnOnce()) {
+    let start = Instant::now();
+    work();
+    println!("| {what} | {:.1} ms |", start.elapsed().as_secs_f64() * 1e3);
+}
+
+/// Every machine is reviewed, while some are drained.
+fn drains(machines: u32, drains: u32) {
+    let mut pool = pool(machines);
+    for n in 0..drains {
+        drain(&mut pool, n);
+    }
+    ready(&mut pool);
+    for n in 0..machines {
+        report(&mut pool, n, 0.2);
+    }
+    took(&format!("{machines} machines are reviewed, {drains} DrainRequests"), || {
+        drop(decide(&mut pool, now()))
+    });
+}
+
+/// One cycle's matches become claims and pods, while pods live that have no claim.
+fn orphans(orphans: u32) {
+    let mut pool = pool(1_250);
+    let of = job(&mut pool, 0, orphans.max(1), 1);
+    job(&mut pool, 1, 5_000, 1);
+    for proc in 0..orphans {
+        orphan(&mut pool, &of, proc);
+    }
+    pool.apply(Event::Synced, now());
+    let cycle = decide(&mut pool, now()).negotiation.unwrap();
+    let outcome = negotiate(&cycle.cycle);
+    conclude(&mut pool, &cycle, &outcome, now());
+    took(&format!("{} matches begin, {orphans} orphans", outcome.matches.len()), || {
+        drop(decide(&mut pool, now()))
+    });
+    took(&format!("a decision about nothing, {orphans} orphans"), || drop(decide(&mut pool, now())));
+}
+
+/// Every machine is reviewed, while claims wait for room on some.
+fn gatherings(machines: u32, gatherings: u32) {
+    let mut pool = pool(machines);
+    let of = job(&mut pool, 0, gatherings.max(1), 4);
+    ready(&mut pool);
+    for n in 0..gatherings {
+        let parent = SlotName { machine: machine_name(n), slot: 1, dynamic: None };
+        let resources = Resources { cpus: 4, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
+        let of_parent = claim(&parent, &of, n);
+        let gone = SlotName { dynamic: Some(9), ..parent.clone() };
+        pool.gather(of_parent, parent, resources, &[(gone, 0.0)]);
+    }
+    for n in 0..machines {
+        report(&mut pool, n, 0.2);
+    }
+    took(&format!("{machines} machines are reviewed, {gatherings} gatherings"), || {
+        drop(decide(&mut pool, now()))
+    });
+}
+
+/// A cycle whose matches are for jobs with a million idle procs. The first procs of the first job rest after a run that failed.
+fn idle(jobs: u32, each: u32, resting: u32) {
+    let mut pool = pool(12_500);
+    for n in 0..jobs {
+        job(&mut pool, n, each, 1);
+    }
+    let until = now() + Duration::from_secs(10);
+    pool.edit_job(&"job-0".into(), |job| {
+        for proc in 0..resting {
+            job.idle.cool(proc, Cooling { times: 1, until });
+        }
+    });
+    pool.apply(Event::Synced, now());
+    let mut decision = None;
+    let what = format!("{jobs} jobs of {each} procs, {resting} rest, 100000 CPUs: ");
+    took(&format!("{what}first decision"), || decision = decide(&mut pool, now()).negotiation);
+    let cycle = decision.unwrap();
+    let mut outcome = None;
+    took(&format!("{what}cycle"), || outcome = Some(negotiate(&cycle.cycle)));
+    took(&format!("{what}claims"), || conclude(&mut pool, &cycle, outcome.as_ref().unwrap(), now()));
+    took(&format!("{what}pods"), || drop(decide(&mut pool, now())));
+    took(&format!("{what}a decision about nothing"), || drop(decide(&mut pool, now())));
+}
+
+/// A cycle of as many groups as slots, every second group below another. Each group's submitter has one waiting job.
+fn groups(groups: usize) {
+    let name = |n: usize| if n.is_multiple_of(2) { format!("g{n}") } else { format!("g{}.h", n - 1) };
+    let spec = |n: usize| GroupSpec {
+        name: name(n),
+        quota: Some(Quota::Static(2.0)),
+        accept_surplus: true,
+        ..GroupSpec::default()
+    };
+    let tree = Tree::new(&(0..groups).map(spec).collect::<Vec<_>>());
+    let slot = Ad::parse_long("Cpus = 1\nRank = 0.0\nRequirements = true\n").unwrap();
+    let ad = Ad::parse_long("RequestCpus = 1\nRequirements = true\n").unwrap();
+    let submitter = |n: usize| {
+        let name = format!("{}.user", name(n));
+        let requests = vec![model::negotiator::Request { ad: ad.clone(), count: 1 }];
+        SubmitterInput {
+            group: tree.group_of(&name),
+            name,
+            effective_priority: 500.0,
+            requests,
+            ..Default::default()
+        }
+    };
+    let pool_weight = groups as f64;
+    let cycle = Cycle {
+        now: START,
+        slots: vec![Candidate::new(slot, 1.0); groups],
+        submitters: (0..groups).map(submitter).collect(),
+        pool_weight,
+        groups: tree.inputs(pool_weight, true, &[]),
+        ..Cycle::default()
+    };
+    took(&format!("a cycle of {groups} groups"), || assert_eq!(negotiate(&cycle).matches.len(), groups));
+}
+
+fn main() {
+    println!("| what | time |\n| --- | ---: |");
+    drains(12_500, 0);
+    drains(12_500, 1_000);
+    orphans(0);
+    orphans(10_000);
+    gatherings(12_500, 0);
+    gatherings(12_500, 1_000);
+    groups(4_000);
+    groups(16_000);
+    idle(10_000, 100, 0);
+    idle(10, 100_000, 0);
+    idle(10, 100_000, 10_000);
+}
