@@ -216,8 +216,8 @@ fn job(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
         spec.entry("template").or_insert_with(|| json!({}));
     }
     decode::<HTCJob>(object, report, value)
-        .and_then(|job| kinds::job::facts(&job))
-        .map(|facts| facts.spec.err().into_iter().flatten().chain(facts.warnings).collect())
+        .and_then(|job| Some((kinds::job::facts(&job)?.spec.err(), kinds::job::warnings(&job))))
+        .map(|(problems, warnings)| problems.into_iter().flatten().chain(warnings).collect())
         .unwrap_or_default()
 }
 

@@ -35,7 +35,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         // The engine fills this in, once it has looked at the job's seal and stamp.
         requester: Err(UnknownCreator::default()),
         spec: understand(job, submitted),
-        warnings: super::warnings::warnings(job),
+        warnings: super::warnings::first_warnings(job),
         generation: job.metadata.generation.unwrap_or(1),
         submitted,
         removing: job.metadata.deletion_timestamp.is_some(),

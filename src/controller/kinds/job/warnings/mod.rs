@@ -22,10 +22,23 @@ use model::pool::Problem;
 use super::submission::template_of;
 use crate::render;
 
-/// The most warnings that a job gets: the first few show the author what is wrong.
+/// The most warnings that a job gets: the first few show the author what is wrong. One more says how many there are besides.
 const TOLD: usize = 8;
 
-/// Returns what the job says in vain, at most [`TOLD`] warnings.
+/// Returns the first of the job's [`warnings`], and how many there are besides.
+pub(super) fn first_warnings(job: &HTCJob) -> Vec<Problem> {
+    let mut all = warnings(job).into_iter();
+    let mut told: Vec<Problem> = all.by_ref().take(TOLD).collect();
+    if let Some(next) = all.next() {
+        let more = 1 + all.count();
+        let s = if more == 1 { "" } else { "s" };
+        let message = format!("{more} more warning{s}; slotwright lint lists all");
+        told.push(warning(next.reason, "spec".to_owned(), message));
+    }
+    told
+}
+
+/// Returns what the job says in vain.
 pub fn warnings(job: &HTCJob) -> Vec<Problem> {
     let template = template_of(job).unwrap_or_default();
     let reserved = render::dropped(&template).into_iter().map(|(field, name)| {
@@ -50,7 +63,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         .chain(expressions::unquoted(job))
         .chain(expressions::of_procs(job))
         .chain(requests::of_limits(job));
-    all.take(TOLD).collect()
+    all.collect()
 }
 
 fn warning(reason: &'static str, field: String, message: impl Into<String>) -> Problem {

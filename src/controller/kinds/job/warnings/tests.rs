@@ -13,6 +13,24 @@ fn told(spec: Value) -> Vec<String> {
 }
 
 #[test]
+fn warnings_past_the_eighth_are_counted() {
+    let first = |count: usize| -> Vec<String> {
+        let attributes: serde_json::Map<_, _> =
+            (0..count).map(|n| (format!("A{n}"), json!(format!("Name{n}")))).collect();
+        let spec =
+            json!({"template": {"spec": {"containers": [{"name": "main"}]}}, "attributes": attributes});
+        let job = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "j"}, "spec": spec});
+        let job: HTCJob = serde_json::from_value(job).unwrap();
+        assert_eq!(warnings(&job).len(), count);
+        first_warnings(&job).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!((first(0).len(), first(8).len(), first(9).len()), (0, 8, 9));
+    assert!(first(8).iter().all(|told| told.contains("reads the attribute Name")));
+    assert_eq!(first(9)[8], "spec: 1 more warning; slotwright lint lists all");
+    assert_eq!(first(11)[8..], ["spec: 3 more warnings; slotwright lint lists all"]);
+}
+
+#[test]
 fn what_a_job_says_in_vain_is_told() {
     let main = |more: Value| {
         let mut container = json!({"name": "main"});
