@@ -1,5 +1,9 @@
 //! The attributes that expressions look at most, what a misspelt name likely means, and attributes of HTCondor's that no slot has.
 
+mod sides;
+
+pub use sides::{is_of_jobs, is_of_slots};
+
 /// The attributes of machines and jobs that expressions look at most.
 const WELL_KNOWN: [&str; 59] = [
     "AccountingGroup",
@@ -64,7 +68,7 @@ const WELL_KNOWN: [&str; 59] = [
 ];
 
 /// Further attributes of machines and jobs, and the words for ads. No misspelt name is taken for any of these.
-const FURTHER: [&str; 107] = [
+const FURTHER: [&str; 109] = [
     "Absent",
     "AcctGroup",
     "AcctGroupUser",
@@ -100,6 +104,7 @@ const FURTHER: [&str; 107] = [
     "HoldReasonSubCode",
     "Id",
     "IoPressure",
+    "IsAccountingGroup",
     "JobCurrentStartDate",
     "JobCurrentStartExecutingDate",
     "JobId",
@@ -108,6 +113,7 @@ const FURTHER: [&str; 107] = [
     "JobRunCount",
     "JobStart",
     "JobStartDate",
+    "JobStarts",
     "JobState",
     "KillSigTimeout",
     "LastBenchmark",
@@ -268,17 +274,23 @@ pub fn instead_of_setting(name: &str) -> &'static str {
 /// Literals, which a slip turns into the name of an attribute that nobody has.
 const LITERALS: [&str; 3] = ["true", "false", "undefined"];
 
+/// The least length of a name in which two slips are slips, and not another word.
+const LONG: usize = 8;
+
 /// Returns the well-known attribute or literal that a name is one slip away from: a letter too many, missing or wrong, or two
-/// that are swapped. None for a name that is well known itself, and for names of under three letters.
+/// that are swapped. A long name may be two slips away. None for a name that is well known itself, and for names of under three letters.
 pub fn meant(name: &str) -> Option<&'static str> {
     let folded = name.to_ascii_lowercase();
     if WELL_KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;
     }
-    let near = |known: &&&str| strsim::osa_distance(&folded, &known.to_ascii_lowercase()) == 1;
+    let slips = |known: &str| strsim::osa_distance(&folded, &known.to_ascii_lowercase());
     let literals = LITERALS.iter().filter(|_| name.len() >= 3);
     let attributes = WELL_KNOWN.iter().filter(|_| name.len() >= 4);
-    literals.chain(attributes).find(near).copied()
+    let one = literals.chain(attributes).find(|known| slips(known) == 1);
+    let may_be_two = name.len() >= LONG && !is_known(name) && absent(name).is_none();
+    let two = || WELL_KNOWN.iter().find(|known| may_be_two && known.len() >= LONG && slips(known) == 2);
+    one.or_else(two).copied()
 }
 
 #[cfg(test)]
@@ -292,6 +304,17 @@ mod tests {
             ("capabilty", Some("Capability")),
             ("tru", Some("true")),
             ("flase", Some("false")),
+            ("KeybordIdle", Some("KeyboardIdle")),
+            ("KeybordIdel", Some("KeyboardIdle")),
+            ("EnteredCurentStat", Some("EnteredCurrentState")),
+            // These are other attributes, however near.
+            ("EnteredCurrentStatus", None),
+            ("JobStarts", None),
+            ("IsAccountingGroup", None),
+            ("RemoteUsers", Some("RemoteUser")),
+            ("TotalDisks", Some("TotalDisk")),
+            ("MyMemory", None),
+            ("OurCpus", None),
             ("Memory", None),
             ("GPUs", None),
             ("TotalGpus", None),

@@ -1,7 +1,8 @@
 //! Mistakes in expressions: parts that are error or undefined whatever the ads say, though the expression can be read.
 
-use classad::{Expr, Mistake};
+use classad::{Expr, Mistake, Name, References};
 
+use crate::attributes::{is_of_jobs, is_of_slots};
 use crate::pool::Problem;
 
 /// The problems with the expressions of an object's fields. `fields` are the names of the fields, each with its text; texts that are no
@@ -33,6 +34,21 @@ pub fn of(expr: &Expr, text: &str) -> Vec<String> {
         )
     });
     calls.chain(quoted).collect()
+}
+
+/// Says which attributes a slot's policy looks for in the wrong ad, each time as the rest of a sentence that begins with the policy: those
+/// of slots in the job's ad, and those of jobs in the slot's. Attributes for which `is_own` is true are given to slots on purpose.
+pub fn of_sides(references: &References, is_own: impl Fn(&str) -> bool) -> Vec<String> {
+    let of_slots = references.target.iter().map(Name::as_str).filter(|name| is_of_slots(name)).map(|name| {
+        format!("looks at TARGET.{name}, which no job has unless its author adds it; did you mean MY.{name}?")
+    });
+    let of_jobs = references.my.iter().map(Name::as_str).filter(|name| is_of_jobs(name) && !is_own(name));
+    let of_jobs = of_jobs.map(|name| {
+        format!(
+            "looks at MY.{name}, which no slot has unless a policy publishes it; did you mean TARGET.{name}?"
+        )
+    });
+    of_slots.chain(of_jobs).collect()
 }
 
 /// The function whose name is one slip away from this name.

@@ -299,6 +299,35 @@ fn mistakes_that_people_often_make_have_hints() {
     insta::assert_snapshot!(found(&[("a.yaml", MISTAKEN)], &["."]));
 }
 
+#[test]
+fn attributes_that_a_policy_looks_for_in_vain_are_found_in_fields_and_text() {
+    let policy = |spec: &str| {
+        format!("apiVersion: slotwright.dev/v1alpha1\nkind: NodePolicy\nmetadata: {{name: p}}\nspec:\n{spec}")
+    };
+    for (spec, expected) in [
+        (
+            "  start: KeybordIdle > 300\n",
+            "a.yaml:5:10: warning: spec.start: looks at KeybordIdle, an attribute that neither nodes nor jobs have unless somebody \
+             adds it [expression-attribute]\n    hint: did you mean KeyboardIdle?\n",
+        ),
+        (
+            "  start: TARGET.Cpus > 2\n",
+            "a.yaml:5:10: warning: spec.start: looks at TARGET.Cpus, which no job has unless its author adds it \
+             [expression-mistake]\n    hint: did you mean MY.Cpus?\n",
+        ),
+        (
+            "  config: |\n    START = MY.RequestMemory > 2\n",
+            "a.yaml:6:5: warning: spec.config: START looks at MY.RequestMemory, which no slot has unless a policy publishes it \
+             [expression-mistake]\n    hint: did you mean TARGET.RequestMemory?\n",
+        ),
+        ("  attributes: {HasJava: \"true\"}\n  config: |\n    START = MY.HasJava && TARGET.Mine > 2\n", ""),
+    ] {
+        let told = found(&[("a.yaml", &policy(spec))], &["."]);
+        let wanted = if expected.is_empty() { "0 errors, 0 warnings" } else { expected };
+        assert!(told.starts_with(expected) && told.contains(wanted), "{spec}: {told}");
+    }
+}
+
 const GROUP: &str =
     "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: physics}\nspec: {quota: 1}\n";
 

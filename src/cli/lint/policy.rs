@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use controller::kinds;
 use model::pool::Problem;
 use model::schedd;
-use model::startd::config::{Remark, Severity, of_file, sort, understand};
+use model::startd::config::{Remark, Severity, of_file, sort, understand, understand_beside};
 
 /// The field of configuration text.
 const TEXT: &str = "spec.config";
@@ -18,9 +18,14 @@ const TEXT: &str = "spec.config";
 /// Checks a NodePolicy as the operator does. Problems of the configuration text are reported here, at their place in
 /// the text; all others are returned.
 pub fn node_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
-    of_text(object, |text| understand(text).remarks, report);
+    let attributes = object.value.pointer("/spec/attributes").and_then(serde_json::Value::as_object);
+    let attributes: Vec<&str> =
+        attributes.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
+    of_text(object, |text| understand_beside(&attributes, text).remarks, report);
     let policy = decode::<NodePolicy>(object, report, object.value.clone());
-    others(policy.and_then(|policy| kinds::node_policy::facts(&policy).config.err()))
+    let facts = policy.map(|policy| kinds::node_policy::facts(&policy));
+    let (problems, warnings) = facts.map(|facts| (facts.config.err(), facts.warnings)).unwrap_or_default();
+    others(Some(problems.into_iter().chain(warnings).flatten().collect()))
 }
 
 /// Checks a SubmitPolicy, as [`node_policy`] does.

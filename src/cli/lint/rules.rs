@@ -68,7 +68,7 @@ rules! {
     JOB_ITEMS, "job-items", Error, "The job's items, or a reference to them, cannot be used.";
     JOB_IN_VAIN, "job-in-vain", Warning, "Something that the job says has no effect, or another effect than it seems to have.";
     EXPRESSION_ATTRIBUTE, "expression-attribute", Warning, "The name is almost that of a well-known attribute, which is likely meant.";
-    EXPRESSION_MISTAKE, "expression-mistake", Warning, "A part of the expression is error or undefined whatever the ads say.";
+    EXPRESSION_MISTAKE, "expression-mistake", Warning, "A part of the expression is error or undefined whatever the ads say, or is looked for in the wrong ad.";
     JOB_TOO_LARGE, "job-too-large", Error, "The job's spec is larger than the operator takes.";
     TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
     TEMPLATE_RESERVED_NAME, "template-reserved-name", Warning, "The name is the operator's: pods do not get it from the template.";
@@ -130,7 +130,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "KnobNotActedOn" => &CONFIG_NOT_ACTED_ON,
         "AttributeNotReported" => &CONFIG_NOT_REPORTED,
         "KillNeedsAgent" => &CONFIG_NEEDS_AGENT,
-        "ConfigurationWarning" => &CONFIG_WARNING,
+        "ConfigurationWarning" | "BackfillNotEnabled" => &CONFIG_WARNING,
         _ => &JOB_REQUEST,
     }
 }

@@ -3,7 +3,6 @@
 mod tolerations;
 mod zone;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,6 @@ use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types};
 use classad::Expr;
-use model::attributes::meant;
 use model::mistakes;
 use model::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as Known, Policy, PolicyFacts,
@@ -114,12 +112,16 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
     let selector = selector(spec.node_selector.as_ref(), &mut problems);
     let mut config = startd_config(spec, &mut problems);
     let warnings = spec.config.as_deref().map(|text| {
-        let understood = startd::understand(text);
+        let understood = understand(spec, text);
         said_twice(spec, &understood, &mut problems);
         take_text(text, understood, &mut config, &mut problems)
     });
     let of_fields = half_said_backfill(&config).filter(|_| problems.is_empty());
-    let of_fields: Vec<Problem> = of_fields.into_iter().chain(misspelt(spec)).chain(mistaken(spec)).collect();
+    let of_fields: Vec<Problem> = of_fields
+        .into_iter()
+        .chain(strange(spec, !config.cron.tab.jobs.is_empty()))
+        .chain(mistaken(spec))
+        .collect();
     let warnings = if of_fields.is_empty() {
         warnings
     } else {
@@ -136,6 +138,12 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
         config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
         warnings,
     }
+}
+
+/// Reads the configuration text of a spec.
+fn understand(spec: &NodePolicySpec, text: &str) -> Understood {
+    let attributes: Vec<&str> = spec.attributes.keys().map(String::as_str).collect();
+    startd::understand_beside(&attributes, text)
 }
 
 /// Adds the text's configuration to `config`, and its errors to `problems`. Returns its warnings.
@@ -222,28 +230,19 @@ fn mistaken(spec: &NodePolicySpec) -> Vec<Problem> {
     mistakes::problems(fields.chain(attributes))
 }
 
-/// Warnings about attributes in the expressions of fields whose names are almost those of well-known attributes. An attribute
-/// that the policy itself gives to slots counts as meant.
-fn misspelt(spec: &NodePolicySpec) -> Vec<Problem> {
-    let own = |name: &str| spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
+/// Warnings about attributes in the expressions of fields that are misspelt, or looked for in the wrong ad. An attribute that the
+/// policy itself gives to slots counts as meant.
+fn strange(spec: &NodePolicySpec, programs: bool) -> Vec<Problem> {
+    let is_own = |name: &str| spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
     let fields = [("spec.start", &spec.start), ("spec.slotWeight", &spec.slot_weight)];
     let of_field = |(field, text): (&str, &Option<String>)| {
-        let expr = text.as_ref().and_then(|text| Expr::parse(text).ok());
-        let names = expr.map(|expr| expr.references()).map(|found| {
-            let names = found.my.iter().chain(&found.target).chain(&found.bare);
-            names.map(|name| name.as_str().to_owned()).collect::<BTreeSet<String>>()
-        });
-        let strange = names.into_iter().flatten().filter(|name| !own(name));
-        let told = strange.filter_map(|name| {
-            let message = format!(
-                "looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {}?",
-                meant(&name)?
-            );
-            Some(Problem { reason: "UnlikelyAttribute", field: field.to_owned(), message })
-        });
-        told.collect::<Vec<_>>()
+        let expr = text.as_ref().and_then(|text| Expr::parse(text).ok())?;
+        let problem = |reason| move |message| Problem { reason, field: field.to_owned(), message };
+        let misspelt = startd::misspelt(&expr, is_own).into_iter().map(problem("UnlikelyAttribute"));
+        let of_policy = startd::of_policy(&expr, |name| programs || is_own(name));
+        Some(misspelt.chain(of_policy.into_iter().map(problem("MistakenExpression"))).collect::<Vec<_>>())
     };
-    fields.into_iter().flat_map(of_field).collect()
+    fields.into_iter().filter_map(of_field).flatten().collect()
 }
 
 /// The warning that a policy gives only one of a template and ENABLE_BACKFILL, which does nothing without the other.

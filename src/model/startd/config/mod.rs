@@ -7,6 +7,7 @@
 //! The value of a knob or attribute for a slot depends on the slot's type and number: `SLOT_TYPE_1_START` overrides `START`, and
 //! `SLOT1_Attr` overrides `Attr`.
 
+mod attributes;
 mod cron;
 mod macros;
 mod remarks;
@@ -21,6 +22,7 @@ use crate::pool::{Absence, CronPolicy, Latch, Machine, Policy, SlotConfig, Start
 use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
+pub use attributes::{misspelt, of_policy};
 pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
 pub use remarks::{Remark, Severity, of_file, of_text, sort};
 
@@ -89,13 +91,22 @@ pub struct Understood {
 
 /// Reads a policy's text independently of any machine.
 pub fn understand(text: &str) -> Understood {
+    understand_beside(&[], text)
+}
+
+/// Reads a policy's text as [`understand`] does, for slots that have these attributes besides those of the text.
+pub fn understand_beside(attributes: &[&str], text: &str) -> Understood {
     let samples = Macros::samples();
     let Some((first, others)) = samples.split_first() else {
         return Understood { config: None, remarks: Vec::new(), by_machine: false, said: Vec::new() };
     };
     let reading = read(text, first);
-    let mut remarks =
-        remarks::of_reading(text, &reading, Some(&[knobs::Reader::Startd, knobs::Reader::Collector]));
+    let mut remarks = remarks::of_reading(
+        text,
+        &reading,
+        Some(&[knobs::Reader::Startd, knobs::Reader::Collector]),
+        attributes,
+    );
     let mut faults = Vec::new();
     let config = act_on(&reading.config, &mut faults);
     remarks.extend(faults);

@@ -11,8 +11,8 @@ use condor_config::{
     Config, Definition, Diagnostic, Host, Origin, Position, Reader, Reading, Source, ValueError,
 };
 
+use super::attributes;
 use super::macros::{KNOWN, Macros};
-use crate::attributes::meant;
 use crate::mistakes;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
@@ -44,7 +44,12 @@ impl fmt::Display for Remark {
 }
 
 impl Remark {
-    fn new(severity: Severity, reason: &'static str, position: &Position, message: String) -> Self {
+    pub(super) fn new(
+        severity: Severity,
+        reason: &'static str,
+        position: &Position,
+        message: String,
+    ) -> Self {
         Self { severity, reason, line: position.line, column: position.column, message, knob: None }
     }
 
@@ -131,7 +136,7 @@ pub fn sort(remarks: &mut Vec<Remark>) {
 pub fn of_text(subsystem: &str, readers: &[knobs::Reader], text: &str) -> (Reading, Vec<Remark>) {
     let reader = Reader::new(Host::none()).subsystem(subsystem).guarded();
     let reading = reader.read(&[Source::block("spec.config", text)]);
-    let remarks = of_reading(text, &reading, Some(readers));
+    let remarks = of_reading(text, &reading, Some(readers), &[]);
     (reading, remarks)
 }
 
@@ -140,7 +145,7 @@ pub fn of_file(text: &str) -> Vec<Remark> {
     let predefined = Macros::samples().first().map(Macros::pairs).unwrap_or_default();
     let host = Host { predefined, ..Host::none() };
     let reading = Reader::new(host).subsystem("STARTD").guarded().read(&[Source::new("", text)]);
-    let mut remarks = of_reading(text, &reading, None);
+    let mut remarks = of_reading(text, &reading, None, &[]);
     sort(&mut remarks);
     remarks
 }
@@ -151,8 +156,13 @@ pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
 }
 
 /// The remarks of the language and, for each name, of the knob table. `readers` are the parts of the operator that act on the
-/// text; none if any of them may.
-pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs::Reader]>) -> Vec<Remark> {
+/// text; none if any of them may. `beside` are the attributes that slots have besides those of the text.
+pub(super) fn of_reading(
+    text: &str,
+    reading: &Reading,
+    readers: Option<&[knobs::Reader]>,
+    beside: &[&str],
+) -> Vec<Remark> {
     let mut remarks = of_diagnostics(reading);
     let read = Readers::of(text, &reading.config);
     let mut by_template: BTreeMap<(u32, u32, String), Vec<String>> = BTreeMap::new();
@@ -172,7 +182,7 @@ pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs:
         match definition.origin {
             Origin::Predefined => {}
             Origin::Source => {
-                remarks.extend(of_definition(&reading.config, definition, &position, &read));
+                remarks.extend(of_definition(&reading.config, definition, &position, &read, beside));
                 remarks.extend(readers.and_then(|readers| of_others(&definition.name, &position, readers)));
             }
             Origin::Template(category, name) => {
@@ -205,6 +215,7 @@ fn of_definition(
     definition: &Definition,
     position: &Position,
     read: &Readers,
+    beside: &[&str],
 ) -> Vec<Remark> {
     let name = &definition.name;
     let is_read = read.reads(name);
@@ -223,7 +234,7 @@ fn of_definition(
         .filter(|finding| !(is_read && finding.reason == "MeaninglessKnob"))
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
-    remarks.extend(of_misspelt(config, name, position));
+    remarks.extend(attributes::of_knob(config, name, position, beside));
     remarks.extend(of_mistakes(config, name, &value, position));
     remarks.extend(of_undefined(config, definition, position));
     remarks.extend(of_kill(config, name, position));
@@ -262,26 +273,6 @@ fn of_kill(config: &Config, knob: &str, position: &Position) -> Option<Remark> {
         );
         Remark::new(Severity::Warning, "KillNeedsAgent", position, message).about(knob)
     })
-}
-
-/// Remarks about attributes in an expression whose names are almost those of well-known attributes. A name that the text defines
-/// counts as meant.
-fn of_misspelt(config: &Config, knob: &str, position: &Position) -> Vec<Remark> {
-    let is_expression = knobs::find(knob).is_some_and(|known| known.kind.is_expression());
-    let Some(expr) = is_expression.then(|| config.expr(knob).ok()).flatten().flatten() else {
-        return Vec::new();
-    };
-    let references = expr.references();
-    let names: BTreeSet<&str> =
-        references.my.iter().chain(&references.target).chain(&references.bare).map(Name::as_str).collect();
-    let strange = names.into_iter().filter(|name| config.definition(name).is_none());
-    let of = |(name, meant): (&str, &str)| {
-        let message = format!(
-            "{knob} looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {meant}?"
-        );
-        Remark::new(Severity::Warning, "UnlikelyAttribute", position, message).about(knob)
-    };
-    strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
 }
 
 /// Remarks about parts of an expression that are error or undefined whatever the ads say.

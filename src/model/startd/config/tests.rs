@@ -312,6 +312,52 @@ fn an_attribute_that_is_almost_a_known_one_is_remarked_on() {
 }
 
 #[test]
+fn an_attribute_of_the_wrong_ad_is_remarked_on() {
+    let told = |text: &str| -> Vec<String> {
+        let remarks = understand(text).remarks;
+        remarks
+            .iter()
+            .filter(|remark| remark.reason == "MistakenExpression")
+            .map(ToString::to_string)
+            .collect()
+    };
+    let jobs = "which no job has unless its author adds it; did you mean";
+    let slots = "which no slot has unless a policy publishes it; did you mean";
+    assert_eq!(
+        told("START = TARGET.Cpus > 2 && other.memory > 1\nSLOT_TYPE_1_PREEMPT_VM = MY.RequestMemory > 5\n"),
+        [
+            format!("line 1, column 1: START looks at TARGET.Cpus, {jobs} MY.Cpus?"),
+            format!("line 1, column 1: START looks at TARGET.memory, {jobs} MY.memory?"),
+            format!(
+                "line 2, column 1: SLOT_TYPE_1_PREEMPT_VM looks at MY.RequestMemory, {slots} TARGET.RequestMemory?"
+            ),
+        ]
+    );
+    assert_eq!(
+        told("RANK = MY.HasSingularity\n"),
+        [
+            "line 1, column 1: RANK looks at MY.HasSingularity, which HTCondor's slots have, and no slot here unless a policy \
+             publishes it"
+        ]
+    );
+    for text in [
+        "START = MY.Cpus > 2 && Memory > 1 && TARGET.RequestCpus < 5 && TARGET.MyOwn =?= 1 && MY.Strange",
+        "Owner = \"me\"\nSTARTD_ATTRS = Owner\nSTART = MY.Owner == \"me\"",
+        "STARTD_JOB_ATTRS = Owner\nPREEMPT = MY.Owner == \"me\"",
+        "STARTD_CRON_JOBLIST = P\nSTARTD_CRON_P_EXECUTABLE = /p\nSTART = MY.HasJava",
+        // The negotiator's and the jobs' expressions have other ads.
+        "SYSTEM_PERIODIC_HOLD = MY.RequestMemory > 5",
+        "PREEMPTION_REQUIREMENTS = MY.RequestMemory > TARGET.Memory",
+    ] {
+        assert_eq!(told(text), [""; 0], "{text}");
+    }
+    let beside = |attributes: &[&str]| {
+        understand_beside(attributes, "START = MY.HasJava && MY.Owner == 1").remarks.len()
+    };
+    assert_eq!((beside(&[]), beside(&["hasjava"]), beside(&["HasJava", "Owner"])), (2, 1, 0));
+}
+
+#[test]
 fn a_kill_that_only_an_agent_can_carry_out_is_remarked_on() {
     let told = |text: &str| -> Vec<String> {
         let remarks = understand(text).remarks;

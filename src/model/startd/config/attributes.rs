@@ -1,0 +1,110 @@
+//! Remarks about the attributes that a text's expressions look at: misspelt names, attributes of the wrong ad, and attributes that no
+//! slot has.
+
+use std::collections::BTreeSet;
+
+use super::remarks::{Remark, Severity};
+use crate::attributes::{absent, meant};
+use crate::mistakes;
+use classad::{Expr, Name, References};
+use condor_config::knobs;
+use condor_config::{Config, Position};
+
+/// The knobs that are evaluated with the slot as MY and the job as TARGET.
+const POLICIES: [&str; 17] = [
+    "CONTINUE",
+    "IS_OWNER",
+    "ISOWNER",
+    "KILL",
+    "MACHINEMAXVACATETIME",
+    "MAXJOBRETIREMENTTIME",
+    "PREEMPT",
+    "RANK",
+    "SLOT_WEIGHT",
+    "START",
+    "SUSPEND",
+    "WANT_HOLD",
+    "WANT_HOLD_REASON",
+    "WANT_HOLD_SUBCODE",
+    "WANT_SUSPEND",
+    "WANT_VACATE",
+    "DEFAULT_DRAINING_START_EXPR",
+];
+
+/// Whether a name is that of a policy: plain, for a type of slots, for one slot, or for a universe.
+fn is_policy(knob: &str) -> bool {
+    let upper = knob.to_ascii_uppercase();
+    let plain = upper.strip_prefix("STARTD.").unwrap_or(&upper);
+    let numbered = plain.strip_prefix("SLOT_TYPE_").or_else(|| plain.strip_prefix("SLOT"));
+    let of_slot = numbered.and_then(|rest| rest.split_once('_'));
+    let plain = match of_slot {
+        Some((number, name)) if number.parse::<u32>().is_ok() => name,
+        _ => plain,
+    };
+    let plain = plain.strip_suffix("_VANILLA").or_else(|| plain.strip_suffix("_VM")).unwrap_or(plain);
+    POLICIES.contains(&plain)
+}
+
+/// The remarks about the attributes in a knob's expression. Names that the text defines, and those in `beside`, count as meant.
+pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: &[&str]) -> Vec<Remark> {
+    let is_expression = knobs::find(knob).is_some_and(|known| known.kind.is_expression());
+    let Some(expr) = is_expression.then(|| config.expr(knob).ok()).flatten().flatten() else {
+        return Vec::new();
+    };
+    let shown = config.list("STARTD_JOB_ATTRS").unwrap_or_default();
+    let is_own = |name: &str| {
+        let is = |own: &str| own.eq_ignore_ascii_case(name);
+        config.definition(name).is_some()
+            || beside.iter().any(|own| is(own))
+            || shown.iter().any(|own| is(own))
+    };
+    let remark = |reason, message: String| {
+        Remark::new(Severity::Warning, reason, position, format!("{knob} {message}")).about(knob)
+    };
+    let mut told: Vec<Remark> =
+        misspelt(&expr, is_own).into_iter().map(|message| remark("UnlikelyAttribute", message)).collect();
+    if is_policy(knob) {
+        // The programs of cron jobs may publish any attribute.
+        let programs = config.definition("STARTD_CRON_JOBLIST").is_some();
+        let is_own = |name: &str| programs || is_own(name);
+        told.extend(
+            of_policy(&expr, is_own).into_iter().map(|message| remark("MistakenExpression", message)),
+        );
+    }
+    told
+}
+
+/// Says which attributes in an expression have names that are almost those of well-known attributes, each time as the rest of a sentence
+/// that begins with the expression. Attributes for which `is_own` is true count as meant.
+pub fn misspelt(expr: &Expr, is_own: impl Fn(&str) -> bool) -> Vec<String> {
+    let references = expr.references();
+    let strange = all(&references).into_iter().filter(|name| !is_own(name));
+    let of = |(name, meant): (&str, &str)| {
+        format!(
+            "looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {meant}?"
+        )
+    };
+    strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
+}
+
+/// Says which attributes in a slot's policy are undefined in all likelihood: those that are looked for in the wrong ad, and those of
+/// HTCondor's slots that no slot here has. `is_own` tells which attributes the configuration itself gives to slots.
+pub fn of_policy(expr: &Expr, is_own: impl Fn(&str) -> bool) -> Vec<String> {
+    let references = expr.references();
+    let strange: BTreeSet<&str> = references
+        .my
+        .iter()
+        .map(Name::as_str)
+        .filter(|name| absent(name).is_some() && !is_own(name))
+        .collect();
+    let nobodys = strange.into_iter().map(|name| {
+        format!(
+            "looks at MY.{name}, which HTCondor's slots have, and no slot here unless a policy publishes it"
+        )
+    });
+    mistakes::of_sides(&references, &is_own).into_iter().chain(nobodys).collect()
+}
+
+fn all(references: &References) -> BTreeSet<&str> {
+    references.my.iter().chain(&references.target).chain(&references.bare).map(Name::as_str).collect()
+}
