@@ -115,27 +115,35 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
     functions::names()
 }
 
-/// The texts in single quotes of an expression's text: ClassAds take them for names of attributes, and people for strings.
+/// The texts in single quotes that stand alone in an expression's text: ClassAds take them for names of attributes, and people for
+/// strings. A quoted name behind a point, and one that an ad within the expression defines, can be nothing else than a name.
 ///
 /// ```
-/// let quoted: Vec<&str> = classad::quoted_names("Owner == 'alice' && Note != \"isn't\"").collect();
+/// let text = "Owner == 'alice' && Note != \"isn't\" && NodeLabels.'kubernetes.io/arch' == \"amd64\"";
+/// let quoted: Vec<&str> = classad::quoted_names(text).collect();
 /// assert_eq!(quoted, ["alice"]);
 /// ```
 pub fn quoted_names(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
-            let (_, after) = rest.split_at_checked(rest.find(['"', '\''])?)?;
+            let (before, after) = rest.split_at_checked(rest.find(['"', '\''])?)?;
             let quote = after.chars().next()?;
             let inner = after.get(1..)?;
             let end = closing(inner, quote)?;
             let (quoted, behind) = inner.split_at_checked(end)?;
             rest = behind.get(1..)?;
-            if quote == '\'' {
+            let is_selected = before.trim_end().ends_with('.');
+            if quote == '\'' && !is_selected && !is_definition(rest) {
                 return Some(quoted);
             }
         }
     })
+}
+
+/// Whether the text behind a name gives the name a value: a `=` that begins no operator of comparison.
+fn is_definition(behind: &str) -> bool {
+    behind.trim_start().strip_prefix('=').is_some_and(|value| !value.starts_with(['=', '?', '!']))
 }
 
 /// The place of the quote that ends a text; a backslash goes before a quote that does not.
@@ -212,6 +220,9 @@ mod tests {
             ("'a b' + 'c\\'d'", vec!["a b", "c\\'d"]),
             ("\"it's\" == x", vec![]),
             ("\"a\\\"'b'\" == 'c'", vec!["c"]),
+            ("NodeLabels.'a/b' == 'c' && TARGET . 'd'", vec!["c"]),
+            ("\"a.\" == 'b' && 'c' =?= 'd' && 'e' =!= x", vec!["b", "c", "d", "e"]),
+            ("[ 'a/b' = 'c' ].'a/b'", vec!["c"]),
             ("'open", vec![]),
             ("", vec![]),
         ] {

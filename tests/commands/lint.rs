@@ -97,6 +97,52 @@ fn the_examples_are_clean() {
     assert!(said.starts_with("0 errors, 0 warnings in "), "{said}");
 }
 
+/// All files of `examples` and its directories but `broken`, below the root of the repository.
+fn examples(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("broken") {
+            found.extend(examples(&path));
+        } else if path.is_file() {
+            found.push(path.strip_prefix(root()).unwrap().to_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Each file is checked alone, because some directories hold objects for different pools.
+#[test]
+fn no_expression_of_the_examples_is_called_a_mistake() {
+    let paths = examples(&root().join("examples"));
+    let manifests = paths.iter().filter(|path| path.extension().is_some_and(|is| is == "yaml"));
+    let mut objects = 0;
+    for path in manifests.map(|path| path.to_str().unwrap()) {
+        let output = lint_in(root(), &["-o", "json", path], "");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        objects += report["summary"]["objects"].as_u64().unwrap();
+        for finding in report["findings"].as_array().unwrap() {
+            let rule = finding["rule"].as_str().unwrap();
+            assert!(!rule.starts_with("expression-"), "{finding:#}");
+        }
+    }
+    assert!(objects > 30, "only {objects} objects");
+}
+
+/// The operator's warnings of a job's matching by label, and of the labels that a policy hands on.
+#[test]
+fn a_node_label_in_single_quotes_is_no_mistake() {
+    let job = "apiVersion: slotwright.dev/v1alpha1\nkind: HTCJob\nmetadata: {name: labelled, namespace: alice}\nspec:\n  \
+               requirements: TARGET.NodeLabels.'kubernetes.io/arch' == \"amd64\"\n  \
+               template: {spec: {containers: [{name: main, image: busybox}]}}\n";
+    let policy = "apiVersion: slotwright.dev/v1alpha1\nkind: NodePolicy\nmetadata: {name: labelled}\nspec:\n  \
+                  config: START = NodeLabels.'nvidia.com/gpu.memory' > 1\n  \
+                  attributes: {GPUMemoryMb: \"int(NodeLabels.'nvidia.com/gpu.memory')\"}\n";
+    let said = found(&[("job.yaml", job), ("policy.yaml", policy)], &["--strict", "."]);
+    assert!(said.starts_with("0 errors, 0 warnings in 2 objects"), "{said}");
+}
+
 #[test]
 fn the_groups_are_clean() {
     let output = lint_in(root(), &["--strict", "examples/groups"], "");
