@@ -4,6 +4,8 @@
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod input;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! Finds and reads the files that are to be checked.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ const LARGEST: u64 = 16 << 20;
 const DEEPEST: usize = 64;
 
 /// The language of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     /// YAML or JSON.
     Manifest,
@@ -29,34 +30,84 @@ pub struct File {
     pub text: Result<String, String>,
 }
 
+/// A path from the command line, and the files that the path leads to.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The path, as findings show it.
+    pub path: String,
+    /// The files, each by its place in [`Collected::files`].
+    pub files: Vec<usize>,
+}
+
+/// The name of standard input in findings.
+pub const INPUT: &str = "<stdin>";
+
 /// All files that the paths lead to.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// The files, in the order of the arguments, and in a directory in the order of names.
+    /// The files, in the order of the arguments, and in a directory in the order of names. A file to which several paths lead is
+    /// here once.
     pub files: Vec<File>,
+    /// The paths from the command line that could be opened.
+    pub given: Vec<Given>,
     /// Paths that cannot be used, each with the reason.
     pub unusable: Vec<String>,
     /// Directories that were skipped, each with the reason.
     pub skipped: Vec<String>,
+    /// The place among `files` of each file that was read, by its true path. A file may be read in both languages.
+    read: BTreeMap<(PathBuf, Form), usize>,
 }
 
 impl Collected {
     /// Adds a path from the command line: a file of any name, a directory, or `-` for standard input.
     pub fn add(&mut self, path: &Path, form: Option<Form>, input: &mut dyn Read) {
-        if path == Path::new("-") {
-            let form = form.unwrap_or(Form::Manifest);
-            return self.take("<stdin>".to_owned(), form, Ok(Box::new(input) as Box<dyn Read + '_>));
+        let is_input = path == Path::new("-");
+        let given = if is_input { INPUT.to_owned() } else { shown(path) };
+        let language = || form.or_else(|| form_of(path)).unwrap_or(Form::Manifest);
+        if is_input {
+            self.given.push(Given { path: given, files: Vec::new() });
+            return self.once(path, language(), || Ok(Box::new(input) as Box<dyn Read + '_>));
         }
         match fs::metadata(path) {
-            Ok(found) if found.is_dir() => self.directory(path, form, 0),
-            Ok(_) => self.file(path, form.unwrap_or_else(|| form_of(path).unwrap_or(Form::Manifest))),
+            Ok(found) => {
+                self.given.push(Given { path: given, files: Vec::new() });
+                if found.is_dir() {
+                    self.directory(path, form, 0);
+                } else {
+                    self.file(path, language());
+                }
+            }
             Err(error) => self.unusable.push(format!("{}: {error}", path.display())),
         }
     }
 
     fn file(&mut self, path: &Path, form: Form) {
-        let opened = fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>);
-        self.take(shown(path), form, opened);
+        self.once(path, form, || fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>));
+    }
+
+    /// Reads a file, unless the file was read already, and notes that the latest path of the command line leads to it.
+    fn once<'r>(
+        &mut self,
+        path: &Path,
+        form: Form,
+        open: impl FnOnce() -> std::io::Result<Box<dyn Read + 'r>>,
+    ) {
+        let own = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let place = if let Some(place) = self.read.get(&(own.clone(), form)) {
+            *place
+        } else {
+            let place = self.files.len();
+            let name = if path == Path::new("-") { INPUT.to_owned() } else { shown(path) };
+            self.take(name, form, open());
+            if self.files.len() == place {
+                return;
+            }
+            self.read.insert((own, form), place);
+            place
+        };
+        if let Some(given) = self.given.last_mut() {
+            given.files.push(place);
+        }
     }
 
     fn take(&mut self, path: String, form: Form, opened: std::io::Result<Box<dyn Read + '_>>) {

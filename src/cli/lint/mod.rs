@@ -31,12 +31,13 @@ pub(super) use rules::Severity;
 pub(super) use schema::Kinds;
 pub(super) use yaml::{Entry, Kind, Node, parse};
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 
-use files::{Collected, File, Form};
+use files::{Collected, Form, INPUT};
 use output::Format;
 use yaml::FaultKind;
 
@@ -86,19 +87,21 @@ pub fn run(
     for path in &args.config {
         collected.add(path, Some(Form::Configuration), input);
     }
-    let mut report = lint(collected.files, args.verbose);
+    let (skipped, unusable) =
+        (std::mem::take(&mut collected.skipped), std::mem::take(&mut collected.unusable));
+    let mut report = lint(collected, args.verbose);
     report.sort();
-    output::write(&report, &collected.unusable, args.output, out)?;
+    output::write(&report, &unusable, args.output, out)?;
     if args.verbose {
-        for skipped in &collected.skipped {
+        for skipped in &skipped {
             writeln!(err, "slotwright: skipped {skipped}")?;
         }
     }
-    for unusable in &collected.unusable {
+    for unusable in &unusable {
         writeln!(err, "slotwright: {unusable}")?;
     }
     let wrong = report.count(Severity::Error) > 0 || (args.strict && report.count(Severity::Warning) > 0);
-    Ok(if !collected.unusable.is_empty() {
+    Ok(if !unusable.is_empty() {
         UNUSABLE
     } else if wrong {
         ERRORS
@@ -108,12 +111,12 @@ pub fn run(
 }
 
 /// Checks all files. With `verbose`, the report also notes files without an object of Slotwright's.
-fn lint(files: Vec<File>, verbose: bool) -> Report {
-    let mut report = Report { files: files.len(), ..Report::default() };
-    let mut manifests = Vec::new();
-    for file in files {
+fn lint(collected: Collected, verbose: bool) -> Report {
+    let mut report = Report { files: collected.files.len(), ..Report::default() };
+    let (mut manifests, mut empty) = (Vec::new(), BTreeSet::new());
+    for (place, file) in collected.files.into_iter().enumerate() {
         match (file.text, file.form) {
-            (Ok(text), Form::Manifest) => manifests.push(Source::new(file.path, text)),
+            (Ok(text), Form::Manifest) => manifests.push((place, Source::new(file.path, text))),
             (Ok(text), Form::Configuration) => policy::text(&Source::new(file.path, text), &mut report),
             (Err(why), form) => {
                 let rule = if form == Form::Manifest { &rules::YAML_SYNTAX } else { &rules::CONFIG_SYNTAX };
@@ -123,10 +126,14 @@ fn lint(files: Vec<File>, verbose: bool) -> Report {
     }
     let kinds = Kinds::new();
     let mut objects = Vec::new();
-    for source in &manifests {
+    for (place, source) in &manifests {
         let (before, faults) = (objects.len(), report.findings.len());
-        manifest(&kinds, source, &mut report, &mut objects);
-        if verbose && objects.len() == before && report.findings.len() == faults {
+        let found = manifest(&kinds, source, &mut report, &mut objects);
+        let is_silent = objects.len() == before && report.findings.len() == faults;
+        if is_silent && found == 0 {
+            empty.insert(*place);
+        }
+        if verbose && is_silent {
             report.add(
                 &rules::FILE_SKIPPED,
                 source,
@@ -135,22 +142,46 @@ fn lint(files: Vec<File>, verbose: bool) -> Report {
             );
         }
     }
+    for path in collected.given.iter().filter(|given| given.files.iter().all(|file| empty.contains(file))) {
+        nothing(&path.path, &mut report);
+    }
     references::check(&objects, &mut report);
     report.objects = objects.len();
     report
 }
 
+/// Reports a path from the command line that leads to nothing.
+fn nothing(path: &str, report: &mut Report) {
+    let (rule, saying) = if path == INPUT {
+        let saying = Saying::new("standard input has no document");
+        (
+            &rules::NO_OBJECT,
+            saying.hint("the command before | may have failed: set -o pipefail makes the pipeline fail too"),
+        )
+    } else {
+        let saying = Saying::new("nothing here is a manifest or configuration text");
+        (
+            &rules::NOTHING_FOUND,
+            saying.hint(
+                "name the files, or a directory of .yaml, .yml, .json, .config, .conf or .htcondor files",
+            ),
+        )
+    };
+    report.add(rule, &Source::new(path, ""), 0, saying);
+}
+
+/// Checks a file of manifests. Returns the number of its objects, those of other groups included.
 fn manifest<'a>(
     kinds: &Kinds,
     source: &'a Source,
     report: &mut Report,
     objects: &mut Vec<object::Object<'a>>,
-) {
+) -> usize {
     if let Some(queue) = queue_statement(&source.text) {
         let saying = Saying::new("this is a submit description of HTCondor, and no manifest");
         let saying = saying.hint("slotwright submit makes the HTCJob: docs/how-to/submit-files.md says how");
         report.add(&rules::SUBMIT_DESCRIPTION, source, queue, saying);
-        return;
+        return 0;
     }
     let parsed = yaml::parse(&source.text);
     for fault in parsed.faults {
@@ -167,9 +198,14 @@ fn manifest<'a>(
         }
         report.add(rule, source, fault.at, saying);
     }
+    let mut found = 0;
     for document in parsed.documents {
-        object::document(kinds, source, document, report, objects);
+        if !object::misplaced(source, &document, report) {
+            found += usize::from(document.get("kind").is_some());
+            object::document(kinds, source, document, report, objects);
+        }
     }
+    found
 }
 
 /// The byte offset of the statement `queue` of a submit description; none in a manifest.

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::files::INPUT;
 use super::nearest::nearest;
 use super::place::find;
 use super::policy;
@@ -69,7 +70,9 @@ pub fn document<'a>(
         for item in
             items.filter_map(|items| if let Kind::List(items) = items { Some(items) } else { None }).flatten()
         {
-            document(kinds, source, item, report, objects);
+            if !misplaced(source, &item, report) {
+                document(kinds, source, item, report, objects);
+            }
         }
         return;
     }
@@ -93,6 +96,22 @@ pub fn document<'a>(
         };
         report.add(&rules::UNKNOWN_KIND, source, find(&node, "kind").node.start, saying);
     }
+}
+
+/// Whether something stands where only an object can. Then a finding says so. Files may hold other maps, such as a chart's values;
+/// standard input is what a program printed to be applied.
+pub fn misplaced(source: &Source, node: &Node, report: &mut Report) -> bool {
+    let manifest = "a manifest has apiVersion, kind and metadata";
+    let (message, hint) = match &node.kind {
+        Kind::Map(_) if source.path != INPUT || node.get("kind").is_some() => return false,
+        Kind::Map(_) => ("this is no object: kind is missing", manifest.to_owned()),
+        Kind::List(_) => {
+            ("this is a list, and no object", "write kind: List, with the objects under items".to_owned())
+        }
+        Kind::Scalar(_) => ("this is no object", format!("{manifest}; lint configuration text with -c FILE")),
+    };
+    report.add(&rules::NO_OBJECT, source, node.start, Saying::new(message).hint(hint));
+    true
 }
 
 fn object<'a>(

@@ -28,7 +28,7 @@ pub fn check(objects: &[Object<'_>], report: &mut Report) {
 }
 
 fn place_of(object: &Object<'_>) -> String {
-    let (line, column) = object.source.place(object.node.start);
+    let (line, column) = object.source.place(object.offset("metadata.name"));
     format!("{}:{line}:{column}", object.source.path)
 }
 

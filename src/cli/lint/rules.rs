@@ -49,6 +49,8 @@ rules! {
     YAML_SYNTAX, "yaml-syntax", Error, "The file is not YAML, or not text.";
     YAML_LIMIT, "yaml-limit", Error, "The file is larger, or nests deeper, than lint reads.";
     YAML_DUPLICATE_KEY, "yaml-duplicate-key", Error, "A key stands twice in one map.";
+    NO_OBJECT, "no-object", Error, "A document is no object, or standard input has no document.";
+    NOTHING_FOUND, "nothing-found", Warning, "A path leads to no manifest and no configuration text.";
     UNKNOWN_KIND, "unknown-kind", Error, "There is no such kind or version in the group slotwright.dev.";
     METADATA, "metadata", Error, "The object has no name, or a name that Kubernetes does not take.";
     SCHEMA_UNKNOWN_FIELD, "schema-unknown-field", Error, "The kind has no such field.";
