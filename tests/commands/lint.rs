@@ -4,6 +4,7 @@
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod advice;
 mod input;
 
 use std::fs;
@@ -46,6 +47,12 @@ fn files(files: &[(&str, &str)]) -> TempDir {
         fs::write(path, text).unwrap();
     }
     directory
+}
+
+/// A manifest of a kind, with a name and these lines of its spec.
+fn manifest(kind: &str, spec: &str) -> String {
+    let api = "apiVersion: slotwright.dev/v1alpha1";
+    format!("{api}\nkind: {kind}\nmetadata: {{name: {}}}\nspec:\n{spec}", kind.to_lowercase())
 }
 
 /// The output of lint for some files, and its exit status in a line of its own.

@@ -186,6 +186,7 @@ fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
         "NodePolicy" => policy::node_policy(object, report),
         "SubmitPolicy" => policy::submit_policy(object, report),
         "Negotiator" => policy::negotiator(object, report),
+        "DrainRequest" => policy::drain_request(object, report),
         "ConcurrencyLimit" => decode::<ConcurrencyLimit>(object, report, object.value.clone())
             .map(|limit| kinds::concurrency_limit::facts(&limit).problems)
             .unwrap_or_default(),

@@ -1,13 +1,14 @@
-//! Checks NodePolicies, SubmitPolicies and Negotiators, and configuration text, in one of these objects or in a file.
+//! Checks NodePolicies, SubmitPolicies, Negotiators and DrainRequests, and configuration text, in one of these objects or in a file.
 
 use super::object::{Object, decode};
 use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
-use api::{Negotiator, NodePolicy, SubmitPolicy};
+use api::{DrainRequest, Negotiator, NodePolicy, SubmitPolicy};
 use std::collections::BTreeSet;
 
 use controller::kinds;
+use model::mistakes;
 use model::pool::Problem;
 use model::schedd;
 use model::startd::config::{Remark, Severity, of_file, sort, understand, understand_beside};
@@ -25,21 +26,31 @@ pub fn node_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     let policy = decode::<NodePolicy>(object, report, object.value.clone());
     let facts = policy.map(|policy| kinds::node_policy::facts(&policy));
     let (problems, warnings) = facts.map(|facts| (facts.config.err(), facts.warnings)).unwrap_or_default();
-    others(Some(problems.into_iter().chain(warnings).flatten().collect()))
+    others([problems, warnings])
 }
 
 /// Checks a SubmitPolicy, as [`node_policy`] does.
 pub fn submit_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| schedd::policy::understand(text).1, report);
     let policy = decode::<SubmitPolicy>(object, report, object.value.clone());
-    others(policy.and_then(|policy| kinds::submit_policy::facts(&policy).config.err()))
+    others([policy.and_then(|policy| kinds::submit_policy::facts(&policy).config.err())])
 }
 
 /// Checks a Negotiator, as [`node_policy`] does.
 pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| kinds::negotiator::understand_text(text).1, report);
     let negotiator = decode::<Negotiator>(object, report, object.value.clone());
-    others(negotiator.and_then(|negotiator| kinds::negotiator::facts(&negotiator).config.err()))
+    others([negotiator.and_then(|negotiator| kinds::negotiator::facts(&negotiator).config.err())])
+}
+
+/// The problems of a DrainRequest.
+pub fn drain_request(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    let Some(drain) = decode::<DrainRequest>(object, report, object.value.clone()) else { return Vec::new() };
+    let fields = [("spec.check", &drain.spec.check), ("spec.start", &drain.spec.start)];
+    let texts = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
+    let mistaken = mistakes::problems(texts);
+    let wrong = kinds::drain_request::facts(&drain).spec.err();
+    wrong.into_iter().flatten().chain(mistaken).collect()
 }
 
 fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &mut Report) {
@@ -58,9 +69,10 @@ fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &
     }
 }
 
-/// The problems that are not of the configuration text.
-fn others(problems: Option<Vec<Problem>>) -> Vec<Problem> {
-    problems.into_iter().flatten().filter(|problem| problem.field != TEXT).collect()
+/// The problems that are not remarks about the configuration text.
+fn others(problems: impl IntoIterator<Item = Option<Vec<Problem>>>) -> Vec<Problem> {
+    let is_other = |problem: &Problem| problem.field != TEXT || problem.reason == "BackfillNotEnabled";
+    problems.into_iter().flatten().flatten().filter(is_other).collect()
 }
 
 /// Checks a file of configuration text: what any daemon would say of it, and what the object that takes the text would refuse.

@@ -1,4 +1,4 @@
-//! Checks objects against each other: groups, duplicates, and objects of which only one counts.
+//! Checks objects against each other: groups, duplicates, names of Negotiators, and objects of which only one counts.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,7 @@ pub fn check(objects: &[Object<'_>], report: &mut Report) {
     }
     several("SubmitPolicy", &rules::SUBMIT_POLICY_SEVERAL, objects, report);
     overlaps(objects, report);
+    corrections(objects, report);
 }
 
 fn place_of(object: &Object<'_>) -> String {
@@ -186,6 +187,24 @@ fn several(kind: &str, rule: &'static Rule, objects: &[Object<'_>], report: &mut
         let saying =
             Saying::new(format!("metadata.name: the {kind} {} is in force, the first by name", first.name));
         add(rule, other, "metadata.name", saying.hint("delete one of the two"), report);
+    }
+}
+
+/// Reports corrections of accounts with a Negotiator that is not declared. If the files declare no Negotiator at all, Negotiators are
+/// declared elsewhere, and nothing is reported.
+fn corrections(objects: &[Object<'_>], report: &mut Report) {
+    let of_kind = |kind| objects.iter().filter(move |object| object.kind == kind);
+    let names: Vec<&str> = of_kind("Negotiator").map(|object| object.name.as_str()).collect();
+    for submitter in of_kind("Submitter").filter(|_| !names.is_empty()) {
+        let with = submitter.value.pointer("/spec/correction/negotiator").and_then(Value::as_str);
+        let Some(with) = with.filter(|with| !names.contains(with)) else { continue };
+        let field = "spec.correction.negotiator";
+        let saying = Saying::new(format!("{field}: no Negotiator among the files has the name {with}"));
+        let saying = match nearest(with, names.iter().copied()) {
+            Some(meant) => saying.hint(format!("did you mean {meant}?")),
+            None => saying.hint(format!("there are {}", names.join(", "))),
+        };
+        add(&rules::NEGOTIATOR_UNKNOWN, submitter, field, saying, report);
     }
 }
 

@@ -82,6 +82,7 @@ rules! {
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
     NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "One of several Negotiators takes every slot of another: it has no slot constraint, or the same one.";
+    NEGOTIATOR_UNKNOWN, "negotiator-unknown", Warning, "No Negotiator among the files has the name that a Submitter's correction gives.";
     SUBMIT_POLICY_SEVERAL, "submit-policy-several", Warning, "There are several SubmitPolicies, and only the first by name counts.";
     POLICY_SELECTOR, "policy-selector", Error, "The node selector cannot be used.";
     POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy selects every node that this one selects, and always counts instead.";

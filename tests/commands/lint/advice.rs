@@ -1,0 +1,56 @@
+//! Mistakes that lint finds in single objects and between objects, and its advice.
+
+use super::*;
+
+#[test]
+fn expressions_of_drains_and_fields_of_policies_are_checked() {
+    let drain = "  node: n1\n  check: Activity = \"Idle\"\n  start: TRUE &&\n";
+    let odd = "  node: n1\n  check: isIdle(1)\n";
+    let policy = "  start: regexpp(\"a\", Owner) || Owner == 'bob'\n  attributes: {Rack: isStudent(1)}\n";
+    let backfill = "  config: ENABLE_BACKFILL = true\n";
+    for (kind, spec, expected) in [
+        (
+            "DrainRequest",
+            drain,
+            vec!["6:19: error: spec.check: not a ClassAd", "7:17: error: spec.start: not a ClassAd"],
+        ),
+        ("DrainRequest", odd, vec!["6:10: warning: spec.check: calls isIdle(), which is no function"]),
+        (
+            "NodePolicy",
+            policy,
+            vec![
+                "5:10: warning: spec.start: calls regexpp(), which is no function",
+                "5:10: warning: spec.start: has 'bob' in single quotes",
+                "6:22: warning: spec.attributes[Rack]: calls isStudent()",
+            ],
+        ),
+        (
+            "NodePolicy",
+            backfill,
+            vec!["5:11: warning: spec.config: ENABLE_BACKFILL is true, and there is no"],
+        ),
+    ] {
+        let said = found(&[("a.yaml", &manifest(kind, spec))], &["a.yaml"]);
+        for line in &expected {
+            assert!(said.contains(&format!("a.yaml:{line}")), "{line}\n{said}");
+        }
+        assert_eq!(said.matches("a.yaml:").count(), expected.len(), "{said}");
+    }
+}
+
+#[test]
+fn a_correction_names_a_negotiator_that_there_is() {
+    let submitter = |name: &str| {
+        manifest("Submitter", &format!("  correction: {{id: a, negotiator: {name}, realPriority: 1}}\n"))
+    };
+    let negotiator = manifest("Negotiator", "  intervalSeconds: 60\n");
+    let wrong = found(&[("a.yaml", &submitter("negotiater")), ("b.yaml", &negotiator)], &["."]);
+    let expected = "a.yaml:5:35: warning: spec.correction.negotiator: no Negotiator among the files has the name negotiater";
+    assert!(wrong.contains(expected) && wrong.contains("hint: did you mean negotiator?"), "{wrong}");
+    let right = found(&[("a.yaml", &submitter("negotiator")), ("b.yaml", &negotiator)], &["."]);
+    let elsewhere = found(&[("a.yaml", &submitter("other"))], &["."]);
+    assert!(
+        right.starts_with("0 errors, 0 warnings") && elsewhere.starts_with("0 errors, 0 warnings"),
+        "{right}{elsewhere}"
+    );
+}
