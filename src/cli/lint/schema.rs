@@ -68,7 +68,7 @@ impl Definition {
             } else {
                 &rules::SCHEMA_UNKNOWN_FIELD
             };
-            report.add(rule, source, find(node, &path).key, self.unknown(&path).about(title));
+            report.add(rule, source, find(node, &path).key, self.unknown(&path, node).about(title));
         }
         self.schema.default(&mut value);
         let errors = self.schema.validate(&value, None);
@@ -92,7 +92,7 @@ impl Definition {
         Checked { value, wrong: errors.into_iter().map(|error| error.field).collect() }
     }
 
-    fn unknown(&self, path: &str) -> Saying {
+    fn unknown(&self, path: &str, object: &Node) -> Saying {
         let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
         let what = if in_template(path) {
             "pods have no such field; it is dropped"
@@ -100,12 +100,33 @@ impl Definition {
             "there is no such field"
         };
         let saying = Saying::new(format!("{path}: {what}"));
+        if let Some(around) = self.around(parent, name, object) {
+            return saying.hint(format!("{name} is a field of {around}: indent it"));
+        }
         let known = fields(&self.source, parent);
         match nearest(name, known.iter().copied()) {
             Some(meant) => saying.hint(format!("did you mean {meant}?")),
             None if known.is_empty() => saying,
             None => saying.hint(format!("known here: {}", known.join(", "))),
         }
+    }
+
+    /// The path of the field in which an unknown field belongs, if its author forgot to indent it: a field beside it that is empty or
+    /// a map, and has a field of this name.
+    fn around(&self, parent: &str, name: &str, object: &Node) -> Option<String> {
+        let Kind::Map(beside) = &find(object, parent).node.kind else { return None };
+        let empty = |node: &Node| matches!(&node.kind, Kind::Scalar(scalar) if scalar.value.is_null());
+        let maps =
+            beside.iter().filter(|entry| empty(&entry.value) || matches!(entry.value.kind, Kind::Map(_)));
+        let paths = maps.map(|entry| {
+            let path = if parent.is_empty() { entry.key.clone() } else { format!("{parent}.{}", entry.key) };
+            (empty(&entry.value), path)
+        });
+        let mut around: Vec<(bool, String)> =
+            paths.filter(|(_, path)| fields(&self.source, path).contains(&name)).collect();
+        // An empty field is likelier to have lost its fields than another.
+        around.sort_by_key(|(is_empty, _)| !is_empty);
+        around.into_iter().next().map(|(_, path)| path)
     }
 }
 

@@ -54,3 +54,36 @@ fn a_correction_names_a_negotiator_that_there_is() {
         "{right}{elsewhere}"
     );
 }
+
+/// The lines of lint's output for a manifest, without the summary.
+fn lines(manifest: &str) -> Vec<String> {
+    let said = found(&[("a.yaml", manifest)], &["a.yaml"]);
+    said.lines()
+        .take_while(|line| !line.contains(" in 1 object"))
+        .map(|line| line.trim().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_field_that_is_indented_too_little_is_told_where_it_belongs() {
+    let head = "apiVersion: slotwright.dev/v1alpha1\nmetadata: {name: a}\n";
+    let job = format!("{head}kind: HTCJob\nspec:\n  requests:\n  cpus: 1\n  memory: 1Gi\n  template: {{}}\n");
+    let policy = format!("{head}kind: NodePolicy\nspec:\nnodeSelector: {{}}\nconfig: START = TRUE\n");
+    let some = format!("{head}kind: NodePolicy\nspec:\n  precedence: 1\nconfig: START = TRUE\n");
+    let other = format!("{head}kind: NodePolicy\nspec: {{}}\ncolour: red\n");
+    for (manifest, path, hint) in [
+        (&job, "6:3: error: spec.cpus", "cpus is a field of spec.requests: indent it"),
+        (&job, "7:3: error: spec.memory", "memory is a field of spec.requests: indent it"),
+        (&policy, "5:1: error: nodeSelector", "nodeSelector is a field of spec: indent it"),
+        (&policy, "6:1: error: config", "config is a field of spec: indent it"),
+        (&some, "6:1: error: config", "config is a field of spec: indent it"),
+        (&other, "5:1: error: colour", "known here: apiVersion, kind, metadata, spec, status"),
+    ] {
+        let lines = lines(manifest);
+        let expected = [
+            format!("a.yaml:{path}: there is no such field [schema-unknown-field]"),
+            format!("hint: {hint}"),
+        ];
+        assert!(lines.windows(2).any(|pair| pair == expected), "{expected:#?}\n{lines:#?}");
+    }
+}
