@@ -4,6 +4,7 @@ use super::object::{Object, decode};
 use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
+use super::yaml::{Kind, Node, Style};
 use api::{DrainRequest, Negotiator, NodePolicy, SubmitPolicy};
 use std::collections::BTreeSet;
 
@@ -56,6 +57,11 @@ pub fn drain_request(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
 fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &mut Report) {
     let place = find(&object.node, TEXT);
     let Some(text) = place.node.as_str().filter(|_| place.found) else { return };
+    if is_joined(place.node, &object.source.text) {
+        let saying = Saying::new(format!("{TEXT}: YAML has joined the lines")).hint("write config: |");
+        report.add(&rules::CONFIG_SYNTAX, object.source, place.node.start, saying.about(object.title()));
+        return;
+    }
     let config = Source::new(TEXT, text);
     for remark in remarks(text) {
         let (line, column) = (remark.line.max(1) as usize, remark.column.max(1) as usize);
@@ -67,6 +73,25 @@ fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &
             saying(&remark, &config, TEXT).about(object.title()),
         );
     }
+}
+
+/// Whether YAML has joined lines of a configuration text, as the style `>` and texts without style do: lines of the file define names,
+/// and the text has fewer lines that do. `file` is the text of the file.
+fn is_joined(node: &Node, file: &str) -> bool {
+    let Kind::Scalar(scalar) = &node.kind else { return false };
+    let written = file.get(node.start..node.end).unwrap_or_default();
+    let definitions = |text: &str| text.lines().filter(|line| is_definition(line)).count();
+    scalar.style != Style::Literal && definitions(written) > definitions(&scalar.text)
+}
+
+/// Whether a line gives a name a value: `START = TRUE`. A quote before the name is YAML's.
+fn is_definition(line: &str) -> bool {
+    let line = line.trim_start().trim_start_matches(['"', '\'']);
+    let is_name = |name: &str| {
+        let name = name.trim_end();
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+    };
+    line.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.starts_with(['=', '?', '!']))
 }
 
 /// The problems that are not remarks about the configuration text.

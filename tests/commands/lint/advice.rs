@@ -87,3 +87,29 @@ fn a_field_that_is_indented_too_little_is_told_where_it_belongs() {
         assert!(lines.windows(2).any(|pair| pair == expected), "{expected:#?}\n{lines:#?}");
     }
 }
+
+#[test]
+fn a_configuration_whose_lines_yaml_joined_is_told_how_to_be_written() {
+    let text = "    START = TRUE\n    RANK = 1\n";
+    for style in ["config: >\n", "config: >-\n", "config:\n", "config: \"\n", "config: '\n"] {
+        let end = style.trim_end().chars().last().filter(|c| matches!(c, '"' | '\''));
+        let end = end.map(|quote| format!("    {quote}\n")).unwrap_or_default();
+        for kind in ["NodePolicy", "SubmitPolicy", "Negotiator"] {
+            let lines = lines(&manifest(kind, &format!("  {style}{text}{end}")));
+            let [error, hint] = &lines[..] else { panic!("{style}: {lines:#?}") };
+            assert!(
+                error.ends_with(": error: spec.config: YAML has joined the lines [config-syntax]"),
+                "{error}"
+            );
+            assert_eq!(hint, "hint: write config: |");
+        }
+    }
+    for fine in [
+        "config: |\n    START = TRUE\n    RANK = 1\n",
+        "config: >\n    START = TRUE\n\n    RANK = 1\n",
+        "config: >\n    START = TRUE &&\n    (Cpus == 1) && Memory >= 1\n",
+        "config: \"START = TRUE\\nRANK = 1\\n\"\n",
+    ] {
+        assert_eq!(lines(&manifest("NodePolicy", &format!("  {fine}"))), Vec::<String>::new(), "{fine}");
+    }
+}
