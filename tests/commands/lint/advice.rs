@@ -113,3 +113,18 @@ fn a_configuration_whose_lines_yaml_joined_is_told_how_to_be_written() {
         assert_eq!(lines(&manifest("NodePolicy", &format!("  {fine}"))), Vec::<String>::new(), "{fine}");
     }
 }
+
+#[test]
+fn a_whole_number_may_be_written_as_a_real() {
+    let job = |count: &str| {
+        let pod = "template: {spec: {containers: [{name: main, image: busybox}]}}";
+        manifest("HTCJob", &format!("  count: {count}\n  {pod}\n"))
+    };
+    for whole in ["10", "10.0", "1e1", "+1.0e+1"] {
+        assert_eq!(lines(&job(whole)), Vec::<String>::new(), "{whole}");
+    }
+    for other in ["10.5", "1e-1"] {
+        let lines = lines(&job(other));
+        assert!(lines[0].contains("a.yaml:5:10: error: spec.count: must be of type integer"), "{lines:#?}");
+    }
+}

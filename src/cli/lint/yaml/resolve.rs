@@ -59,5 +59,13 @@ fn real(text: &str) -> Option<Value> {
         && plain.len() - digits.len() <= 1;
     // JSON has neither infinity nor NaN. kubectl refuses them; here they stay text, which the schema of a number
     // refuses.
-    shape.then(|| plain.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number)).flatten()
+    shape.then(|| plain.parse::<f64>().ok().and_then(number).map(Value::Number)).flatten()
+}
+
+/// A real as a number of JSON. A whole one is an integer, for which the API server takes it: kubectl sends `10.0` and `1e1` as 10.
+#[allow(clippy::cast_possible_truncation, reason = "the real is whole and fits")]
+fn number(real: f64) -> Option<Number> {
+    // All whole numbers below 2^53 are exact in a real.
+    let is_whole = real.fract() == 0.0 && real.abs() < 9_007_199_254_740_992.0;
+    if is_whole { Some(Number::from(real as i64)) } else { Number::from_f64(real) }
 }
