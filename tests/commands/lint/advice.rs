@@ -128,3 +128,18 @@ fn a_whole_number_may_be_written_as_a_real() {
         assert!(lines[0].contains("a.yaml:5:10: error: spec.count: must be of type integer"), "{lines:#?}");
     }
 }
+
+#[test]
+fn a_span_of_time_with_a_unit_is_told_to_be_in_seconds() {
+    let config = "  config: |\n    NEGOTIATOR_INTERVAL = 5m\n    PRIORITY_HALFLIFE = 1 day\n    NEGOTIATOR_CYCLE_DELAY = often\n";
+    assert_eq!(
+        lines(&manifest("Negotiator", config)),
+        [
+            "a.yaml:6:27: error: spec.config: NEGOTIATOR_INTERVAL is 5m, which is no integer [config-value]",
+            "hint: give seconds, such as 300, or 5 * $(MINUTE)",
+            "a.yaml:7:25: error: spec.config: PRIORITY_HALFLIFE is 1 day, which is no number [config-value]",
+            "hint: give seconds, such as 300, or 5 * $(MINUTE)",
+            "a.yaml:8:30: error: spec.config: NEGOTIATOR_CYCLE_DELAY is often, which is no integer [config-value]",
+        ]
+    );
+}

@@ -92,7 +92,8 @@ impl Remark {
                 ("InvalidExpression", format!("{name} is no expression: {}", error.fault()))
             }
             ValueError::Type { name, text, wanted, .. } => {
-                ("InvalidValue", format!("{name} is {text}, which is no {wanted}"))
+                let advice = if is_span(name, text) { SECONDS } else { "" };
+                ("InvalidValue", format!("{name} is {text}, which is no {wanted}{advice}"))
             }
             ValueError::Range { message, .. } => ("InvalidValue", message.clone()),
         };
@@ -107,6 +108,17 @@ impl Remark {
         let column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
         Self { severity: Severity::Error, reason, line, column, message, knob: None }
     }
+}
+
+/// The advice about a span of time that is written with a unit.
+const SECONDS: &str = "; give seconds, such as 300, or 5 * $(MINUTE)";
+
+/// Whether a text such as `5m` or `1 day` is a number with a unit, for a knob that counts seconds.
+fn is_span(knob: &str, text: &str) -> bool {
+    let is_of_seconds = knobs::find(knob).is_some_and(|knob| knob.unit == "seconds");
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_unit = |unit: &str| !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic());
+    is_of_seconds && unit.len() < text.len() && is_unit(unit.trim())
 }
 
 impl From<&Fault> for Remark {
