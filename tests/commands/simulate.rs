@@ -93,6 +93,11 @@ fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
         "length: [".to_owned(),
         "a: 1\n---\nb: 2\n".to_owned(),
         format!("lenght: 3d\n{machines}{nobody}"),
+        "machines:\n  - {name: n, cpus: 1, memory: 1Gi, owner: {load: 1}}\nsubmiters: []\n".to_owned(),
+        format!(
+            "machines:\n  - name: n\n    cpus: 1\n    memory: 1Gi\n    labels:\n      a: b\n    cuont: 2\n{nobody}"
+        ),
+        format!("machines:\n  - {{name: n, count: 6000000000, cpus: 1, memory: 1Gi}}\n{nobody}"),
         format!("length: 3x\n{machines}{nobody}"),
         format!("length: 0s\n{machines}{nobody}"),
         format!("start: yesterday\n{machines}{nobody}"),

@@ -23,6 +23,7 @@ mod rules;
 mod schema;
 mod yaml;
 
+pub(super) use nearest::nearest;
 pub(super) use object::{Object, document};
 pub(super) use place::find;
 pub(super) use references::check as check_references;

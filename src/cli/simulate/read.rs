@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::amount::{Amount, Drawn};
 use super::file::{self, File};
 use super::manifests;
-use crate::lint::{Entry, Kind, Node, Source, find, parse};
+use crate::lint::{Kind, Node, Source, find, nearest, parse};
 use crate::problems::Problems;
 use model::pool::Time;
 use sim::{MachineGroup, Scenario, Spread, Timing};
@@ -69,21 +69,23 @@ pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     Ok((scenario, warnings.chain(reader.notes).collect()))
 }
 
-/// The path of the innermost field around a place, followed by a colon; empty for the file itself.
+/// The path of the innermost field at a place, followed by a colon; empty for the file itself. A place in a key is in the map around
+/// the key: the parser points there if the map has no such field.
 fn path_to(root: &Node, offset: usize) -> String {
     let (mut path, mut node) = (String::new(), root);
     loop {
         let inner = match &node.kind {
             Kind::Scalar(_) => None,
             Kind::List(items) => {
-                let mut inside = items.iter().enumerate();
-                inside
-                    .find(|(_, item)| (item.start..=item.end).contains(&offset))
-                    .map(|(index, item)| (format!("[{index}]"), item))
+                let last = items.iter().enumerate().take_while(|(_, item)| item.start <= offset).last();
+                last.map(|(index, item)| (format!("[{index}]"), item))
             }
             Kind::Map(entries) => {
-                let inside = |entry: &&Entry| (entry.value.start..=entry.value.end).contains(&offset);
-                entries.iter().find(inside).map(|entry| (format!(".{}", entry.key), &entry.value))
+                // The end of a value is where the next key starts, which is outside the value.
+                let before = entries.iter().filter(|entry| entry.start <= offset);
+                let inside =
+                    before.max_by_key(|entry| entry.start).filter(|entry| entry.value.start <= offset);
+                inside.map(|entry| (format!(".{}", entry.key), &entry.value))
             }
         };
         let Some((step, next)) = inner else { break };
@@ -93,16 +95,28 @@ fn path_to(root: &Node, offset: usize) -> String {
     if path.is_empty() { path } else { format!("{}: ", path.trim_start_matches('.')) }
 }
 
-/// The parser's message without its place, which the caller puts in front.
+/// The parser's message without its place, which the caller puts in front, and with the name that was likely meant.
 fn plain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     let message = first.split(" at line ").next().unwrap_or(first).trim_end_matches([',', ' ']);
     match message.strip_prefix("invalid ") {
-        Some("u8" | "u16" | "u32" | "u64" | "usize") => "expected a whole number, 0 or more".to_owned(),
+        // All numbers of this type count machines or people.
+        Some("u32") => format!("expected a whole number from 0 to {MOST}"),
+        Some("u64") => format!("expected a whole number from 0 to {}", u64::MAX),
         Some("i32" | "i64") => "expected a whole number".to_owned(),
         Some("f64") => "expected a number".to_owned(),
-        _ => message.to_owned(),
+        _ => likely(message)
+            .map_or_else(|| message.to_owned(), |meant| format!("{message}; did you mean {meant}?")),
     }
+}
+
+/// The name that was likely meant, if a message is about a name that is unknown.
+fn likely(message: &str) -> Option<&str> {
+    let (unknown, known) = message.split_once(", expected ")?;
+    let name = unknown.strip_prefix("unknown field ").or_else(|| unknown.strip_prefix("unknown variant "))?;
+    let known =
+        known.strip_prefix("one of ").unwrap_or(known).split(", ").flat_map(|names| names.split(" or "));
+    nearest(name.trim_matches('`'), known.map(|name| name.trim_matches('`')))
 }
 
 pub(super) struct Reader<'a> {
@@ -242,10 +256,14 @@ mod tests {
 
     #[test]
     fn a_message_of_the_parser_names_no_type_of_rust() {
-        assert_eq!(plain("invalid u32 at line 3, column 29"), "expected a whole number, 0 or more");
-        assert_eq!(
-            plain("unknown field `cpu`, expected one of `cpus`"),
-            "unknown field `cpu`, expected one of `cpus`"
-        );
+        assert_eq!(plain("invalid u32 at line 3, column 29"), "expected a whole number from 0 to 1000000");
+        for (message, meant) in [
+            ("unknown field `cpu`, expected `cpus` or `memory`", "; did you mean cpus?"),
+            ("unknown field `submiters`, expected one of machines, submitters", "; did you mean submitters?"),
+            ("unknown variant `posson`, expected one of `at`, `poisson`", "; did you mean poisson?"),
+            ("unknown field `colour`, expected one of `cpus`", ""),
+        ] {
+            assert_eq!(plain(message), format!("{message}{meant}"));
+        }
     }
 }
