@@ -71,6 +71,11 @@ impl<'r> Ads<'r> {
         }
     }
 
+    /// The path of the file.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The error of an ad that begins in this line.
     pub(super) fn wrong(&self, line: usize, what: &str) -> Stop {
         Stop::Unusable(format!("{}: line {line}, column 1: {what}", self.path))

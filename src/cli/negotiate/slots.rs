@@ -57,7 +57,9 @@ impl Slots {
         env: &Env,
     ) -> Result<Self, Stop> {
         let (mut slots, names) = (Self::default(), Attributes::default());
+        let mut is_empty = true;
         while let Some(Found { ad, line }) = ads.next_ad()? {
+            is_empty = false;
             if !considered(policy.config.slot_constraint.as_ref(), &ad, env) {
                 continue;
             }
@@ -79,6 +81,9 @@ impl Slots {
                 slots.limited.extend(limits.map(|limits| Wants::parse(&limits)));
             }
             slots.candidates.push(Candidate::new(ad, weight));
+        }
+        if is_empty {
+            return Err(Stop::Unusable(format!("{} has no ads of slots", ads.path())));
         }
         if policy.config.allow_pslot_preemption {
             slots.find_parents(env);

@@ -300,6 +300,18 @@ fn knobs_without_effect_are_said() {
     }
 }
 
+/// A pipeline that wrote no ads is not a pool without slots.
+#[test]
+fn a_file_without_ads_of_slots_cannot_be_used() {
+    for slots in ["", "\n# nothing\n"] {
+        let (status, out, err) = Case::new(slots, &jobs(1, "User = \"al@x\"")).run();
+        assert_eq!((status, out.as_str()), (UNUSABLE, ""));
+        assert_eq!(err, "slotwright negotiate: slots has no ads of slots\n");
+    }
+    let (status, ..) = Case::new(SLOTS, "").run();
+    assert_eq!(status, DONE, "a queue may be empty");
+}
+
 /// If no slot matches a job, the figures name the nearest slot, and say what the slot lacks.
 #[test]
 fn what_keeps_jobs_from_matching_is_said() {
