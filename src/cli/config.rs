@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 
+use super::policy_file;
 use super::stop::{DONE, NO, Stop, UNUSABLE, status};
 use condor_config::{Config, FileError, Host, Origin, Reader, Severity, Source};
 
@@ -31,7 +32,7 @@ enum Command {
 /// Which files to read, and as which daemon.
 #[derive(Debug, Args)]
 struct Input {
-    /// A file to read; several are read in order, as if they were one; - is standard input
+    /// A file to read, or a manifest, of which spec.config is read; several are read in order, as if they were one; - is standard input
     #[arg(short, long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The daemon to read for: a value of DAEMON.NAME overrides that of NAME
@@ -126,7 +127,7 @@ impl Input {
                 fs::read_to_string(path).map(|content| text = content)
             };
             read.map_err(|error| Stop::Unusable(format!("{}: {error}", path.display())))?;
-            sources.push(Source::new(path.display().to_string(), text));
+            sources.push(policy_file::source(path.display().to_string(), text)?);
         }
         Ok(sources)
     }

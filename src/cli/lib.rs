@@ -22,6 +22,7 @@
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
 //! | `daemon` | how commands begin and end that run until they are stopped |
+//! | `policy_file` | reads configuration from files, and out of manifests |
 //! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
 //! | `outcome` | runs a command, for tests |
 
@@ -40,6 +41,7 @@ pub mod negotiate;
 pub mod operator;
 #[cfg(test)]
 mod outcome;
+mod policy_file;
 mod print;
 mod problems;
 pub mod quota;

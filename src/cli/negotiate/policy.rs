@@ -7,6 +7,7 @@ use std::path::Path;
 use super::NegotiateArgs;
 use super::accounts::{self, Priority};
 use super::knobs;
+use crate::policy_file;
 use crate::stop::{Stop, unusable};
 use crate::{lint, quota};
 use classad::{Env, Expr};
@@ -103,7 +104,7 @@ struct Configuration {
 /// Reads the configuration files, with the time and the seed of `env`.
 fn configuration(args: &NegotiateArgs, env: &Env) -> Result<Configuration, Stop> {
     let sources: Vec<Source> = (args.config.iter())
-        .map(|path| Ok(Source::new(path.display().to_string(), text(path)?)))
+        .map(|path| policy_file::source(path.display().to_string(), text(path)?))
         .collect::<Result<_, Stop>>()?;
     let host = Host { seed: Some(env.seed), now: env.now, ..Host::none() };
     let reading = Reader::new(host).subsystem("NEGOTIATOR").read(&sources);

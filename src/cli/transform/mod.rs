@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::ads::{Ads, Found};
 use crate::circumstances::Circumstances;
+use crate::policy_file;
 use crate::stop::{DONE, NO, Stop, status, unusable};
 use classad::{Ad, Env, Maps};
 use condor_config::user_map;
@@ -25,7 +26,7 @@ use transform::{Applied, Requirements, RulesFile, Transforms, Unmet};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 done, 1 a job is refused or its transform fails, 2 unusable input.")]
 pub struct TransformArgs {
-    /// HTCondor configuration with JOB_TRANSFORM_* and SUBMIT_REQUIREMENT_*; several files are read in order, as if they were one; without
+    /// HTCondor configuration with JOB_TRANSFORM_* and SUBMIT_REQUIREMENT_*, or the manifest of a SubmitPolicy; several files are read in order, as if they were one; without
     /// a policy the ads are printed as they are
     #[arg(short = 'f', long = "file", value_name = "POLICY")]
     policy: Vec<PathBuf>,
@@ -70,8 +71,8 @@ fn with_policy(
     stderr: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let mut env = args.circumstances.env();
-    let sources: Vec<Source> =
-        args.policy.iter().map(|path| source(path, stdin)).collect::<Result<_, Stop>>()?;
+    let policy = |path: &PathBuf| policy_file::source(path.display().to_string(), text(path, stdin)?);
+    let sources: Vec<Source> = args.policy.iter().map(policy).collect::<Result<_, Stop>>()?;
     let reading = Reader::new(host(&env)).subsystem("SCHEDD").read(&sources);
     let (config, mut findings) = (Arc::new(reading.config), reading.diagnostics);
     let transforms = Transforms::of(Arc::clone(&config), &mut findings);
@@ -127,7 +128,8 @@ fn with_rules(
             _ => FileError::Unreadable(error.to_string()),
         })
     };
-    let rules = RulesFile::read(&source(path, stdin)?, host(&env), Some(&files), &mut findings);
+    let source = Source::new(path.display().to_string(), text(path, stdin)?);
+    let rules = RulesFile::read(&source, host(&env), Some(&files), &mut findings);
     tell(&findings, stderr)?;
     let mut worst = DONE;
     each_job(args, stdin, |job| {
@@ -151,11 +153,6 @@ fn with_rules(
 /// The facts about the machine that the rules may know: the time, and random numbers from the seed.
 fn host(env: &Env) -> Host {
     Host { seed: Some(env.seed), now: env.now, ..Host::none() }
-}
-
-fn source(path: &Path, stdin: &mut dyn BufRead) -> Result<Source, Stop> {
-    let text = text(path, stdin)?;
-    Ok(Source::new(path.display().to_string(), text))
 }
 
 fn text(path: &Path, stdin: &mut dyn BufRead) -> Result<String, Stop> {

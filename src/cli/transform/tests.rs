@@ -46,6 +46,18 @@ fn a_policy_prints_the_jobs_that_it_accepts() {
 }
 
 #[test]
+fn a_policy_may_be_a_manifest() {
+    let text: String = POLICY.lines().map(|line| format!("    {line}\n")).collect();
+    let head =
+        "apiVersion: slotwright.dev/v1alpha1\nkind: SubmitPolicy\nmetadata: {name: p}\nspec:\n  config: |\n";
+    let files = Files::new(&[("policy", POLICY), ("policy.yaml", &format!("{head}{text}"))]);
+    let ads = "Owner = \"alice\"\n\nOwner = \"bob\"\nRequestMemory = 100\n";
+    let of = |name: &str| outcome(&["-f", &files.path(name)], ads);
+    assert_eq!(of("policy.yaml"), of("policy"));
+    assert_eq!(of("policy.yaml").0, NO);
+}
+
+#[test]
 fn a_refused_job_is_told_with_its_reason_and_not_printed() {
     let files = Files::new(&[("policy", POLICY), ("jobs", "RequestMemory = 100\n\nRequestMemory = 4096\n")]);
     let (status, out, err) = outcome(&["-f", &files.path("policy"), &files.path("jobs")], "");
