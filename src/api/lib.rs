@@ -12,6 +12,7 @@ mod absent_machine;
 mod common;
 mod concurrency_limit;
 mod drain_request;
+mod fnv;
 mod group_quota;
 pub mod history;
 mod htcjob;
@@ -33,6 +34,7 @@ pub use absent_machine::{AbsentMachine, AbsentMachineSpec, AbsentMachineStatus, 
 pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
 pub use concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitSpec, ConcurrencyLimitStatus, LimitInUse};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
+pub use fnv::fnv;
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{
     HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, PodRetention, ProcRuns, ProcUsage,

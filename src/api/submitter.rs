@@ -70,6 +70,13 @@ use super::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SubmitterSpec {
+    /// The accountant's name of the submitter, OWNER or GROUP.OWNER, where no object may have that name: group_physics.alice, for
+    /// example. The object's name follows from this one, and only that object is the submitter's: condor_userprio -setfactor and
+    /// slotwright config manifests make it, and slotwright lint and the condition Accepted say how it must be named. Unset means the
+    /// object's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub name: Option<String>,
     /// The priority factor: effective priority is real priority times this. A factor of 2000 gives half the share of
     /// 1000. Unset means the negotiator's default, 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]

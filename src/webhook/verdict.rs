@@ -236,9 +236,10 @@ fn of_limit(limit: &ConcurrencyLimit, known: &Known) -> Verdict {
 }
 
 fn of_submitter(submitter: &Submitter, known: &Known) -> Verdict {
-    let Some(facts) = kinds::submitter::facts(submitter).filter(|_| known.is_complete()) else {
-        return Verdict::default();
-    };
+    let Some(facts) = kinds::submitter::facts(submitter) else { return Verdict::default() };
+    if !known.is_complete() {
+        return Verdict::of(facts.misnamed, []);
+    }
     let name = facts.name.clone();
     let pool = known.after([Event::Submitter(facts)]);
     Verdict::of(pool.submitters().get(&name).into_iter().flat_map(|submitter| submitter.problems.clone()), [])

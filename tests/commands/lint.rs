@@ -429,6 +429,23 @@ fn github_reads_the_commands() {
 }
 
 #[test]
+fn the_name_of_a_submitters_object_is_told() {
+    let head = "apiVersion: slotwright.dev/v1alpha1\nkind: Submitter\n";
+    let of = |name: &str| {
+        format!("{head}metadata: {{name: {name}}}\nspec: {{name: group_physics.alice, floor: 2}}\n")
+    };
+    let right = "group-physics.alice-2c32f131b55e3f75";
+    let told = |name: &str| found(&[("s.yaml", &of(name))], &["s.yaml"]);
+    assert_eq!(told(right), "0 errors, 0 warnings in 1 object of 1 file\nexit 0\n");
+    let said = told("group-physics.alice");
+    let expected = format!(
+        "s.yaml:4:14: error: spec.name: the Submitter of group_physics.alice must have the metadata.name {right}, and this one is the \
+         Submitter of group-physics.alice [submitter-name]\n"
+    );
+    assert!(said.starts_with(&expected), "{said}");
+}
+
+#[test]
 fn sarif_has_what_the_standard_requires() {
     let directory = files(&[("my file.yaml", JOB)]);
     let output = lint_in(directory.path(), &["-o", "sarif", ".", "nowhere"], "");

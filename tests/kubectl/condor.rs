@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
+use api::names::submitter_object_name;
 use api::{AbsentMachine, DrainRequest, HTCJob, NodePolicy, Submitter};
 use kube::Resource;
 use kube::api::{Api, DynamicObject};
@@ -314,4 +315,13 @@ async fn priorities() {
     assert_eq!(said, "The ceiling of eve was set to 20\n");
     let spec = cluster.spec_of::<Submitter>(None, "eve", "/spec").await;
     assert_eq!(spec, json!({"ceiling": 20.0}));
+    // So may one of a user whose name no object may have.
+    for (option, number) in [("-setfactor", "50"), ("-setfloor", "3")] {
+        cluster.tool_says(&["condor_userprio", option, "group_physics.Alice", number]).await;
+    }
+    let name = submitter_object_name("group_physics.Alice");
+    let spec = cluster.spec_of::<Submitter>(None, &name, "/spec").await;
+    assert_eq!(spec, json!({"name": "group_physics.Alice", "priorityFactor": 50.0, "floor": 3.0}));
+    let words = ["condor_userprio", "-allusers", "-af", "Name", "PriorityFactor", "Floor"];
+    assert!(cluster.tool_says(&words).await.contains("group_physics.Alice 50.0 3.0\n"));
 }

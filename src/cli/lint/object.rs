@@ -11,7 +11,7 @@ use super::report::{Report, Saying, Source};
 use super::rules;
 use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
-use api::{ConcurrencyLimit, GROUP, HTCJob, VERSION};
+use api::{ConcurrencyLimit, GROUP, HTCJob, Submitter, VERSION};
 use classad::{Expr, ParseError};
 use controller::kinds;
 use model::pool::Problem;
@@ -190,6 +190,10 @@ fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
         "ConcurrencyLimit" => decode::<ConcurrencyLimit>(object, report, object.value.clone())
             .map(|limit| kinds::concurrency_limit::facts(&limit).problems)
             .unwrap_or_default(),
+        "Submitter" => decode::<Submitter>(object, report, object.value.clone())
+            .and_then(|submitter| kinds::submitter::facts(&submitter)?.misnamed)
+            .into_iter()
+            .collect(),
         "Slot" | "PartitionableSlot" => {
             let saying = Saying::new(format!("the operator itself makes and removes every {}", object.kind));
             let saying = saying.hint("leave it out of what is applied").about(object.title());

@@ -81,6 +81,7 @@ rules! {
     GROUP_DUPLICATE, "group-duplicate", Error, "Two GroupQuotas declare the same group.";
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
+    SUBMITTER_NAME, "submitter-name", Error, "The Submitter is not named as the submitter's object must be.";
     NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "One of several Negotiators takes every slot of another: it has no slot constraint, or the same one.";
     NEGOTIATOR_UNKNOWN, "negotiator-unknown", Warning, "No Negotiator among the files has the name that a Submitter's correction gives.";
     SUBMIT_POLICY_SEVERAL, "submit-policy-several", Warning, "There are several SubmitPolicies, and only the first by name counts.";
@@ -124,6 +125,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "NameTooLong" => &JOB_NAME,
         "ObjectTooLarge" => &JOB_TOO_LARGE,
         "InvalidGroup" => &GROUP_NAME,
+        "MisnamedSubmitter" => &SUBMITTER_NAME,
         "InvalidSelector" => &POLICY_SELECTOR,
         "SaidTwice" => &POLICY_CONFLICT,
         "InvalidConfiguration" => &CONFIG_SYNTAX,

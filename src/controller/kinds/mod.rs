@@ -8,7 +8,6 @@ mod conditions;
 pub mod crontab;
 mod document;
 pub mod drain_request;
-mod fnv;
 mod governing;
 pub mod group_quota;
 pub mod job;

@@ -5,15 +5,16 @@ use kube::api::ObjectMeta;
 
 use super::conditions::accepted;
 use super::document::{count, rounded, size};
-use super::fnv::fnv;
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, time, timestamp};
+use api::names::submitter_object_name;
 use api::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
 use model::pool::accountant::{Account, Correction};
 use model::pool::{
-    Accounts, Document, Event, NegotiatorId, Pool, Submitter as Known, SubmitterFacts, SubmitterName, Time,
+    Accounts, Document, Event, NegotiatorId, Pool, Problem, Submitter as Known, SubmitterFacts,
+    SubmitterName, Time,
 };
 
 impl Custom for Submitter {
@@ -46,7 +47,7 @@ impl Shown for Submitter {
     }
 
     fn object(_: &Pool, name: &SubmitterName) -> Option<ObjectKey> {
-        Some(Self::KIND.object(object_name(name)))
+        Some(Self::KIND.object(submitter_object_name(name.as_str())))
     }
 
     fn render(pool: &Pool, name: &SubmitterName, old: &[Condition], now: Time) -> Rendered {
@@ -55,59 +56,52 @@ impl Shown for Submitter {
     }
 }
 
-/// The longest object name.
-const LONGEST: usize = 253;
-
-/// The object name of a submitter: the submitter's own name if that is valid. Otherwise every invalid character becomes
-/// `-`, and a hash follows, so that two submitters never share an object.
-fn object_name(name: &SubmitterName) -> String {
-    let text = name.as_str();
-    let plain: String = text.chars().map(|c| if valid(c) { c } else { '-' }).collect();
-    let well_formed = plain.split('.').all(|part| {
-        part.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && part.ends_with(|c: char| c.is_ascii_alphanumeric())
-    });
-    if plain == text && well_formed && text.len() <= LONGEST {
-        return plain;
-    }
-    let parts: Vec<&str> =
-        plain.split('.').map(|part| part.trim_matches('-')).filter(|part| !part.is_empty()).collect();
-    let mut short = parts.join(".");
-    short.truncate(LONGEST - 18);
-    format!("{}-{:016x}", short.trim_end_matches(['-', '.']), stable_hash(text))
-        .trim_start_matches('-')
-        .to_owned()
-}
-
-fn valid(c: char) -> bool {
-    matches!(c, 'a'..='z' | '0'..='9' | '-' | '.')
-}
-
-/// The hash of the text and a byte 255. Names of objects contain this hash: a build with another would lose the accounts of these
-/// submitters.
-fn stable_hash(text: &str) -> u64 {
-    fnv(text.bytes().chain([0xff]))
-}
-
-/// Reads a Submitter for the pool. If the submitter's name is not a valid object name, the status gives the name.
+/// Reads a Submitter for the pool. If no object may have the submitter's name, the spec or the status gives the name. The spec of an
+/// object that is not named as its submitter's object must be is not in force.
+///
+/// `None` if the object cannot be a submitter's, or only a name that is not given yet could tell whose the object is.
 pub fn facts(object: &Submitter) -> Option<SubmitterFacts> {
     let found = object.metadata.name.as_deref()?;
     let status = object.status.as_ref();
-    let name: SubmitterName =
-        status.map(|status| status.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(found).into();
-    if object_name(&name) != found {
-        return None;
-    }
+    let is_of = |name: &&str| submitter_object_name(name) == found;
+    let said = object.spec.name.as_deref().filter(|name| !name.is_empty());
+    let written = status.map(|status| status.name.as_str()).filter(|name| !name.is_empty());
+    let name = said.filter(is_of).or(written).or_else(|| (!ends_in_hash(found)).then_some(found));
+    let name = name.filter(is_of)?;
+    let misnamed = said.filter(|said| !is_of(said)).map(|said| misnamed(said, name));
+    let none = SubmitterSpec::default();
+    let spec = if misnamed.is_some() { &none } else { &object.spec };
     Some(SubmitterFacts {
-        name,
+        name: name.into(),
         generation: object.metadata.generation.unwrap_or(1),
-        factor: object.spec.priority_factor.filter(|factor| *factor >= 1.0 && factor.is_finite()),
-        ceiling: object.spec.ceiling.filter(|ceiling| *ceiling >= 0.0),
-        floor: object.spec.floor.filter(|floor| *floor >= 0.0),
-        correction: object.spec.correction.as_ref().map(correction),
+        misnamed,
+        factor: spec.priority_factor.filter(|factor| *factor >= 1.0 && factor.is_finite()),
+        ceiling: spec.ceiling.filter(|ceiling| *ceiling >= 0.0),
+        floor: spec.floor.filter(|floor| *floor >= 0.0),
+        correction: spec.correction.as_ref().map(correction),
         corrected: status.and_then(|status| status.corrected.as_deref()).map(Into::into),
         accounts: status.map(accounts).unwrap_or_default(),
     })
+}
+
+/// Whether an object's name may be one that was made of a submitter's name. Such an object without a name in its spec or status was
+/// restored without the status, or somebody forgot the name: the operator would begin an account of the hash.
+fn ends_in_hash(object: &str) -> bool {
+    let end = object.rsplit_once('-').map_or(object, |(_, end)| end);
+    end.len() == 16 && end.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Why the spec of an object that names the submitter `said` is not in force, if the object is that of the submitter `is_of`.
+fn misnamed(said: &str, is_of: &str) -> Problem {
+    let right = submitter_object_name(said);
+    Problem {
+        reason: "MisnamedSubmitter",
+        field: "spec.name".to_owned(),
+        message: format!(
+            "the Submitter of {said} must have the metadata.name {right}, and this one is the Submitter of {is_of}; give the object that \
+             name"
+        ),
+    }
 }
 
 fn correction(given: &AccountCorrection) -> Correction {
@@ -190,8 +184,12 @@ fn render(pool: &Pool, submitter: &Known, old: &[Condition], now: Time) -> Rende
         running,
         conditions: vec![accepted(old, &submitter.problems, generation, now)],
     };
-    let metadata = ObjectMeta { name: Some(object_name(&submitter.name)), ..ObjectMeta::default() };
-    Rendered::object(&Submitter { metadata, spec: SubmitterSpec::default(), status: None }, &status)
+    let name = submitter.name.as_str();
+    let object = submitter_object_name(name);
+    // An object that is restored without its status keeps the submitter's name by its spec.
+    let spec = SubmitterSpec { name: (object != name).then(|| name.to_owned()), ..SubmitterSpec::default() };
+    let metadata = ObjectMeta { name: Some(object), ..ObjectMeta::default() };
+    Rendered::object(&Submitter { metadata, spec, status: None }, &status)
 }
 
 /// A submitter's account with a negotiator.
@@ -220,26 +218,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::kinds;
+    use api::names::is_subdomain;
 
     use super::*;
-
-    #[test]
-    fn plain_names_stay_as_they_are() {
-        for name in ["alice", "physics.higgs.alice", "a-b.c1"] {
-            assert_eq!(object_name(&name.into()), name);
-        }
-    }
-
-    #[test]
-    fn other_names_get_a_hash() {
-        // Objects of clusters have names with this hash.
-        assert_eq!(stable_hash("alice@example.org"), 0xef1d_b6c3_f3db_8a2a);
-        let names =
-            ["group_physics.alice", "group-physics.alice", "Alice", "alice.", ".alice", "-", "", "a..b"];
-        let objects: std::collections::BTreeSet<String> =
-            names.iter().map(|name| object_name(&(*name).into())).collect();
-        assert_eq!(objects.len(), names.len(), "{objects:?}");
-    }
 
     const NOW: i64 = 1_700_000_000;
 
@@ -309,14 +290,85 @@ mod tests {
         );
     }
 
+    fn object(name: &str, spec: &Value, status: Option<&str>) -> Submitter {
+        let status = status.map(|name| json!({"name": name}));
+        let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "Submitter",
+                            "metadata": {"name": name}, "spec": spec, "status": status});
+        serde_json::from_value(object).unwrap()
+    }
+
+    /// Whose an object is, and whether its spec is in force.
+    #[test]
+    fn objects_name_their_submitters() {
+        let hashed = &*submitter_object_name("alice_b");
+        for (name, said, written, expected) in [
+            ("alice", None, None, Some(("alice", true))),
+            ("alice", Some("alice"), Some("alice"), Some(("alice", true))),
+            (hashed, Some("alice_b"), None, Some(("alice_b", true))),
+            (hashed, Some("alice_b"), Some("alice_b"), Some(("alice_b", true))),
+            (hashed, None, Some("alice_b"), Some(("alice_b", true))),
+            (hashed, None, None, None),
+            (hashed, None, Some(hashed), Some((hashed, true))),
+            (hashed, Some(hashed), None, Some((hashed, true))),
+            (hashed, Some("alice_c"), Some("alice_b"), Some(("alice_b", false))),
+            ("alice-b", Some("alice_b"), None, Some(("alice-b", false))),
+            ("alice", Some("bob"), Some("alice"), Some(("alice", false))),
+            ("alice", None, Some("bob"), None),
+        ] {
+            let spec = json!({"name": said, "priorityFactor": 7.0, "ceiling": 1.0, "floor": 1.0,
+                              "correction": {"id": "1"}});
+            let found = facts(&object(name, &spec, written));
+            let seen = found.as_ref().map(|facts| {
+                let in_force = facts.factor.is_some();
+                assert_eq!(
+                    [facts.ceiling.is_some(), facts.floor.is_some(), facts.correction.is_some()],
+                    [in_force; 3]
+                );
+                assert_eq!(facts.misnamed.is_none(), in_force);
+                (facts.name.as_str(), in_force)
+            });
+            assert_eq!(seen, expected, "{name} {said:?} {written:?}");
+        }
+        let said = facts(&object("alice-b", &json!({"name": "alice_b"}), None)).unwrap().misnamed.unwrap();
+        assert_eq!(
+            said.to_string(),
+            format!(
+                "spec.name: the Submitter of alice_b must have the metadata.name {hashed}, and this one is the Submitter of alice-b; \
+                 give the object that name"
+            )
+        );
+    }
+
+    /// The operator makes for each submitter the object that people would make, and tells of one whose name is wrong.
+    #[test]
+    fn made_objects_name_submitters_whose_names_no_object_may_have() {
+        let mut pool = pool(&[]);
+        for (name, expected) in [("alice", None), ("group_physics.alice", Some("group_physics.alice"))] {
+            pool.edit_submitter(&name.into(), Time::from_secs(NOW), |_| {});
+            let document = Document::Submitter(name.into());
+            let Rendered::Object { create, .. } =
+                kinds::render(&pool, &document, &Value::Null, Time::from_secs(NOW))
+            else {
+                panic!("{name} has no object");
+            };
+            let made: Submitter = serde_json::from_value(create).unwrap();
+            assert_eq!(made.spec.name.as_deref(), expected);
+            assert_eq!(facts(&made).unwrap().name.as_str(), name);
+        }
+        let wrong = facts(&object("alice-b", &json!({"name": "alice_b"}), None)).unwrap();
+        pool.apply(Event::Submitter(wrong), Time::from_secs(NOW));
+        let accepted = &status(&pool, &Document::Submitter("alice-b".into()))["conditions"][0];
+        assert_eq!(
+            (&accepted["status"], &accepted["reason"]),
+            (&json!("False"), &json!("MisnamedSubmitter"))
+        );
+    }
+
     proptest! {
         #[test]
         fn object_names_are_always_valid(name in ".{0,300}") {
-            let object = object_name(&name.as_str().into());
-            prop_assert!(!object.is_empty() && object.len() <= LONGEST, "{}", object);
-            prop_assert!(object.split('.').all(|part| !part.is_empty()
-                && part.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'))
-                && !part.starts_with('-') && !part.ends_with('-')), "{}", object);
+            let object = submitter_object_name(&name);
+            prop_assert!(is_subdomain(&object) && object.len() <= 253, "{}", object);
         }
     }
 }

@@ -25,14 +25,20 @@ impl Pool {
             }
             before != (submitter.factor, submitter.ceiling, submitter.floor)
         });
-        if self.correct(&facts.name, facts.correction.as_ref(), now) || changed {
+        if self.correct(&facts.name, facts.correction.as_ref(), facts.misnamed, now) || changed {
             self.changed(Change::SubmitterSet(&facts.name));
         }
     }
 
-    /// Makes the correction that the Submitter object asks for, or notes why the correction cannot be made. Returns
-    /// whether anything changed.
-    fn correct(&mut self, name: &SubmitterName, correction: Option<&Correction>, now: Time) -> bool {
+    /// Makes the correction that the Submitter object asks for, or notes why the correction cannot be made, beside the problem with the
+    /// object's name. Returns whether anything changed.
+    fn correct(
+        &mut self,
+        name: &SubmitterName,
+        correction: Option<&Correction>,
+        misnamed: Option<Problem>,
+        now: Time,
+    ) -> bool {
         let with = correction.and_then(|correction| correction.negotiator.clone());
         let unknown = with.as_ref().filter(|with| !self.negotiators.contains_key(*with)).map(|with| Problem {
             reason: "NegotiatorNotFound",
@@ -41,7 +47,7 @@ impl Pool {
         });
         let id = with.map_or_else(|| self.first_negotiator(), NegotiatorId::Named);
         let halflife = self.halflife_of(&id);
-        let problems: Vec<Problem> = unknown.into_iter().collect();
+        let problems: Vec<Problem> = misnamed.into_iter().chain(unknown).collect();
         let makes = correction.filter(|_| problems.is_empty());
         self.edit_submitter(name, now, |submitter| {
             let other = std::mem::replace(&mut submitter.problems, problems) != submitter.problems;

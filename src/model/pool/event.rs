@@ -460,6 +460,8 @@ pub struct SubmitterFacts {
     pub name: SubmitterName,
     /// `metadata.generation`.
     pub generation: i64,
+    /// Why the spec is not in force: it names another submitter than the object's. All that the spec sets is then unset here.
+    pub misnamed: Option<Problem>,
     /// `spec.priorityFactor`.
     pub factor: Option<f64>,
     /// `spec.ceiling`.

@@ -97,7 +97,7 @@ pub struct Submitter {
     pub floor: Option<f64>,
     /// The id of the last correction of an account that was made.
     pub corrected: Option<Arc<str>>,
-    /// Why the correction that the object asks for cannot be made.
+    /// Why the object's spec is not in force, or the correction that it asks for cannot be made.
     pub problems: Vec<Problem>,
     /// When this operator first heard of the submitter. Accounts that do not exist yet begin at this time.
     pub since: Time,

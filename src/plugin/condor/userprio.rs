@@ -1,5 +1,6 @@
 //! `condor_userprio`.
 
+use api::names::submitter_object_name;
 use api::{Negotiator, Submitter};
 use classad::Ad;
 use jiff::Timestamp;
@@ -11,9 +12,6 @@ use tools::users::{self, Asked, Change, Edit, Request};
 use super::{Answer, Failure, Outcome, place, version};
 use crate::cluster::{Cluster, Connection};
 use crate::userprio::{UserLine, choose_negotiator, lines};
-
-/// The longest name of an object.
-const LONGEST: usize = 253;
 
 pub(super) async fn run(words: &[String], connection: &Connection, width: Option<usize>) -> Outcome {
     match users::parse(words)? {
@@ -68,11 +66,8 @@ fn ad(line: &UserLine, submitters: &[Submitter], now: i64) -> Ad {
 
 /// The Submitter of a name at the accountant.
 fn object<'a>(submitters: &'a [Submitter], name: &str) -> Option<&'a Submitter> {
-    let is = |submitter: &&Submitter| {
-        let own = submitter.status.as_ref().map(|status| status.name.as_str()).filter(|own| !own.is_empty());
-        own.map_or_else(|| submitter.name_any() == name, |own| own == name)
-    };
-    submitters.iter().find(is)
+    let object = submitter_object_name(name);
+    submitters.iter().find(|submitter| submitter.name_any() == object)
 }
 
 async fn change(edit: &Edit, connection: &Connection) -> Outcome {
@@ -93,34 +88,22 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
         // HTCondor's accountant keeps an entry for each name that it was ever told. So a name without a Submitter
         // gets one.
         (None, Change::Factor(_) | Change::Ceiling(_) | Change::Floor(_)) => {
-            if !is_object_name(&edit.user) {
-                return Err(Failure(format!(
-                    "condor_userprio: no Submitter {user}, and none can be created before {user} submits a job: a name with \
-                     other characters than a-z, 0-9, - and . is not the name of a Submitter, and the operator chooses the name; \
-                     submit a job of {user} first",
-                    user = edit.user
-                )));
+            let name = submitter_object_name(&edit.user);
+            let mut spec = spec();
+            if let Some(fields) = spec.as_object_mut().filter(|_| name != edit.user) {
+                fields.insert("name".to_owned(), json!(edit.user));
             }
             let object = json!({
                 "apiVersion": Submitter::api_version(&()),
                 "kind": Submitter::kind(&()),
-                "metadata": {"name": edit.user},
-                "spec": spec(),
+                "metadata": {"name": name},
+                "spec": spec,
             });
             cluster.make::<Submitter>(None, &object).await?;
         }
         (None, _) => return Err(unknown()),
     }
     Ok(Answer { text: said(edit), ..Answer::default() })
-}
-
-/// Whether an object may have this name: parts of lower-case letters, digits and hyphens, with dots in between.
-fn is_object_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_part = |part: &str| {
-        part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
-    };
-    name.len() <= LONGEST && name.split('.').all(is_part)
 }
 
 /// The part of the Submitter's spec that an edit sets. Each correction has an id of its own, so that it is made once.
@@ -172,31 +155,5 @@ fn said(edit: &Edit) -> String {
         Change::Last(secs) => format!("The Last Usage Time of {user} was set to {secs}\n"),
         Change::Reset => format!("The accumulated usage of {user} was reset\n"),
         Change::Delete => format!("The accountant record named {user} was deleted\n"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_submitters_that_no_object_may_have_are_known() {
-        for (name, expected) in [
-            ("alice", true),
-            ("physics.alice-2", true),
-            ("0", true),
-            ("group_physics.alice", false),
-            ("Alice", false),
-            ("alice@pool", false),
-            ("", false),
-            (".a", false),
-            ("a..b", false),
-            ("a-", false),
-            ("-a", false),
-            ("\u{e4}", false),
-        ] {
-            assert_eq!(is_object_name(name), expected, "{name}");
-        }
-        assert!(is_object_name(&"a".repeat(253)) && !is_object_name(&"a".repeat(254)));
     }
 }

@@ -324,6 +324,17 @@ fn objects_of_which_one_counts_are_accepted_with_a_warning() {
 }
 
 #[test]
+fn a_submitters_object_must_have_the_submitters_name() {
+    let refusal = |name: &str, said_name: &str| {
+        let spec = json!({"name": said_name, "priorityFactor": 2.0});
+        said(&asked("CREATE", "Submitter", object("Submitter", name, spec), Value::Null), &Known::nothing()).0
+    };
+    assert_eq!(refusal("group-physics.alice-2c32f131b55e3f75", "group_physics.alice"), None);
+    let why = refusal("alice-b", "alice_b").unwrap_or_default();
+    assert!(why.contains("the Submitter of alice_b must have the metadata.name alice-b-"), "{why}");
+}
+
+#[test]
 fn a_body_that_is_no_review_is_an_error_that_says_why() {
     for (body, why) in [
         (&b""[..], "not an AdmissionReview"),

@@ -14,13 +14,12 @@ use self::tolerations::tolerations;
 use self::zone::zone;
 use super::conditions::{Says, condition, of_policy};
 use super::document::count;
-use super::fnv::fnv;
 use super::governing::{expression, problems_of};
 use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
-use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types};
+use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types, fnv};
 use classad::Expr;
 use model::mistakes;
 use model::pool::{

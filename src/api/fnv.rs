@@ -1,7 +1,7 @@
 //! The hash of names and marks that leave the process.
 
 /// The FNV-1a hash of these bytes, of 64 bits. Objects contain the hash, so that it must be the same in every build.
-pub(super) fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
+pub fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let prime = 0x0100_0000_01b3;
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(prime))
 }
