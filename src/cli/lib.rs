@@ -24,6 +24,7 @@
 //! | `daemon` | how commands begin and end that run until they are stopped |
 //! | `policy_file` | reads configuration from files, and out of manifests |
 //! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
+//! | `named_groups` | reads the groups that a configuration's knobs name |
 //! | `outcome` | runs a command, for tests |
 
 mod ads;
@@ -37,6 +38,7 @@ pub mod demo;
 pub mod guard;
 pub mod knobs;
 pub mod lint;
+mod named_groups;
 pub mod negotiate;
 pub mod operator;
 #[cfg(test)]

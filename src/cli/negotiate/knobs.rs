@@ -1,11 +1,12 @@
-//! The groups of a configuration, and those of its knobs that a cycle over files does not use.
+//! The knobs of a configuration that a cycle over files does not use.
 
 use std::collections::BTreeMap;
 
 use condor_config::knobs::{self, Class, Knob, Reader};
-use condor_config::{Config as Text, Definition, Origin, ValueError};
-use model::negotiator::Config;
-use model::negotiator::groups::{GroupSpec, Quota};
+use condor_config::{Config as Text, Definition, Origin};
+use model::negotiator::groups::GroupSpec;
+
+use crate::named_groups::group_of;
 
 /// Knobs of the negotiator that do not matter in a single cycle over files, which knows nothing of time.
 const OF_MANY_CYCLES: &[&str] = &[
@@ -20,38 +21,6 @@ const OF_MANY_CYCLES: &[&str] = &[
 
 /// Knobs that a cycle over files reads, although the operator's negotiator does not.
 const READ_HERE: &[&str] = &["SLOT_WEIGHT", "ACCOUNTANT_LOCAL_DOMAIN", "REMOTE_PRIO_FACTOR"];
-
-/// The families of knobs that are about one group each, and what is before the group's name.
-const OF_A_GROUP: &[(&str, &str)] = &[
-    ("GROUP_QUOTA_DYNAMIC_<group>", "GROUP_QUOTA_DYNAMIC_"),
-    ("GROUP_QUOTA_<group>", "GROUP_QUOTA_"),
-    ("GROUP_ACCEPT_SURPLUS_<group>", "GROUP_ACCEPT_SURPLUS_"),
-    ("GROUP_AUTOREGROUP_<group>", "GROUP_AUTOREGROUP_"),
-    ("GROUP_PRIO_FACTOR_<group>", "GROUP_PRIO_FACTOR_"),
-];
-
-/// The groups that `GROUP_NAMES` lists, as the negotiator reads them. A group without a quota has 0.
-///
-/// # Errors
-/// The first value that cannot be used.
-pub(super) fn groups(text: &Text, config: &Config) -> Result<Vec<GroupSpec>, ValueError> {
-    let group = |name: String| {
-        let number = |family: &str| {
-            let knob = format!("{family}_{name}");
-            text.real(&knob)?.map(|number| text.in_range(&knob, number)).transpose()
-        };
-        let truth = |family: &str| text.boolean(&format!("{family}_{name}"));
-        let fixed = number("GROUP_QUOTA")?.map(Quota::Static);
-        let share = number("GROUP_QUOTA_DYNAMIC")?.map(Quota::Dynamic);
-        Ok(GroupSpec {
-            quota: Some(fixed.or(share).unwrap_or(Quota::Static(0.0))),
-            accept_surplus: truth("GROUP_ACCEPT_SURPLUS")?.unwrap_or(config.group_accept_surplus),
-            autoregroup: truth("GROUP_AUTOREGROUP")?.unwrap_or(config.group_autoregroup),
-            name,
-        })
-    };
-    text.list("GROUP_NAMES")?.into_iter().map(group).collect()
-}
 
 /// Lines about settings of the texts that a cycle over files does not use: a line for each knob of the negotiator, and one for
 /// each file's knobs of other daemons. `groups` are the names in `GROUP_NAMES`.
@@ -102,13 +71,11 @@ fn use_of(definition: &Definition, groups: &[GroupSpec]) -> Use {
         }
         Class::Unknown { nearest: None } => return Use::Used,
     };
-    if let Some((_, prefix)) = OF_A_GROUP.iter().find(|(family, _)| *family == knob.name) {
-        let bare = name.get(name.to_ascii_uppercase().find(prefix).map_or(0, |at| at + prefix.len())..);
-        let bare = bare.unwrap_or_default();
-        if groups.iter().any(|group| group.name.eq_ignore_ascii_case(bare)) {
+    if let Some(named) = group_of(name, knob) {
+        if groups.iter().any(|group| group.name.eq_ignore_ascii_case(named)) {
             return Use::Used;
         }
-        return Use::Unused(format!("GROUP_NAMES does not name {bare}"));
+        return Use::Unused(format!("GROUP_NAMES does not name {named}"));
     }
     if OF_MANY_CYCLES.contains(&knob.name) {
         return Use::Unused("this is one cycle, which takes as long as it takes".to_owned());

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::NegotiateArgs;
 use super::accounts::{self, Priority};
 use super::knobs;
+use crate::named_groups::named_groups;
 use crate::policy_file;
 use crate::stop::{Stop, unusable};
 use crate::{lint, quota};
@@ -113,7 +114,8 @@ fn configuration(args: &NegotiateArgs, env: &Env) -> Result<Configuration, Stop>
     let config = Config::read(&read).map_err(|faults| {
         Stop::Unusable(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
-    let named = knobs::groups(&read, &config).map_err(|error| Stop::Unusable(error.to_string()))?;
+    let named = named_groups(&read).map_err(|error| Stop::Unusable(error.to_string()))?;
+    let named: Vec<GroupSpec> = named.iter().map(|group| group.spec(&config)).collect();
     let warnings = knobs::unused(&read, &named);
     Ok(Configuration { config, slot_weight, named, warnings })
 }

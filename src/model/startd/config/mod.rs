@@ -24,7 +24,7 @@ use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
 pub use attributes::{misspelt, of_policy};
 pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
-pub use remarks::{Remark, Severity, of_file, of_text, sort};
+pub use remarks::{Readers, Remark, Severity, of_file, of_text, sort};
 
 /// The knobs of a text that the operator acts on. Fields whose knobs the text does not set are empty.
 #[derive(Clone, Debug, Default, PartialEq)]

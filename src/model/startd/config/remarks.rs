@@ -494,10 +494,11 @@ pub(super) fn undefined_attribute(config: &Config, slot_type: Option<u32>, name:
 }
 
 /// The names that a text itself reads: in references, arguments of templates and lists of attributes.
-struct Readers(BTreeSet<String>);
+pub struct Readers(BTreeSet<String>);
 
 impl Readers {
-    fn of(text: &str, config: &Config) -> Self {
+    /// The names that this text reads, with the lists of `config`, which the text became.
+    pub fn of(text: &str, config: &Config) -> Self {
         let mut names = BTreeSet::new();
         for line in text.lines() {
             // `ALLOW_WRITE = $(ALLOW_WRITE), *.edu` appends, and nothing reads the result.
@@ -526,7 +527,7 @@ impl Readers {
     }
 
     /// Whether the text reads a name, as it is or without its prefix for a daemon, a slot or a slot type.
-    fn reads(&self, name: &str) -> bool {
+    pub fn reads(&self, name: &str) -> bool {
         let folded = name.to_ascii_lowercase();
         let bare = folded.rsplit_once('.').map_or(folded.as_str(), |(_, bare)| bare);
         let number = |rest: &str| {

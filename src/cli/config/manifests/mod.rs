@@ -1,0 +1,139 @@
+//! `slotwright config manifests`: the objects of Slotwright that stand for the files of an HTCondor pool.
+//!
+//! | part | makes |
+//! | --- | --- |
+//! | `groups` | GroupQuotas of GROUP_NAMES and the knobs of each group |
+//! | `limits` | ConcurrencyLimits |
+//! | `policies` | the Negotiator, the NodePolicy and the SubmitPolicy, with the knobs that their texts take |
+//! | `accounts`, `submitters` | Submitters of what condor_userprio prints |
+//! | `leftovers` | warnings about settings that are in no object |
+//! | `names`, `notes`, `object` | names of objects; all warnings; an object as YAML |
+
+mod accounts;
+mod groups;
+mod leftovers;
+mod limits;
+mod names;
+mod notes;
+mod object;
+mod policies;
+mod submitters;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{Texts, configuration};
+use crate::lint;
+use crate::named_groups::named_groups;
+use crate::problems::Problems;
+use crate::stop::{DONE, NO, Stop};
+use condor_config::ValueError;
+use groups::Groups;
+use model::negotiator;
+use notes::Notes;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Warnings name what is in no object, with its place. Exit status: 0 done, 1 an object has an error, which \
+                        standard error tells, 2 unusable input."
+)]
+pub(super) struct ManifestsArgs {
+    #[command(flatten)]
+    texts: Texts,
+    /// What condor_userprio -allusers -long printed: factors, ceilings, floors and usage become Submitters, and who charged a group
+    /// may charge it; - is standard input
+    #[arg(long, value_name = "FILE")]
+    userprio: Option<PathBuf>,
+    /// Let every owner of jobs charge every group, as HTCondor does
+    #[arg(long)]
+    open_groups: bool,
+}
+
+/// The names that objects stand for, in small letters.
+type Taken = BTreeSet<String>;
+
+/// Prints the objects to `stdout`, and warnings to `stderr`.
+pub(super) fn print(
+    args: &ManifestsArgs,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Result<u8, Stop> {
+    let unusable = |error: ValueError| Stop::Unusable(error.to_string());
+    let sources = args.texts.sources(stdin)?;
+    let central = configuration(args.texts.read_as(&sources, "NEGOTIATOR", None), stderr)?;
+    let (mut notes, mut taken) = (Notes::default(), Taken::new());
+    let mut policies = Vec::new();
+    for policy in policies::ALL {
+        let reading = args.texts.read_as(&sources, policy.subsystem, None);
+        let config = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
+        policies.extend(policy.object(&config, &mut taken, &mut notes));
+    }
+    let knobs = knobs(&policies);
+    let named = named_groups(&central).map_err(unusable)?;
+    let mut groups = Groups::new(&central, named, &knobs, &mut notes).map_err(unusable)?;
+    let accounts = match &args.userprio {
+        Some(path) => accounts::read(path, stdin, &groups, &mut notes)?,
+        None => Vec::new(),
+    };
+    if args.open_groups {
+        groups.open();
+    } else {
+        groups.open_to(&accounts);
+        groups.note_closed(&central, &mut notes);
+    }
+    let mut objects = groups.objects();
+    objects.extend(limits::objects(&central, &mut taken, &mut notes));
+    for fault in negotiator::Config::read(&central).err().into_iter().flatten() {
+        notes.at_once(fault.position().clone(), notes::without_place(&fault));
+    }
+    objects.extend(policies);
+    objects.extend(submitters::objects(&accounts, &knobs, &groups));
+    leftovers::note(&central, &groups, &taken, &mut notes);
+    let text = yaml(&objects)?;
+    stdout.write_all(text.as_bytes())?;
+    notes.tell(stderr)?;
+    let problems = wrong(text);
+    problems.tell(stderr)?;
+    Ok(if problems.is_empty() { DONE } else { NO })
+}
+
+/// The knobs as the operator reads them in the Negotiator. If there is none, or if a value cannot be used, these are HTCondor's
+/// defaults.
+fn knobs(policies: &[Value]) -> negotiator::Config {
+    let config = policies::NEGOTIATOR.of_objects(policies);
+    config.and_then(|config| negotiator::Config::read(&config).ok()).unwrap_or_default()
+}
+
+fn yaml(objects: &[Value]) -> Result<String, Stop> {
+    let mut text = String::new();
+    for object in objects {
+        let one = serde_saphyr::to_string(object).map_err(|error| Stop::Unusable(error.to_string()))?;
+        text.push_str("---\n");
+        text.push_str(&one);
+    }
+    Ok(text)
+}
+
+/// The errors that `slotwright lint` finds in the objects.
+fn wrong(text: String) -> Problems {
+    let source = lint::Source::new("the objects", text);
+    let (mut problems, mut report, mut objects) = (Problems::default(), lint::Report::default(), Vec::new());
+    let (kinds, parsed) = (lint::Kinds::new(), lint::parse(&source.text));
+    for fault in &parsed.faults {
+        problems.at(&source, fault.at, &fault.message);
+    }
+    for node in parsed.documents {
+        lint::document(&kinds, &source, node, &mut report, &mut objects);
+    }
+    lint::check_references(&objects, &mut report);
+    report.sort();
+    problems.extend(report.findings.into_iter().filter(|found| found.severity == lint::Severity::Error));
+    problems
+}

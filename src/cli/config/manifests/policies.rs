@@ -1,0 +1,108 @@
+//! The objects whose texts take knobs: the Negotiator, the NodePolicy and the SubmitPolicy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::Taken;
+use super::notes::Notes;
+use crate::config::{assignment, can_be_read};
+use api::{GROUP, VERSION};
+use condor_config::knobs::{self, Reader, Support};
+use condor_config::{Config, Definition, Host, Origin, Reader as ConfigReader, Source};
+use model::startd::config::Readers;
+
+/// The name of each object.
+const NAME: &str = "default";
+
+/// A kind of objects whose text takes knobs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    kind: &'static str,
+    /// The daemon as which the operator reads the text.
+    pub(super) subsystem: &'static str,
+    /// Whose knobs the text takes.
+    readers: &'static [Reader],
+}
+
+/// The Negotiator.
+pub(super) const NEGOTIATOR: Policy = Policy {
+    kind: "Negotiator",
+    subsystem: "NEGOTIATOR",
+    readers: &[Reader::Negotiator, Reader::Accountant],
+};
+
+/// All kinds.
+pub(super) const ALL: [Policy; 3] = [
+    NEGOTIATOR,
+    Policy { kind: "NodePolicy", subsystem: "STARTD", readers: &[Reader::Startd, Reader::Collector] },
+    Policy { kind: "SubmitPolicy", subsystem: "SCHEDD", readers: &[Reader::Schedd, Reader::Submit] },
+];
+
+impl Policy {
+    /// The configuration that the operator reads in the text of an object of this kind, if there is one among these objects.
+    pub(super) fn of_objects(self, objects: &[Value]) -> Option<Config> {
+        let object =
+            objects.iter().find(|object| object.get("kind").is_some_and(|kind| kind == self.kind))?;
+        let source = Source::block(self.kind, object.pointer("/spec/config")?.as_str()?);
+        ConfigReader::new(Host::none()).subsystem(self.subsystem).read(&[source]).into_config().ok()
+    }
+
+    /// The object with the knobs that act in its text, and with all names that these refer to; `None` if the configuration sets no
+    /// such knob. Values stay as they are written: some have another value on each node.
+    pub(super) fn object(self, config: &Config, taken: &mut Taken, notes: &mut Notes) -> Option<Value> {
+        let mut lines = BTreeMap::new();
+        let mut chosen: Vec<&Definition> = self.own(config).filter(|found| self.acts(found)).collect();
+        while !chosen.is_empty() {
+            for definition in chosen {
+                let value = definition.raw();
+                let line = if can_be_read(&value) {
+                    assignment(&definition.name, &value)
+                } else {
+                    let what = "is left out: a line of the value ends in a backslash; end the line otherwise";
+                    notes.at(config.position(definition), format!("{} {what}", definition.name));
+                    String::new()
+                };
+                taken.insert(definition.name.to_ascii_lowercase());
+                lines.insert(definition.name.to_ascii_lowercase(), (config.position(definition), line));
+            }
+            let text = text(&lines);
+            let source = Source::block(self.kind, text.as_str());
+            let reading = ConfigReader::new(Host::none()).subsystem(self.subsystem).read(&[source]);
+            let readers = Readers::of(&text, &reading.config);
+            let referred = |found: &&Definition| {
+                !lines.contains_key(&found.name.to_ascii_lowercase()) && readers.reads(&found.name)
+            };
+            chosen = self.own(config).filter(referred).collect();
+        }
+        (!lines.is_empty()).then(|| {
+            json!({"apiVersion": format!("{GROUP}/{VERSION}"), "kind": self.kind, "metadata": {"name": NAME},
+                   "spec": {"config": text(&lines)}})
+        })
+    }
+
+    /// The definitions that the daemon sees: those without a prefix, and those with the daemon's.
+    fn own(self, config: &Config) -> impl Iterator<Item = &Definition> {
+        let is_own = move |found: &&Definition| {
+            let prefix = found.name.split_once('.').map(|(prefix, _)| prefix);
+            found.origin != Origin::Predefined
+                && prefix.is_none_or(|prefix| prefix.eq_ignore_ascii_case(self.subsystem))
+        };
+        config.definitions().filter(is_own)
+    }
+
+    /// Whether the operator acts on the name in the object's text.
+    fn acts(self, definition: &Definition) -> bool {
+        knobs::find(&definition.name).is_some_and(|knob| {
+            knob.support == Support::Honored
+                && knob.readers.iter().any(|reader| self.readers.contains(reader))
+        })
+    }
+}
+
+/// The lines in the order of the files.
+fn text(lines: &BTreeMap<String, (condor_config::Position, String)>) -> String {
+    let sorted: BTreeSet<_> = lines.iter().map(|(name, (place, line))| (place, name, line)).collect();
+    let lines = sorted.into_iter().map(|(_, _, line)| line).filter(|line| !line.is_empty());
+    lines.flat_map(|line| [line.as_str(), "\n"]).collect()
+}
