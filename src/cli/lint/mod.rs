@@ -30,7 +30,7 @@ pub(super) use references::check as check_references;
 pub(super) use report::{Finding, Report, Saying, Source};
 pub(super) use rules::Severity;
 pub(super) use schema::Kinds;
-pub(super) use yaml::{Entry, Kind, Node, parse};
+pub(super) use yaml::{Kind, Node, parse};
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};

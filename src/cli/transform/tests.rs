@@ -47,7 +47,7 @@ fn a_policy_prints_the_jobs_that_it_accepts() {
 
 #[test]
 fn a_policy_may_be_a_manifest() {
-    let text: String = POLICY.lines().map(|line| format!("    {line}\n")).collect();
+    let text = POLICY.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
     let head =
         "apiVersion: slotwright.dev/v1alpha1\nkind: SubmitPolicy\nmetadata: {name: p}\nspec:\n  config: |\n";
     let files = Files::new(&[("policy", POLICY), ("policy.yaml", &format!("{head}{text}"))]);

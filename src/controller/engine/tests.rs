@@ -62,7 +62,7 @@ async fn what_the_watches_and_the_history_tell_is_taken_in_while_answers_keep_co
     for number in 0..WRITES {
         let machine = format!("n{number}").as_str().into();
         let effect = Effect::Benchmark { machine, asked: Time::from_secs(0), so_far: None };
-        engine.writer.submit(Task::Effect(Box::new(effect), None), &engine.cache);
+        engine.writer.submit(Task::Effect(effect, None), &engine.cache);
     }
     engine.archive.write(&model::pool::Batch { number: 1, ends: Arc::new([]) }, |_| None);
     let (tell, seen) = mpsc::channel(8);

@@ -77,11 +77,11 @@ fn key() -> crate::cache::ObjectKey {
 
 /// The calls of a task, each with its method and the identity that its body names, and the replies.
 async fn perform(task: Task, cache: &Cache, answers: Vec<(u16, Value)>) -> (Vec<String>, Vec<Reply>) {
-    let (mut writer, talk) = writer(answers);
+    let (mut writer, heard) = writer(answers);
     writer.submit(task, cache);
     let ended = timeout(Duration::from_mins(5), writer.finished()).await.expect("the task ends");
-    let asked = talk.lock().unwrap().1.iter().map(line).collect();
-    assert_eq!(talk.lock().unwrap().0.len(), 0, "answers that nobody asked for");
+    let asked = heard.lock().unwrap().1.iter().map(line).collect();
+    assert_eq!(heard.lock().unwrap().0.len(), 0, "answers that nobody asked for");
     (asked, ended.unwrap().1)
 }
 
