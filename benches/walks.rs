@@ -207,7 +207,7 @@ fn drains(machines: u32, drains: u32) {
         report(&mut pool, n, 0.2);
     }
     took(&format!("{machines} machines are reviewed, {drains} DrainRequests"), || {
-        drop(decide(&mut pool, now()))
+        drop(decide(&mut pool, now()));
     });
 }
 
@@ -224,7 +224,7 @@ fn orphans(orphans: u32) {
     let outcome = negotiate(&cycle.cycle);
     conclude(&mut pool, &cycle, &outcome, now());
     took(&format!("{} matches begin, {orphans} orphans", outcome.matches.len()), || {
-        drop(decide(&mut pool, now()))
+        drop(decide(&mut pool, now()));
     });
     took(&format!("a decision about nothing, {orphans} orphans"), || drop(decide(&mut pool, now())));
 }
@@ -245,7 +245,7 @@ fn gatherings(machines: u32, gatherings: u32) {
         report(&mut pool, n, 0.2);
     }
     took(&format!("{machines} machines are reviewed, {gatherings} gatherings"), || {
-        drop(decide(&mut pool, now()))
+        drop(decide(&mut pool, now()));
     });
 }
 
