@@ -160,9 +160,13 @@ impl Account {
         self.last_usage_time = self.last_usage_time.max(other.last_usage_time);
     }
 
-    /// Whether nothing is in use, and all past usage has decayed by `now` (milliseconds since 1970).
-    pub fn is_forgotten(&self, now: i64, halflife: f64) -> bool {
-        self.resources_used == 0 && self.at(now, halflife).real_priority <= MIN_REAL_PRIORITY
+    /// Whether the account says nothing at `now` (milliseconds since 1970): nothing was ever used, as far as the account knows, and a
+    /// priority that an admin set has decayed. As in HTCondor, past usage keeps an account, since totals do not decay.
+    pub fn is_empty(&self, now: i64, halflife: f64) -> bool {
+        self.resources_used == 0
+            && self.accumulated_usage <= 0.0
+            && self.weighted_accumulated_usage <= 0.0
+            && self.at(now, halflife).real_priority <= MIN_REAL_PRIORITY
     }
 
     /// The effective priority (EUP): the real priority times the factor. A factor below [`MIN_PRIORITY_FACTOR`] counts as that.

@@ -205,8 +205,8 @@ impl Pool {
     ///
     /// - Usage from the time without a Negotiator object moves to the first Negotiator by name.
     /// - If all Negotiator objects are gone, usage with any of them moves to the unnamed negotiator.
-    /// - If a Negotiator is gone and others exist, accounts with it are kept for an object of the same name until they
-    ///   have decayed. Its claims count with the first negotiator by name; so do its slots, if that negotiator's
+    /// - If a Negotiator is gone and others exist, accounts with it are kept, for an object of the same name and because
+    ///   they hold the totals of what was used; an account that says nothing goes. Its claims count with the first negotiator by name; so do its slots, if that negotiator's
     ///   constraint takes them.
     pub(super) fn settle_accounts(&mut self, now: Time) {
         let mut held = self.held();
@@ -241,7 +241,7 @@ impl Pool {
                 {
                     account.reconcile(slots, weight, now.millis(), halflife);
                 }
-                *id == first || halflives.contains_key(id) || !account.is_forgotten(now.millis(), halflife)
+                *id == first || halflives.contains_key(id) || !account.is_empty(now.millis(), halflife)
             });
             if !accounts.iter().map(|(id, _)| id).eq(&before) {
                 others.push(submitter.name.clone());

@@ -230,12 +230,54 @@ fn the_claims_of_one_that_is_deleted_count_with_the_first_by_name_and_its_accoun
     world.settle();
     assert_eq!(account(&world, "alice", &id("cpu")), (2.25, 4));
     assert_eq!(account(&world, "alice", &id("gpu")), (2.25, 4));
-    // A negotiator's accounts are dropped once nothing is in use and all usage has decayed.
+}
+
+/// HTCondor's accountant removes a record only if its accumulated usage is 0, too: totals do not decay, and the account with a
+/// negotiator that is gone is all that knows of them.
+#[test]
+fn totals_outlast_the_negotiator_though_all_usage_has_decayed() {
+    let mut world = two();
+    submit_on(&mut world, "sweep", "alice", 4, "n2");
+    world.settle();
+    world.pass(DAY.unsigned_abs());
+    world.now = crate::pool::Time::from_secs(world.now.secs() + 90 * DAY);
+    let total =
+        |world: &World| world.pool.submitters()[&"alice".into()].accounts.weighted_usage_at(world.now);
+    let before = total(&world);
+    assert!(before > 0.0);
+    assert_eq!(account(&world, "alice", &id("gpu")), (0.5, 0));
     remove(&mut world, "gpu");
+    add(&mut world, "other", "Machine == \"n2\"");
+    world.settle();
+    assert_eq!(total(&world).to_bits(), before.to_bits());
+    assert!(world.pool.submitters()[&"alice".into()].accounts.of(&id("gpu")).is_some());
+}
+
+/// An account that says nothing is dropped with its negotiator.
+#[test]
+fn an_empty_account_goes_with_its_negotiator() {
+    let mut world = two();
+    world.sees(Event::Submitter(SubmitterFacts {
+        correction: Some(Correction {
+            id: "a".into(),
+            real_priority: Some(9.0),
+            accumulated_usage: None,
+            weighted_accumulated_usage: None,
+            begin_usage_time: None,
+            last_usage_time: None,
+            negotiator: Some("gpu".into()),
+        }),
+        ..kit::submitter("alice")
+    }));
+    world.settle();
+    remove(&mut world, "gpu");
+    world.settle();
+    let kept = |world: &World| world.pool.submitters()[&"alice".into()].accounts.of(&id("gpu")).is_some();
+    assert!(kept(&world), "its priority has not decayed");
     world.now = crate::pool::Time::from_secs(world.now.secs() + 90 * DAY);
     add(&mut world, "other", "Machine == \"n2\"");
     world.settle();
-    assert!(world.pool.submitters()[&"alice".into()].accounts.of(&id("gpu")).is_none());
+    assert!(!kept(&world));
 }
 
 #[test]
