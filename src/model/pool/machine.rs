@@ -7,7 +7,7 @@ use super::Document;
 use super::agent::ReportFacts;
 use super::cron::Crontab;
 use super::devices::Inventory;
-use super::drain::{Draining, History};
+use super::drain::{DrainedFor, Draining, History};
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
 use super::machine_slot::{MachineSlot, Share};
 use super::made::MadeMachineAd;
@@ -201,7 +201,13 @@ impl Machine {
             Offer::NotReady => format!("{name} is not Ready"),
             Offer::Silent => format!("{name} is silent: its kubelet does not renew its Lease"),
             Offer::AgentSilent => format!("{name} is silent: its agent does not renew its Lease"),
-            Offer::Cordoned => format!("{name} is cordoned"),
+            Offer::Cordoned => match self.draining.as_ref().map(|draining| &draining.why) {
+                None => format!("{name} is cordoned"),
+                Some(DrainedFor::Cordon) => format!("{name} is cordoned, and is drained"),
+                Some(DrainedFor::Request(request)) => {
+                    format!("{name} is cordoned, and is drained for DrainRequest {request}")
+                }
+            },
             Offer::Tainted(key) => format!("{name} has the taint {key}"),
             Offer::PolicyNotAccepted(policy) => {
                 format!("{name} is governed by NodePolicy {policy}, which is not accepted")

@@ -11,7 +11,7 @@ use crate::pool::{
     Explaining, FailedClause, GPUS, JobSpec, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Request,
     Resources, Side, Time, classad_name,
 };
-use crate::startd::whole_slot_ad;
+use crate::startd::{undrained_slot_ad, whole_slot_ad};
 use classad::{Ad, Env};
 
 /// How many slots of machines that offer their resources, some of each kind, are examined before the others; and how many slots of other
@@ -44,7 +44,8 @@ pub enum Explained {
 }
 
 /// The slots of machines, with the ads that these slots would have if their machines were idle. Each ad is made at most once, for
-/// all jobs that are explained with one `Offers`. Slots of machines that offer nothing now come last.
+/// all jobs that are explained with one `Offers`. Slots of machines that offer nothing now come last, with the ads that they would have
+/// without a drain: a node is often cordoned in order to drain it.
 pub struct Offers<'a> {
     pool: &'a Pool,
     slots: Vec<(&'a Machine, &'a MachineSlot, OnceCell<Ad>)>,
@@ -92,7 +93,8 @@ impl<'a> Offers<'a> {
     fn ad(&self, place: usize) -> Option<(&Ad, u64)> {
         let (machine, slot, ad) = self.slots.get(place)?;
         let cost = if ad.get().is_some() { 0 } else { AD };
-        Some((ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine))), cost))
+        let make = if place < self.offered { whole_slot_ad } else { undrained_slot_ad };
+        Some((ad.get_or_init(|| make(machine, slot, &self.pool.startd(machine))), cost))
     }
 
     /// Says whether some machine could run a proc with this spec if that machine were idle, and if none could, why. If clauses of

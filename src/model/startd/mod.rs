@@ -30,7 +30,7 @@ mod wake;
 
 pub use ad::{
     Broken, broken, claimed_slot_ad, goes_into, is_own, keep_machine_ad, keep_slot_ad, machine_ad,
-    published_ad, unclaimed_slot_ad, whole_slot_ad,
+    published_ad, unclaimed_slot_ad, undrained_slot_ad, whole_slot_ad,
 };
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, claim_weight, has_room, part_of, size_for, slot_weight};

@@ -48,7 +48,7 @@ fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
 /// A pool in which a job named `job` waits.
 type Cause = fn() -> World;
 
-const CAUSES: [(&str, Cause, &str); 17] = [
+const CAUSES: [(&str, Cause, &str); 19] = [
     (
         "quota",
         || {
@@ -229,6 +229,41 @@ const CAUSES: [(&str, Cause, &str); 17] = [
             world.submit("job", "alice", 3, |_| ());
             world
         },
+    (
+        "drained because it is cordoned, while a job leaves",
+        || {
+            let mut world = pool();
+            let text = "MAXJOBRETIREMENTTIME = 36000\n";
+            let mut startd = StartdConfig { drain_cordoned: true, ..StartdConfig::default() };
+            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+            world.govern(startd, text);
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            let facts = MachineFacts { cordoned: true, ..world.machines["n1"].clone() };
+            world.set_node(facts);
+            world.submit("job", "alice", 1, |job| {
+                job.requirements = Some("TARGET.Machine == \"n1\"".to_owned());
+            });
+            world
+        },
+        "the only node that could run a proc offers nothing now: n1 is cordoned, and is drained",
+    ),
+    (
+        "drained because it is cordoned, and refused by START too",
+        || {
+            let mut world = pool();
+            let text = "START = TARGET.Owner == \"bob\"\n";
+            let mut startd = StartdConfig { drain_cordoned: true, ..StartdConfig::default() };
+            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+            world.govern(startd, text);
+            let facts = MachineFacts { cordoned: true, ..world.machines["n1"].clone() };
+            world.set_node(facts);
+            world.submit("job", "alice", 1, |_| ());
+            world
+        },
+        "the only node, n2, refuses the job by START = TARGET.Owner == \"bob\" of NodePolicy p (the job has Owner \"alice\"); change \
+         the job, or ask an admin to change the policy or add a node",
+    ),
         "no node matches: the nearest, n1, refuses the job by START = TARGET.Owner == \"bob\" of NodePolicy p (the job has \
          Owner \"alice\"); change the job, or ask an admin to change the policy or add a node",
     ),

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::pool::{
-    Claim, LastAds, Latched, Load, Machine, MachineSlot, Phase, Pool, Resources, Slot, SlotKind, SlotName,
-    StartdConfig, State, Time, Unclaimed,
+    Claim, LastAds, Latched, Load, Machine, MachineSlot, Phase, Pool, Resources, Slot, SlotConfig, SlotKind,
+    SlotName, StartdConfig, State, Time, Unclaimed,
 };
 use classad::{Ad, Env, Expr, Value};
 use condor_config::knobs::default_of;
@@ -124,7 +124,7 @@ fn slot_ad(
         ad.insert(*name, expr.clone());
     }
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
-    ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Start", meanwhile.unwrap_or_else(|| start(config)));
     ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
     // As in HTCondor, what a cron job says replaces a default in STARTD_ATTRS.
@@ -159,6 +159,24 @@ pub fn unclaimed_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdC
 /// The ad that a machine slot would have if nothing of the machine were claimed.
 pub fn whole_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
     machine_slot_ad(machine_ad(machine), machine, slot, config)
+}
+
+/// The ad that a machine slot would have if nothing of the machine were claimed, and the machine were not drained.
+pub fn undrained_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
+    let mut ad = whole_slot_ad(machine, slot, config);
+    if machine.draining.is_some() {
+        ad.insert("Requirements", REQUIREMENTS.clone());
+        ad.insert("Start", start(machine.slot_config(config, slot.id)));
+        for drain in ["Draining", "DrainReason", "DrainingDeadline", "DrainingRequestId"] {
+            ad.remove(drain);
+        }
+    }
+    ad
+}
+
+/// START of a policy.
+fn start(config: &SlotConfig) -> Expr {
+    config.policy.start.clone().unwrap_or_else(|| TRUE.clone())
 }
 
 fn machine_slot_ad(shared: Ad, machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
