@@ -137,6 +137,7 @@ impl<'a> Bars<'a> {
             limit: book.capacities().of(name),
             wants: wants.amount(name),
             may_grow: false,
+            inside: 0.0,
         })
     }
 
@@ -153,6 +154,7 @@ impl<'a> Bars<'a> {
                 limit,
                 wants,
                 may_grow,
+                inside: input.subtree_quota - limit,
             })
         };
         let mut least = amount(group, true)?;
@@ -172,8 +174,14 @@ impl<'a> Bars<'a> {
     fn ceiling(&self, submitter: usize, job: &Job) -> Option<Amount> {
         let input = self.cycle.submitters.get(submitter)?;
         let wants = self.by_cpus(job);
-        let amount =
-            |of: &str, used: f64, limit: f64| Amount { of: of.into(), used, limit, wants, may_grow: false };
+        let amount = |of: &str, used: f64, limit: f64| Amount {
+            of: of.into(),
+            used,
+            limit,
+            wants,
+            may_grow: false,
+            inside: 0.0,
+        };
         let used = self.used.get(submitter).copied().unwrap_or_default();
         let own = input.ceiling.map(|ceiling| amount(&input.name, used, ceiling));
         let owner = input.owner.and_then(|owner| {

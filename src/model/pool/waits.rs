@@ -63,6 +63,9 @@ pub struct Amount {
     pub wants: f64,
     /// Whether more than `limit` may be available for a while, because other groups leave surplus.
     pub may_grow: bool,
+    /// How much the groups inside a group have of its quota; `limit` is what they leave. 0 if the limit is no group's, or is
+    /// that of a group together with the groups inside it.
+    pub inside: f64,
 }
 
 impl Amount {

@@ -162,6 +162,7 @@ pub fn barred(bar: &Bar) -> String {
         ),
         Bar::Ceiling(amount) => format!("waits for the ceiling of {}: {}", amount.of, in_use(amount)),
         Bar::ConcurrencyLimit(Some(amount)) if amount.is_too_small() => format!(
+        Bar::GroupQuota(amount) if amount.inside >= 0.01 => beside_groups_inside(amount),
             "a proc takes {} of concurrency limit {}, which has {} in all; ask for less, or have an admin raise the limit",
             plain(amount.wants),
             amount.of,
@@ -201,6 +202,25 @@ fn other(reason: RejectReason) -> &'static str {
         }
         RejectReason::EvaluationShare => {
             "the expressions of the job, or of its submitter's other jobs, have cost what one cycle may spend on them; write \
+/// The text about a group whose own jobs have only the part of its quota that the groups inside it leave.
+fn beside_groups_inside(amount: &Amount) -> String {
+    let (group, quota) = (&amount.of, plain(amount.limit + amount.inside));
+    let (limit, inside) = (plain(amount.limit), plain(amount.inside));
+    let remedy = "charge the job to one of them, or have an admin change the quotas";
+    if amount.is_too_small() {
+        format!(
+            "a proc takes {} of group {group}, which has {limit} for its own jobs: the groups inside {group} have {inside} of its quota \
+             of {quota}; {remedy}",
+            plain(amount.wants)
+        )
+    } else {
+        format!(
+            "waits for group {group}: {}; the groups inside {group} have the other {inside} of its quota of {quota}: {remedy}",
+            in_use(amount)
+        )
+    }
+}
+
              simpler requirements and ranks, or fewer different jobs"
         }
         RejectReason::TooExpensive => {
@@ -225,7 +245,7 @@ mod tests {
     use super::*;
 
     fn amount(of: &str, used: f64, limit: f64, wants: f64) -> Amount {
-        Amount { of: of.into(), used, limit, wants, may_grow: false }
+        Amount { of: of.into(), used, limit, wants, may_grow: false, inside: 0.0 }
     }
 
     #[test]

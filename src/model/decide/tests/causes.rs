@@ -48,7 +48,7 @@ fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
 /// A pool in which a job named `job` waits.
 type Cause = fn() -> World;
 
-const CAUSES: [(&str, Cause, &str); 19] = [
+const CAUSES: [(&str, Cause, &str); 21] = [
     (
         "quota",
         || {
@@ -70,6 +70,30 @@ const CAUSES: [(&str, Cause, &str); 19] = [
             world
         },
         "a proc takes 3 of group physics, whose quota is 2 in all; request less, or have an admin raise the quota",
+    ),
+    (
+        "the part of a quota that the groups inside leave",
+        || {
+            let mut world = pool();
+            world.group("chem", 6.0);
+            world.group("chem.org", 4.0);
+            world.submit("job", "alice", 5, |job| job.group = Some("chem".to_owned()));
+            world
+        },
+        "waits for group chem: 2 of 2 in use; the groups inside chem have the other 4 of its quota of 6: charge the job to one of \
+         them, or have an admin change the quotas",
+    ),
+    (
+        "groups inside that leave nothing of a quota",
+        || {
+            let mut world = pool();
+            world.group("chem", 4.0);
+            world.group("chem.org", 4.0);
+            world.submit("job", "alice", 1, |job| job.group = Some("chem".to_owned()));
+            world
+        },
+        "a proc takes 1 of group chem, which has 0 for its own jobs: the groups inside chem have 4 of its quota of 4; charge the job \
+         to one of them, or have an admin change the quotas",
     ),
     (
         "a quota that can never be, where a policy says what slots weigh",
