@@ -45,8 +45,11 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
         });
         entry.jobs += 1;
         entry.procs += rejection.left;
-        if job.waits.as_ref().map(|waits| &waits.bar) != bar.as_ref() {
-            changed.push((job.waits.as_ref().map(|waits| waits.since), uid.clone(), bar));
+        let since = job.waits.as_ref().map(|waits| waits.since);
+        // The status is written again where it may still speak of a pause that is over.
+        let paused = since.is_some_and(|since| job.paused_after(since, now));
+        if paused || job.waits.as_ref().map(|waits| &waits.bar) != bar.as_ref() {
+            changed.push((since, uid.clone(), bar));
         }
     }
     // Jobs without a reason come first, then those whose reason is oldest.
@@ -54,7 +57,7 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
     for (_, uid, bar) in changed.into_iter().take(WRITTEN) {
         let news = pool.edit_job(&uid, |job| say(job, bar, now));
         if let Some((key, bar)) = news.flatten() {
-            tell(pool, &key, &bar);
+            tell(pool, &key, &bar, now);
         }
     }
     bounded(counted.into_values().collect())
@@ -71,9 +74,9 @@ fn say(job: &mut Job, bar: Option<Bar>, now: Time) -> Option<(JobKey, Bar)> {
 }
 
 /// Tells the people who look at a job what it waits for, in the words of its conditions.
-fn tell(pool: &mut Pool, key: &JobKey, bar: &Bar) {
+fn tell(pool: &mut Pool, key: &JobKey, bar: &Bar, now: Time) {
     let Some(job) = pool.jobs().get(&key.uid) else { return };
-    let said = why::matchable(job);
+    let said = why::matchable(job, now);
     if said.reason != bar.word() {
         return;
     }

@@ -5,7 +5,7 @@ use super::archive::Left;
 use super::event::PodFacts;
 use super::history::{Exit, Spent};
 use super::ids::{JobUid, SlotName};
-use super::job::{Cooling, End, Job};
+use super::job::{End, Job};
 use super::job_policy::Fate;
 use super::leaving::{Cause, HoldReason};
 use super::marks::Change;
@@ -133,7 +133,7 @@ impl Pool {
         self.keep_earlier_pod(facts);
         let own = self.jobs.get(&facts.job).is_some_and(|job| job.active.get(&facts.proc) == Some(name));
         if own {
-            self.send_back(&facts.job, facts.proc, now);
+            self.send_back(&facts.job, facts.proc, "left its slot", now);
         }
     }
 
@@ -214,7 +214,7 @@ impl Pool {
             }
             End::Evicted { why } => {
                 self.keep_earlier_pod(facts);
-                self.send_back(&facts.job, proc, now);
+                self.send_back(&facts.job, proc, format!("was evicted ({why})"), now);
                 let told = |job: &&Job| !job.removing && !job.is_out(proc);
                 if let Some(key) = self.jobs.get(&facts.job).filter(told).map(|job| job.key.clone()) {
                     let note = format!("proc {proc} was evicted and is idle again: {why}");
@@ -244,7 +244,8 @@ impl Pool {
                     // The run was one of many, and no failure.
                     job.idle.forget(proc);
                 }
-                self.send_back(uid, proc, now);
+                let why = "ended, and runs again since OnExitRemove is false";
+                self.send_back(uid, proc, why, now);
                 if let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) {
                     self.warn(
                         &key,
@@ -295,23 +296,5 @@ impl Pool {
             self.warn(&key, "ProcFailed", "Run", failure);
         }
         self.note_completion(&facts.job, now);
-    }
-
-    /// Makes a proc that could not run idle again. The proc waits before the schedd tries it again.
-    pub(crate) fn send_back(&mut self, uid: &JobUid, proc: u32, now: Time) {
-        let Some(job) = self.jobs.get_mut(uid) else { return };
-        job.active.remove(&proc);
-        self.changed(Change::Procs(uid));
-        let Some(job) = self.jobs.get_mut(uid) else { return };
-        if job.removing || job.is_out(proc) || !job.has_counted(proc) {
-            return;
-        }
-        job.note_history(proc, |history| history.since = now);
-        let times = job.idle.cooling(proc).map_or(1, |cooling| cooling.times.saturating_add(1));
-        let until = now + Cooling::wait(times);
-        job.idle.cool(proc, Cooling { times, until });
-        job.idle.insert(proc);
-        self.wake_job(uid, now);
-        self.wake_at(until);
     }
 }

@@ -367,7 +367,7 @@ impl Pool {
         let Some(slot) = self.claimed_mut(name, of) else { return };
         let Some(Assignment { job, proc, .. }) = slot.pod_is_refused() else { return };
         self.changed(Change::Slot(name));
-        self.send_back(&job.uid, proc, now);
+        self.send_back(&job.uid, proc, format!("got no pod ({why})"), now);
         if let Some(job) = self.jobs.get_mut(&job.uid) {
             let until = job.rest(now);
             self.wake_at(until);
@@ -388,7 +388,7 @@ impl Pool {
         let withdrawn = slot.withdraw();
         self.changed(Change::Slot(name));
         if let Some(Assignment { job, proc, .. }) = withdrawn {
-            self.send_back(&job.uid, proc, now);
+            self.send_back(&job.uid, proc, format!("got no slot ({why})"), now);
             self.warn(
                 &job,
                 "ClaimRefused",

@@ -4,9 +4,9 @@
 //! the procs that do not wait are kept apart.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
+use std::ops::{Bound, Deref};
 
-use super::job::Cooling;
+use super::pausing::Pause;
 use super::ranges::Ranges;
 use super::time::Time;
 
@@ -14,12 +14,14 @@ use super::time::Time;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Idle {
     all: Ranges,
-    /// The procs that failed to end when they last had a slot, idle or not.
-    cooling: BTreeMap<u32, Cooling>,
+    /// The pauses of the procs that failed to end when they last had a slot, idle or not. A pause that is over stays, to count the next.
+    pauses: BTreeMap<u32, Pause>,
     /// The idle procs that wait, each with the end of its wait. The wait of some may have ended since [`Idle::wake`].
     asleep: BTreeSet<(Time, u32)>,
     /// The idle procs that are not in `asleep`.
     awake: Ranges,
+    /// The latest end of a wait that [`Idle::wake`] has found.
+    woke: Option<Time>,
 }
 
 impl Deref for Idle {
@@ -45,49 +47,66 @@ impl Idle {
 
     /// Makes these procs the idle ones, all of which are below `count`. No proc from `count` on cools any more.
     pub(super) fn set(&mut self, all: Ranges, count: u32) {
-        self.cooling.retain(|proc, _| *proc < count);
+        self.pauses.retain(|proc, _| *proc < count);
         self.awake = all.clone();
         self.all = all;
         self.asleep.clear();
-        let cooling: Vec<u32> = self.cooling.keys().copied().collect();
-        for proc in cooling {
+        let pausing: Vec<u32> = self.pauses.keys().copied().collect();
+        for proc in pausing {
             self.settle(proc);
         }
     }
 
-    /// Lets a proc wait until a time, whenever it is idle.
-    pub fn cool(&mut self, proc: u32, cooling: Cooling) {
+    /// Lets a proc wait until its pause is over, whenever the proc is idle.
+    pub fn pause(&mut self, proc: u32, pause: Pause) {
         self.forget(proc);
-        self.cooling.insert(proc, cooling);
+        self.pauses.insert(proc, pause);
         self.settle(proc);
     }
 
     /// Lets a proc wait no longer, and forgets that it waited.
     pub(super) fn forget(&mut self, proc: u32) {
-        if let Some(cooling) = self.cooling.remove(&proc) {
-            self.asleep.remove(&(cooling.until, proc));
+        if let Some(pause) = self.pauses.remove(&proc) {
+            self.asleep.remove(&(pause.cooling.until, proc));
             self.settle(proc);
         }
     }
 
-    /// How a proc that failed to end waits, or waited.
-    pub(super) fn cooling(&self, proc: u32) -> Option<Cooling> {
-        self.cooling.get(&proc).copied()
+    /// The pause of a proc that failed to end, whether over or not.
+    pub(super) fn pause_of(&self, proc: u32) -> Option<&Pause> {
+        self.pauses.get(&proc)
+    }
+
+    /// The proc whose pause ends first, with the pause, if all idle procs pause.
+    pub(super) fn all_pause(&self, now: Time) -> Option<(u32, &Pause)> {
+        let mut pausing = self.asleep.range((Bound::Excluded((now, u32::MAX)), Bound::Unbounded));
+        let (_, proc) =
+            pausing.next().filter(|_| self.awake.is_empty() && self.woken(now).next().is_none())?;
+        Some((*proc, self.pauses.get(proc)?))
+    }
+
+    /// Whether the wait of an idle proc has ended by `now` and after `then`.
+    pub(super) fn woke_after(&self, then: Time, now: Time) -> bool {
+        let found = self.woke.is_some_and(|until| then < until);
+        found
+            || self
+                .woken(now)
+                .any(|proc| self.pauses.get(&proc).is_some_and(|pause| then < pause.cooling.until))
     }
 
     /// Brings a proc into the sets in which it belongs.
     fn settle(&mut self, proc: u32) {
         let idle = self.all.contains(proc);
-        let cooling = self.cooling.get(&proc);
-        if let Some(cooling) = cooling {
-            let place = (cooling.until, proc);
+        let pause = self.pauses.get(&proc);
+        if let Some(pause) = pause {
+            let place = (pause.cooling.until, proc);
             if idle {
                 self.asleep.insert(place)
             } else {
                 self.asleep.remove(&place)
             };
         }
-        if idle && cooling.is_none() {
+        if idle && pause.is_none() {
             self.awake.insert(proc)
         } else {
             self.awake.remove(proc)
@@ -97,16 +116,17 @@ impl Idle {
     /// Takes the procs whose wait has ended to those that do not wait. The answers of the other methods are the same before and after,
     /// but cost less after. Returns when the next wait ends.
     pub(super) fn wake(&mut self, now: Time) -> Option<Time> {
-        while let Some((_, proc)) = self.asleep.first().copied().filter(|(until, _)| *until <= now) {
+        while let Some((until, proc)) = self.asleep.first().copied().filter(|(until, _)| *until <= now) {
             self.asleep.pop_first();
             self.awake.insert(proc);
+            self.woke = self.woke.max(Some(until));
         }
         self.asleep.first().map(|(until, _)| *until)
     }
 
     /// Whether a proc waits, if it is idle.
     pub(super) fn waits(&self, proc: u32, now: Time) -> bool {
-        self.cooling.get(&proc).is_some_and(|cooling| cooling.until > now)
+        self.pauses.get(&proc).is_some_and(|pause| pause.cooling.until > now)
     }
 
     /// How many idle procs wait.
@@ -138,6 +158,7 @@ impl Idle {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::job::Cooling;
     use super::*;
 
     proptest! {
@@ -159,7 +180,8 @@ mod tests {
                         all.remove(&proc);
                     }
                     2 => {
-                        ours.cool(proc, Cooling { times: 1, until: Time::from_secs(number) });
+                        let cooling = Cooling { times: 1, until: Time::from_secs(number) };
+                        ours.pause(proc, Pause { cooling, why: "left its slot".into() });
                         until.insert(proc, number);
                     }
                     3 => {
@@ -196,6 +218,9 @@ mod tests {
                     prop_assert_eq!(ours.first_outside(&[&low, &odd], at), outside);
                     prop_assert_eq!(ours.first_in(&odd, at), in_odd);
                     prop_assert_eq!(ours.waiting(at), all.len() - may.len());
+                    let first = all.iter().filter_map(|proc| Some((*until.get(proc)?, *proc))).filter(|(until, _)| *until > later);
+                    let first = first.min().filter(|_| may.is_empty()).map(|(_, proc)| proc);
+                    prop_assert_eq!(ours.all_pause(at).map(|(proc, _)| proc), first);
                     prop_assert!((0..20).all(|proc| ours.waits(proc, at) == waits(&proc)));
                 }
                 prop_assert!(ours.iter().eq(all.iter().copied()));

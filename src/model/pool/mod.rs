@@ -63,6 +63,7 @@ mod on_evict;
 mod orphans;
 mod owner;
 mod pacing;
+mod pausing;
 mod periodic;
 mod plain;
 mod policy;
@@ -158,6 +159,7 @@ pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
 pub use on_evict::OwnSpec;
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
 pub use pacing::{Paced, Pacing};
+pub use pausing::Pause;
 pub use plain::{NoSize, PlainSize};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,

@@ -3,7 +3,7 @@
 
 use crate::pool::units::{counted, plain};
 use crate::pool::{
-    Amount, Bar, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_OUT_OF_RESOURCES, JOB_POLICY,
+    Amount, Bar, Cooling, JOB_DURATION_EXCEEDED, JOB_EXECUTE_EXCEEDED, JOB_OUT_OF_RESOURCES, JOB_POLICY,
     JOB_POLICY_UNDEFINED, Job, MISSED_DEFERRED_TIME, Matchable, Paced, Problem, RejectReason, SYSTEM_POLICY,
     Time, USER_REQUEST, VacateReason, Waits,
 };
@@ -21,24 +21,29 @@ pub struct Said {
 }
 
 /// Why procs of a job do not run, in one text; `None` if no proc waits and none is held.
-pub fn why(job: &Job, problems: &[Problem]) -> Option<String> {
+pub fn why(job: &Job, problems: &[Problem], now: Time) -> Option<String> {
     if job.removing {
         return None;
     }
     if !problems.is_empty() {
         return Some(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
     }
-    let waits = (!job.idle.is_empty()).then(|| refused(job).unwrap_or_else(|| matchable(job)).text);
+    let waits = (!job.idle.is_empty()).then(|| refused(job).unwrap_or_else(|| matchable(job, now)).text);
     let all: Vec<String> = waits.into_iter().chain(held(job).map(|held| held.text)).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Whether some machine could run the job's procs, and what keeps waiting procs from a slot.
-pub fn matchable(job: &Job) -> Said {
+pub fn matchable(job: &Job, now: Time) -> Said {
     let said = |status, reason, text: &str| Said { status, reason, text: text.to_owned() };
-    if let Some(paced) = job.paced_by().filter(|_| !matches!(job.matchable, Matchable::No(_))) {
-        let known = (job.matchable == Matchable::Yes).then_some(true);
-        return held_back(paced, known);
+    if !matches!(job.matchable, Matchable::No(_)) {
+        let status = (job.matchable == Matchable::Yes).then_some(true);
+        if let Some(paced) = job.paced_by() {
+            return held_back(paced, status);
+        }
+        if let Some(text) = pauses(job, now) {
+            return Said { status, reason: "Pausing", text };
+        }
     }
     match (&job.matchable, &job.waits) {
         // No proc waits any more, and the findings of an earlier operator are not known.
@@ -75,6 +80,19 @@ fn held_back(paced: Paced, status: Option<bool>) -> Said {
             Said { status, reason: "Deferred", text }
         }
     }
+}
+
+/// The text about procs that all pause before they are tried again.
+fn pauses(job: &Job, now: Time) -> Option<String> {
+    let (proc, pause) = job.pausing(now)?;
+    let Cooling { times, until } = pause.cooling;
+    let retry = if times > 1 { format!(" (retry {times})") } else { String::new() };
+    let others = match job.idle.len().saturating_sub(1) {
+        0 => String::new(),
+        1 => "; another proc pauses, too".to_owned(),
+        more => format!("; {} pause, too", counted(more, "other proc")),
+    };
+    Some(format!("proc {proc} {}, and is tried again at {}{retry}{others}", pause.why, utc(until)))
 }
 
 /// A time for people, in UTC.
@@ -144,6 +162,7 @@ fn hold_word(code: i64) -> &'static str {
 /// The text for people about what keeps procs from slots that they match.
 pub fn barred(bar: &Bar) -> String {
     match bar {
+        Bar::GroupQuota(amount) if amount.inside >= 0.01 => beside_groups_inside(amount),
         Bar::GroupQuota(amount) if amount.is_too_small() => format!(
             "a proc takes {} of group {}, whose quota is {} in all; request less, or have an admin raise the quota",
             plain(amount.wants),
@@ -162,7 +181,6 @@ pub fn barred(bar: &Bar) -> String {
         ),
         Bar::Ceiling(amount) => format!("waits for the ceiling of {}: {}", amount.of, in_use(amount)),
         Bar::ConcurrencyLimit(Some(amount)) if amount.is_too_small() => format!(
-        Bar::GroupQuota(amount) if amount.inside >= 0.01 => beside_groups_inside(amount),
             "a proc takes {} of concurrency limit {}, which has {} in all; ask for less, or have an admin raise the limit",
             plain(amount.wants),
             amount.of,
@@ -184,24 +202,6 @@ pub fn barred(bar: &Bar) -> String {
     }
 }
 
-fn in_use(amount: &Amount) -> String {
-    let takes = if amount.wants > 1.0 {
-        format!(", and a proc takes {}", plain(amount.wants))
-    } else {
-        String::new()
-    };
-    format!("{} of {} in use{takes}", plain(amount.used), plain(amount.limit))
-}
-
-fn other(reason: RejectReason) -> &'static str {
-    match reason {
-        RejectReason::NoMatch | RejectReason::NoSlots => "every node that could run a proc is busy",
-        RejectReason::TimeLimit => {
-            "the negotiator had no time left for the job in this cycle: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and \
-             _PIESPIN"
-        }
-        RejectReason::EvaluationShare => {
-            "the expressions of the job, or of its submitter's other jobs, have cost what one cycle may spend on them; write \
 /// The text about a group whose own jobs have only the part of its quota that the groups inside it leave.
 fn beside_groups_inside(amount: &Amount) -> String {
     let (group, quota) = (&amount.of, plain(amount.limit + amount.inside));
@@ -221,6 +221,24 @@ fn beside_groups_inside(amount: &Amount) -> String {
     }
 }
 
+fn in_use(amount: &Amount) -> String {
+    let takes = if amount.wants > 1.0 {
+        format!(", and a proc takes {}", plain(amount.wants))
+    } else {
+        String::new()
+    };
+    format!("{} of {} in use{takes}", plain(amount.used), plain(amount.limit))
+}
+
+fn other(reason: RejectReason) -> &'static str {
+    match reason {
+        RejectReason::NoMatch | RejectReason::NoSlots => "every node that could run a proc is busy",
+        RejectReason::TimeLimit => {
+            "the negotiator had no time left for the job in this cycle: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and \
+             _PIESPIN"
+        }
+        RejectReason::EvaluationShare => {
+            "the expressions of the job, or of its submitter's other jobs, have cost what one cycle may spend on them; write \
              simpler requirements and ranks, or fewer different jobs"
         }
         RejectReason::TooExpensive => {

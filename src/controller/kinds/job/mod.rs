@@ -100,7 +100,7 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
         cluster_id: Some(job.cluster_id),
         submitter: job.spec.as_ref().map(|spec| spec.submitter.to_string()),
         summary: Some(summary(job, suspended, complete, &problems).to_owned()),
-        why: why(job, &problems).map(|why| why.chars().take(4096).collect()),
+        why: why(job, &problems, now).map(|why| why.chars().take(4096).collect()),
         idle: size(job.idle.len()),
         running: count(job.running()),
         suspended: (suspended > 0).then(|| count(suspended)),

@@ -11,7 +11,7 @@ use model::schedd::why::{self, Said};
 /// `PodRefused` only while the API server refuses the job's pods.
 pub(super) fn conditions(job: &Job, old: &[Condition], now: Time) -> Vec<Condition> {
     let said = [
-        (types::MATCHABLE, Some(why::matchable(job))),
+        (types::MATCHABLE, Some(why::matchable(job, now))),
         (types::HELD, why::held(job)),
         (types::POD_REFUSED, why::refused(job)),
     ];

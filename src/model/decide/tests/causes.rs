@@ -22,7 +22,7 @@ fn job(world: &World) -> &Job {
 }
 
 fn text(world: &World) -> String {
-    why::why(job(world), &[]).unwrap()
+    why::why(job(world), &[], world.now).unwrap()
 }
 
 fn limited(limit: f64) -> World {
@@ -230,30 +230,6 @@ const CAUSES: [(&str, Cause, &str); 21] = [
          add a node",
     ),
     (
-        "tainted",
-        || {
-            let mut world = pool();
-            closed(&mut world, |facts| {
-                facts.taints =
-                    vec![Taint { key: "gpu".into(), value: String::new(), effect: "NoSchedule".into() }];
-            });
-            world.submit("job", "alice", 3, |job| job.request.cpus = 12);
-            world
-        },
-        "the only node that could run a proc offers nothing now: n3 has the taint gpu",
-    ),
-    (
-        "START",
-        || {
-            let mut world = pool();
-            let text = "START = TARGET.Owner == \"bob\"\n";
-            let mut startd = StartdConfig::default();
-            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
-            world.govern(startd, text);
-            world.submit("job", "alice", 3, |_| ());
-            world
-        },
-    (
         "drained because it is cordoned, while a job leaves",
         || {
             let mut world = pool();
@@ -288,6 +264,30 @@ const CAUSES: [(&str, Cause, &str); 21] = [
         "the only node, n2, refuses the job by START = TARGET.Owner == \"bob\" of NodePolicy p (the job has Owner \"alice\"); change \
          the job, or ask an admin to change the policy or add a node",
     ),
+    (
+        "tainted",
+        || {
+            let mut world = pool();
+            closed(&mut world, |facts| {
+                facts.taints =
+                    vec![Taint { key: "gpu".into(), value: String::new(), effect: "NoSchedule".into() }];
+            });
+            world.submit("job", "alice", 3, |job| job.request.cpus = 12);
+            world
+        },
+        "the only node that could run a proc offers nothing now: n3 has the taint gpu",
+    ),
+    (
+        "START",
+        || {
+            let mut world = pool();
+            let text = "START = TARGET.Owner == \"bob\"\n";
+            let mut startd = StartdConfig::default();
+            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+            world.govern(startd, text);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
         "no node matches: the nearest, n1, refuses the job by START = TARGET.Owner == \"bob\" of NodePolicy p (the job has \
          Owner \"alice\"); change the job, or ask an admin to change the policy or add a node",
     ),
@@ -349,8 +349,44 @@ fn each_cause_is_told_in_the_same_words_everywhere() {
         world.pass(120);
         assert_eq!(text(&world), expected, "{cause}");
         let held = why::held(job(&world)).map(|_| "is held: too many steps (code 5)");
-        let event =
-            held.map_or_else(|| format!("{}: {expected}", why::matchable(job(&world)).reason), str::to_owned);
+        let event = held.map_or_else(
+            || format!("{}: {expected}", why::matchable(job(&world), world.now).reason),
+            str::to_owned,
+        );
         assert!(world.log.iter().any(|told| told.contains(&event)), "{cause}: {:#?}", world.log);
     }
+}
+
+/// No cycle looks for a node until the pause is over, so that the text must not promise that the next one decides.
+#[test]
+fn a_proc_that_pauses_says_why_and_until_when() {
+    let mut world = pool();
+    world.submit("job", "alice", 2, |_| ());
+    world.pass(5);
+    let evict = |world: &mut World, pod: &str| {
+        let pod = world.pods[pod].facts.pod.clone();
+        world.end_pod(&pod, None);
+        world.settle();
+    };
+    let pauses = |world: &World, expected: &str| {
+        assert_eq!(text(world), expected);
+        let said = why::matchable(job(world), world.now);
+        assert_eq!((said.status, said.reason), (Some(true), "Pausing"));
+    };
+    evict(&mut world, "job-0");
+    pauses(&world, "proc 0 was evicted (deleted), and is tried again at 2023-11-14T22:13:35Z");
+    world.pass(11);
+    assert_eq!(why::why(job(&world), &[], world.now), None, "both run");
+    evict(&mut world, "job-0");
+    evict(&mut world, "job-1");
+    pauses(
+        &world,
+        "proc 1 was evicted (deleted), and is tried again at 2023-11-14T22:13:46Z; another proc pauses, too",
+    );
+    // Somebody else takes all nodes during the pause.
+    world.submit("theirs", "bob", 8, |_| ());
+    world.pass(9);
+    assert_eq!(why::matchable(job(&world), world.now).reason, "Pausing");
+    world.pass(2);
+    assert_eq!(why::matchable(job(&world), world.now).reason, "MachinesBusy");
 }

@@ -115,7 +115,7 @@ fn why_says_that_no_node_has_what_a_transform_asks_for() {
     goes_over(&mut world, 0, 102);
     let job = world.pool.jobs().values().next().unwrap();
     assert_eq!((job.idle.len(), job.active.len()), (1, 1));
-    let why = why(job, &job.problems).unwrap();
+    let why = why(job, &job.problems, world.now).unwrap();
     assert!(
         why.starts_with("spec.requests.memory: asks for 1Ti of memory, and the most that a node has is"),
         "{why}"

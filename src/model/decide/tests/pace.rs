@@ -30,7 +30,7 @@ fn counts(world: &World) -> [u64; 4] {
 }
 
 fn why_waits(world: &World) -> String {
-    why::why(job(world), &[]).unwrap_or_default()
+    why::why(job(world), &[], world.now).unwrap_or_default()
 }
 
 /// The numbers of the procs that have pods.

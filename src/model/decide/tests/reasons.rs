@@ -7,7 +7,7 @@ use super::governed::negotiate_by;
 use super::world::World;
 use crate::kit;
 use crate::negotiator::Config;
-use crate::pool::{CycleFigures, Event, Job, LimitObject, Rejected, StartdConfig, SubmitterFacts};
+use crate::pool::{CycleFigures, Event, Job, LimitObject, Rejected, StartdConfig, SubmitterFacts, Time};
 use crate::schedd::why;
 use classad::Expr;
 
@@ -77,9 +77,9 @@ type Story = fn() -> World;
 type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
 
 /// The answer about the job, with the name as text.
-fn said(job: &Job) -> (Option<bool>, &'static str, Option<String>) {
+fn said(job: &Job, now: Time) -> (Option<bool>, &'static str, Option<String>) {
     let of = job.waits.as_ref().and_then(|waits| waits.bar.of());
-    let said = why::matchable(job);
+    let said = why::matchable(job, now);
     (said.status, said.reason, of.map(|of| of.to_string()))
 }
 
@@ -238,7 +238,7 @@ fn each_reason_is_said_of_the_job_and_counted() {
         let job = job(&world, "job");
         let (status, said_of_it, of) = expected;
         let expected = (status, said_of_it, of.map(str::to_owned));
-        assert_eq!(said(job), expected, "{reason}");
+        assert_eq!(said(job, world.now), expected, "{reason}");
         let counted = counted(&world, "job");
         assert_eq!(counted.reason, said_of_it, "{reason}");
         assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
@@ -246,7 +246,7 @@ fn each_reason_is_said_of_the_job_and_counted() {
             .pool
             .jobs()
             .values()
-            .filter(|other| said(other) == expected && !other.idle.is_empty())
+            .filter(|other| said(other, world.now) == expected && !other.idle.is_empty())
             .collect();
         let procs = alike.iter().map(|job| job.idle.len()).sum();
         assert_eq!((counted.jobs, counted.procs), (alike.len() as u64, procs), "{reason}");
@@ -276,7 +276,7 @@ fn clauses_are_counted_on_each_slot() {
 
 /// Why the job named `job` waits, as every view shows it.
 fn text(world: &World) -> String {
-    why::why(job(world, "job"), &[]).unwrap()
+    why::why(job(world, "job"), &[], world.now).unwrap()
 }
 
 /// A machine that the job accepts may refuse the job, while the job refuses all others.
@@ -328,7 +328,7 @@ fn a_job_that_got_its_slots_waits_for_nothing() {
     world.pass(30);
     world.submit("job", "alice", 3, |_| ());
     world.pass(20);
-    assert_eq!(said(job(&world, "job")).1, "MachinesBusy");
+    assert_eq!(said(job(&world, "job"), world.now).1, "MachinesBusy");
     world.pass(120);
-    assert_eq!(said(job(&world, "job")).1, "NoneWaits");
+    assert_eq!(said(job(&world, "job"), world.now).1, "NoneWaits");
 }
