@@ -16,6 +16,7 @@ pub mod negotiator;
 pub mod node;
 pub mod node_policy;
 pub mod node_report;
+mod offered;
 mod partitionable_slot;
 pub mod pod;
 mod sighting;

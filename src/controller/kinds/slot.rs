@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::ObjectMeta;
 
 use super::conditions::{Says, condition};
+use super::offered::offered;
 use super::sighting::{keep_once, told};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
@@ -22,7 +23,6 @@ use model::pool::{
     Assignment, Claim, ClaimId, Claimed, Document, Entered, Event, JobKey, LastTransition, Machine,
     MachineSlot, Offer, Pool, Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
 };
-use model::startd::{Broken, broken};
 
 impl Custom for api::Slot {
     /// The slot, and the claim on it; none of an object that is not the operator's.
@@ -316,35 +316,6 @@ pub(super) fn machine_slot<'a>(
 ) -> Option<(&'a Machine, &'a MachineSlot)> {
     let machine = pool.machines().get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
     Some((machine, machine.machine_slots.get(&name.slot).filter(|slot| slot.kind == kind)?))
-}
-
-/// The condition `Offered` of a machine slot: whether it takes jobs.
-pub(super) fn offered(
-    pool: &Pool,
-    machine: &Machine,
-    slot: &MachineSlot,
-    old: &[Condition],
-    now: Time,
-) -> Condition {
-    let (mut reason, mut message) = (machine.offer.reason(), machine.offer.message());
-    if let (Some(why), Some(policy), true) =
-        (&machine.unfit, &machine.policy, machine.offer == Offer::Offered)
-    {
-        reason = "PolicyUnfit";
-        message = format!(
-            "the node offers its resources as before: spec.config of NodePolicy {policy} cannot be used on it, {why}"
-        );
-    }
-    let broken = broken(machine, slot, &pool.startd(machine)).filter(|_| machine.offer == Offer::Offered);
-    if let Some(Broken { code, reason: why }) = &broken {
-        reason = "Broken";
-        message = format!(
-            "a cron job of the node's agent says that the slot is broken: {why} (SlotBrokenCode {code}); nothing new starts in it, and \
-             what runs there goes on"
-        );
-    }
-    let status = Some(machine.offer == Offer::Offered && broken.is_none());
-    condition(old, Says { type_: types::OFFERED, status, reason, message }, None, now)
 }
 
 pub(super) fn state(state: State) -> SlotState {
