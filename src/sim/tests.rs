@@ -243,6 +243,7 @@ fn groups_get_no_more_than_their_quota() {
         owners: Some(vec!["*".to_owned()]),
         object: "physics".into(),
         generation: 1,
+        created: None,
         name: "physics".into(),
         quota,
         share_unused: false,

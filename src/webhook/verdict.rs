@@ -12,7 +12,7 @@ use api::{
     ConcurrencyLimit, DrainRequest, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter,
 };
 use controller::kinds;
-use model::decide::{excesses, refused_groups, shares_all};
+use model::decide::{excesses, refusal, refused_groups, shares_all};
 use model::negotiator::groups::GroupError;
 use model::pool::{Event, GoverningFacts, Pool, Problem, is_namespace};
 use model::schedd::group_problem;
@@ -201,9 +201,9 @@ fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
             continue;
         }
         let message = if object == own {
-            error.to_string()
+            refusal(&pool, &object, &error)
         } else {
-            format!("the GroupQuota {object} would not count: {error}")
+            format!("the GroupQuota {object} would not count: {}", refusal(&pool, &object, &error))
         };
         let problem = Problem { reason: "GroupNotAccepted", field: "spec.group".to_owned(), message };
         match error {

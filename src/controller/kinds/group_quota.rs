@@ -10,8 +10,9 @@ use super::document::{count, rounded, size};
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
+use crate::convert::time;
 use api::{GroupQuota, GroupQuotaStatus};
-use model::decide::quotas;
+use model::decide::{quotas, rivalry};
 use model::pool::{Document, Event, Group, Pool, Problem, Quota, Submitter, Time};
 
 impl Custom for GroupQuota {
@@ -56,6 +57,7 @@ pub fn facts(object: &GroupQuota) -> Group {
     Group {
         object: object.name_any().into(),
         generation: object.metadata.generation.unwrap_or(1),
+        created: object.metadata.creation_timestamp.as_ref().map(time),
         name: spec.group.clone().unwrap_or_else(|| object.name_any()).into(),
         owners: spec.owners.clone(),
         quota: match (spec.quota, spec.dynamic_quota) {
@@ -82,6 +84,7 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
         })
         .into_iter()
         .collect();
+    let rivalry = rivalry(pool, group).filter(|_| problems.is_empty());
     let name = group.name.as_str();
     let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
     let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
@@ -106,7 +109,7 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
         weighted_resources_used: rounded(pool.in_use().subtree_with_all(&group.name)),
         idle,
         running,
-        conditions: vec![in_force(accepted(old, &problems, group.generation, now), group)],
+        conditions: vec![in_force(accepted(old, &problems, group.generation, now), group, rivalry)],
     }
 }
 
@@ -119,10 +122,12 @@ pub fn unused_share(group: &Group) -> Option<Problem> {
     })
 }
 
-/// The condition Accepted, which also says what of an accepted spec has no effect.
-fn in_force(mut accepted: Condition, group: &Group) -> Condition {
-    if let Some(unused) = unused_share(group).filter(|_| accepted.status == "True") {
-        accepted.message = format!("{}; {} {}", accepted.message, unused.field, unused.message);
+/// The condition Accepted, which also says what of an accepted spec has no effect, and which other object declares the group.
+fn in_force(mut accepted: Condition, group: &Group, rivalry: Option<String>) -> Condition {
+    let unused = unused_share(group).filter(|_| accepted.status == "True");
+    let unused = unused.map(|unused| format!("{} {}", unused.field, unused.message));
+    for more in unused.into_iter().chain(rivalry) {
+        accepted.message = format!("{}; {more}", accepted.message);
     }
     accepted
 }
@@ -143,7 +148,7 @@ mod tests {
             let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "g"}, "spec": spec});
             let group = facts(&serde_json::from_value(object).unwrap());
             assert_eq!(group.quota, quota);
-            let both = in_force(accepted(&[], &[], 1, Time::default()), &group).message;
+            let both = in_force(accepted(&[], &[], 1, Time::default()), &group, None).message;
             assert_eq!(
                 both.contains("spec.dynamicQuota has no effect"),
                 quota == Quota::Static(3.0),

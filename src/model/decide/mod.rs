@@ -22,7 +22,7 @@ mod unwritten;
 
 pub use evict::PROC_WAITS;
 pub use negotiation::{Negotiation, conclude};
-pub use quotas::{excesses, quotas, refused_groups};
+pub use quotas::{excesses, quotas, refusal, refused_groups, rivalry};
 pub use sharing::{overlap_message, shares_all};
 
 use quotas::Moment;

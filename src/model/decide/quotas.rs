@@ -33,8 +33,11 @@ fn compute(pool: &Pool, now: Time) -> QuotasInForce {
     let all = pool.at_work();
     let config = &pool.negotiator().cycle;
     let tree = whole(pool, config);
-    let refused =
-        refused(pool, &tree).into_iter().map(|(object, error)| (object, error.to_string())).collect();
+    let refused = refused(pool, &tree).into_iter().map(|(object, error)| {
+        let why = refusal(pool, &object, &error);
+        (object, why)
+    });
+    let refused = refused.collect();
     let given = pool.given();
     let oversubscription = config.allow_quota_oversubscription;
     let quotas =
@@ -49,13 +52,36 @@ pub fn refused_groups(pool: &Pool) -> BTreeMap<Arc<str>, GroupError> {
 
 /// Quotas that add up to more than there is, each with its GroupQuota object.
 pub fn excesses(pool: &Pool) -> Vec<(Arc<str>, Excess)> {
-    let objects: Vec<_> = pool.groups().keys().cloned().collect();
+    let objects = objects(pool);
     let found = whole(pool, &pool.negotiator().cycle).excesses().into_iter();
     found.filter_map(|excess| Some((objects.get(excess.spec)?.clone(), excess))).collect()
 }
 
+/// Says why a GroupQuota object is not accepted.
+pub fn refusal(pool: &Pool, object: &Arc<str>, error: &GroupError) -> String {
+    let duplicate = matches!(error, GroupError::Duplicate { .. });
+    let group = pool.groups().get(object).filter(|_| duplicate);
+    group.and_then(|group| rivalry(pool, group)).unwrap_or_else(|| error.to_string())
+}
+
+/// Says which other GroupQuota declares the same group, and which of the two counts; `None` if no other does.
+pub fn rivalry(pool: &Pool, group: &Group) -> Option<String> {
+    let other = pool.rival_of(group)?;
+    let counts = pool.group(&group.name).is_some_and(|first| first.object == other.object);
+    let counts = if counts { "and counts" } else { "and does not count" };
+    Some(format!(
+        "the GroupQuota {} declares the group {}, too, {counts}; delete one of the two, or rename its group",
+        other.object, other.name
+    ))
+}
+
+/// The names of the GroupQuota objects, in the order in which trees are made of them.
+fn objects(pool: &Pool) -> Vec<Arc<str>> {
+    pool.ranked_groups().map(|group| Arc::clone(&group.object)).collect()
+}
+
 fn refused(pool: &Pool, tree: &Tree) -> BTreeMap<Arc<str>, GroupError> {
-    let objects: Vec<_> = pool.groups().keys().cloned().collect();
+    let objects = objects(pool);
     let of = |(index, error): &(usize, GroupError)| Some((objects.get(*index)?.clone(), error.clone()));
     tree.refused().iter().filter_map(of).collect()
 }
@@ -110,8 +136,7 @@ pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree
     let whole = whole(pool, config);
     let allotments = whole.assign(weight_of(pool, all, now), config.allow_quota_oversubscription);
     let specs: Vec<GroupSpec> = pool
-        .groups()
-        .values()
+        .ranked_groups()
         .map(|group| {
             let mut spec = spec_of(group, config);
             if let Some(amount) = amount_of(pool, group, &whole, &allotments) {
@@ -143,7 +168,7 @@ fn weight_of(pool: &Pool, all: &[AtWork], now: Time) -> f64 {
 
 /// The groups as they are declared.
 fn whole(pool: &Pool, config: &Config) -> Tree {
-    let specs: Vec<GroupSpec> = pool.groups().values().map(|group| spec_of(group, config)).collect();
+    let specs: Vec<GroupSpec> = pool.ranked_groups().map(|group| spec_of(group, config)).collect();
     Tree::new(&specs)
 }
 

@@ -141,7 +141,7 @@ impl Tree {
         let mut order: Vec<usize> = (0..specs.len()).collect();
         // Parents come first, because their names have fewer dots. Siblings are sorted by name, as in HTCondor, because groups
         // that GROUP_SORT_EXPR makes equal have their turns in this order. If two groups have one name, the first given is
-        // accepted.
+        // accepted: the caller gives that one first which is to count.
         order.sort_by_cached_key(|index| {
             let name = specs.get(*index).map(|spec| fold(&spec.name)).unwrap_or_default();
             let path: Vec<String> = name.split('.').map(str::to_owned).collect();

@@ -345,6 +345,21 @@ impl Pool {
         self.groups.named(name).next()
     }
 
+    /// All GroupQuotas, by the names of their groups; of those that declare one group, the first counts.
+    pub fn ranked_groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.ranked()
+    }
+
+    /// The GroupQuota that counts of each group, by the names of the groups.
+    pub fn counting_groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.counting()
+    }
+
+    /// Another GroupQuota that declares the same group, if there is one: the one that counts, or the next if this one does.
+    pub fn rival_of(&self, group: &Group) -> Option<&Group> {
+        self.groups.named(&group.name).find(|other| other.object != group.object)
+    }
+
     /// Whether a Slot object is as it should be: a claim is on the slot, or it shows a static slot with its present
     /// size.
     pub fn is_right(&self, name: &SlotName) -> bool {

@@ -12,6 +12,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::owner::OwnerRule;
 use super::submit_rules::SubmitRules;
+use super::time::Time;
 
 use super::job_defaults::JobDefaults;
 use super::job_policy::SystemPolicy;
@@ -342,6 +343,8 @@ pub struct Group {
     pub object: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
+    /// When the object was created; `None` for an object that is being created.
+    pub created: Option<Time>,
     /// The group's name.
     pub name: GroupName,
     /// The owners who may charge jobs to the group; if unset, those who may charge jobs to the group around it.

@@ -182,6 +182,7 @@ mod tests {
             owners: Some(vec!["*".to_owned()]),
             object: name.into(),
             generation: 1,
+            created: None,
             name: name.into(),
             quota: Quota::Static(0.0),
             share_unused: false,

@@ -112,7 +112,7 @@ fn not_allowed(pool: &Pool, owner: &str, group: &GroupName, by: Option<&GroupNam
 const NAMED_GROUPS: usize = 10;
 
 fn unknown(pool: &Pool, group: &GroupName) -> Problem {
-    let known: Vec<&str> = pool.groups().values().map(|group| group.name.as_str()).collect();
+    let known: Vec<&str> = pool.counting_groups().map(|group| group.name.as_str()).collect();
     let known = if known.is_empty() {
         "none is declared".to_owned()
     } else {

@@ -274,9 +274,18 @@ fn the_tree_of_groups_is_judged_as_it_would_be() {
     assert_eq!(named("new", "physics.atlas"), (None, Vec::new()));
     // A problem for which an earlier object was refused is not this object's doing.
     assert_eq!(named("lost", "lost"), (None, Vec::new()));
-    assert!(named("zz", "Physics").0.unwrap().contains("there is already a group"));
-    // The object that is the first by name wins the name: the other would not count.
-    assert!(named("aa", "physics").0.unwrap().contains("the GroupQuota physics would not count"));
+    for name in ["aa", "zz"] {
+        let refusal = named(name, "Physics").0.unwrap();
+        assert!(
+            refusal.contains("the GroupQuota physics declares the group physics, too, and counts"),
+            "{refusal}"
+        );
+    }
+    // The object that has the group's own name wins the name: the other would not count.
+    let taken = [of("GroupQuota", "aa", json!({"group": "biology", "quota": 3}))];
+    let known = Known::all(&Objects { groups: &taken, ..Objects::default() });
+    let biology = created("GroupQuota", json!({"group": "biology", "quota": 1}), &known);
+    assert!(biology.0.unwrap().contains("the GroupQuota aa declares the group biology, too, and counts"));
     let (refusal, warnings) = named("new", "geo.core");
     assert!(refusal.is_none() && warnings[0].contains("its parent \"geo\""), "{warnings:?}");
     // A group that is renamed leaves its children without a parent.

@@ -13,6 +13,7 @@ mod draining;
 mod expensive;
 mod gathering;
 mod governed;
+mod groups;
 mod hanging;
 mod invariants;
 mod kubelets;

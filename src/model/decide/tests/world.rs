@@ -235,6 +235,7 @@ impl World {
             owners: Some(vec!["*".to_owned()]),
             object: name.into(),
             generation: 1,
+            created: None,
             name: name.into(),
             quota: Quota::Static(quota),
             share_unused: false,

@@ -54,6 +54,7 @@ fn group(object: &str, name: &str) -> Group {
         owners: Some(vec!["*".to_owned()]),
         object: object.into(),
         generation: 1,
+        created: None,
         name: name.into(),
         quota: Quota::Static(1.0),
         share_unused: false,
