@@ -6,11 +6,11 @@
 //!
 //! Source: HTCondor manual, "Concurrency Limits"; `matchmaker.cpp` for what the manual leaves out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use classad::{Ad, Env, Evaluation, Limits, Value};
+use classad::{Ad, Env, Evaluation, Expr, Limits, References, Value};
 
 /// `CONCURRENCY_LIMIT_DEFAULT`: the units of a limit that no admin has set, so many that they never run out.
 pub const DEFAULT_LIMIT: f64 = 2_308_032.0;
@@ -79,9 +79,13 @@ impl Wants {
     }
 
     /// The units that the job wants on every slot; none if they depend on the slot.
+    ///
+    /// An expression that gives a missing attribute of the machine a value, as in `TARGET.Network ?: ""`, is a string without a
+    /// machine, too. HTCondor takes this string for all slots; here each slot is asked.
     pub fn on_any_slot(job: &Ad, env: &Env) -> Option<Self> {
-        if !job.contains(CONCURRENCY_LIMITS) {
-            return Some(Self::default());
+        let Some(expr) = job.get(CONCURRENCY_LIMITS) else { return Some(Self::default()) };
+        if reads_machine(job, expr) {
+            return None;
         }
         match job.eval_attr(CONCURRENCY_LIMITS, None, &narrow(env)) {
             Value::Str(list) => Some(Self::parse(&list)),
@@ -141,6 +145,20 @@ impl fmt::Display for Wants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.each().collect::<Vec<_>>().join(","))
     }
+}
+
+/// Whether an expression of a job's ad, or an attribute of the job that it reads, refers to the machine.
+fn reads_machine(job: &Ad, expr: &Expr) -> bool {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![expr.references()]);
+    while let Some(References { my, target, bare }) = next.pop() {
+        if !target.is_empty() || bare.iter().any(|name| !job.contains(name.as_str())) {
+            return true;
+        }
+        for name in my.into_iter().chain(bare) {
+            next.extend(job.get(name.as_str()).filter(|_| seen.insert(name)).map(Expr::references));
+        }
+    }
+    false
 }
 
 fn parts(text: &str) -> impl Iterator<Item = &str> {

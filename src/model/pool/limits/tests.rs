@@ -141,6 +141,20 @@ fn expressions_are_asked_for_each_machine() {
         assert_eq!(wants, Wants::parse(&format!("SWX:2 {network}")));
     }
     assert!(Wants::on_slot(&job, &Ad::new(), &env).is_empty());
+    // A value in case the machine has none: the expression is a string without a machine, too.
+    for text in [
+        "ConcurrencyLimits = strcat(\"SWX:2 \", TARGET.NETWORK ?: \"\")",
+        "ConcurrencyLimits = strcat(\"SWX:2 \", NETWORK ?: \"\")",
+        "ConcurrencyLimits = strcat(\"SWX:2 \", Own)\nOwn = TARGET.NETWORK ?: \"\"",
+    ] {
+        let job = Ad::parse_long(text).unwrap();
+        assert_eq!(Wants::on_any_slot(&job, &env), None, "{text}");
+        assert_eq!(Wants::on_slot(&job, &slot("NETWORK_A"), &env), Wants::parse("SWX:2 NETWORK_A"), "{text}");
+        assert_eq!(Wants::on_slot(&job, &Ad::new(), &env), Wants::parse("SWX:2"), "{text}");
+    }
+    let own =
+        Ad::parse_long("ConcurrencyLimits = strcat(\"SWX:\", Seats)\nSeats = MY.Half * 2\nHalf = 1").unwrap();
+    assert_eq!(Wants::on_any_slot(&own, &env), Some(Wants::parse("SWX:2")));
     let plain = Ad::new().with(CONCURRENCY_LIMITS, "XSW");
     assert_eq!(Wants::on_any_slot(&plain, &env), Some(Wants::parse("xsw")));
     assert_eq!(Wants::on_any_slot(&Ad::new(), &env), Some(Wants::default()));
