@@ -24,9 +24,14 @@ const OF_PROCS: [&str; 12] = [
     "ResidentSetSize",
 ];
 
-/// The expressions by which a job is matched, each with its field.
+/// The expressions by which a job is matched, each with its field: those that are evaluated for machines.
 fn of_matching(job: &HTCJob) -> impl Iterator<Item = (&'static str, Expr)> {
-    let texts = [("requirements", &job.spec.requirements), ("rank", &job.spec.rank)];
+    let spec = &job.spec;
+    let texts = [
+        ("requirements", &spec.requirements),
+        ("rank", &spec.rank),
+        ("concurrencyLimitsExpr", &spec.concurrency_limits_expr),
+    ];
     texts.into_iter().filter_map(|(field, text)| Some((field, Expr::parse(text.as_ref()?).ok()?)))
 }
 
@@ -35,7 +40,7 @@ fn is_own(job: &HTCJob, name: &Name) -> bool {
     job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name.as_str()))
 }
 
-/// Attributes in requirements and rank that only procs have.
+/// Attributes in expressions of matching that only procs have.
 pub(super) fn of_procs(job: &HTCJob) -> Vec<Problem> {
     let mut found = Vec::new();
     for (field, expr) in of_matching(job) {
@@ -68,7 +73,7 @@ pub(super) fn of_mistakes(job: &HTCJob) -> Vec<Problem> {
     mistakes::problems(fields.chain(attributes))
 }
 
-/// Attributes in requirements and rank whose names are almost those of well-known attributes. The job's own attributes count as
+/// Attributes in expressions of matching whose names are almost those of well-known attributes. The job's own attributes count as
 /// meant.
 pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
     let mut found = Vec::new();
@@ -86,7 +91,7 @@ pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
     found
 }
 
-/// Attributes in requirements and rank that slots of HTCondor have, and no slot here.
+/// Attributes in expressions of matching that slots of HTCondor have, and no slot here.
 pub(super) fn of_absent(job: &HTCJob) -> Vec<Problem> {
     let mut found = Vec::new();
     for (field, expr) in of_matching(job) {

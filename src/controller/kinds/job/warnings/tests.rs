@@ -108,6 +108,10 @@ fn what_a_job_says_in_vain_is_told() {
             json!({"rank": "Capabilty"}),
             "spec.rank: no machine has the attribute Capabilty unless an admin adds it; did you mean Capability?",
         ),
+        (
+            json!({"concurrencyLimitsExpr": "strcat(\"XSW.\", TARGET.Machin)"}),
+            "spec.concurrencyLimitsExpr: no machine has the attribute Machin unless an admin adds it; did you mean Machine?",
+        ),
     ] {
         assert_eq!(told(spec), [expected]);
     }
