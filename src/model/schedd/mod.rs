@@ -14,6 +14,7 @@ pub mod policy;
 mod submit;
 mod system_policy;
 mod terms;
+mod user_maps;
 pub mod why;
 
 pub use analysis::{Explained, Offers};

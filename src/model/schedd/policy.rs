@@ -20,6 +20,7 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     let (system, faults) = super::system_policy::read(&reading.config);
     remarks.extend(faults.iter().map(Remark::of_value));
     remarks.extend(half_listed(&reading.config));
+    remarks.extend(super::user_maps::unknown(&reading.config));
     let config = Arc::new(reading.config);
     let mut findings = Vec::new();
     let maps = Maps::new(Arc::new(user_map::Maps::read(&config, &mut findings)));
