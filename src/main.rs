@@ -106,7 +106,8 @@ fn main() -> ExitCode {
                 .map_err(Into::into)
         }
         Command::Submit(args) => {
-            submit::run(*args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+            // `queue ... from -` reads standard input, too: a lock held here would keep that reader waiting for ever.
+            submit::run(*args, &mut io::stdin(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }

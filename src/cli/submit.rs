@@ -1,6 +1,6 @@
 //! `slotwright submit`: the HTCJobs or the ads that a submit file makes, without a cluster.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Read, Write};
 
 use plugin::submit::{Error, Place, prepare};
 
@@ -12,7 +12,7 @@ pub use plugin::submit::SubmitArgs;
 /// Fails if the output cannot be written.
 pub fn run(
     args: SubmitArgs,
-    stdin: &mut dyn BufRead,
+    stdin: &mut dyn Read,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> io::Result<u8> {

@@ -13,4 +13,5 @@ mod quota_oracle;
 mod simulate;
 mod simulate_compare;
 mod slot_types_oracle;
+mod submit;
 mod transform;
