@@ -236,14 +236,8 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(number * 2f64.powi(power.saturating_sub(4 * shift)))
 }
 
-/// The boolean in a text, as HTCondor reads it: `true`, `false`, `t`, `f`, or an expression.
+/// The boolean in a text, as HTCondor reads it: `true`, `false`, or an expression. `T` is an attribute that nothing defines,
+/// and so no boolean, though `if T` is decided.
 pub(super) fn parse_boolean(text: &str, env: &Env) -> Option<bool> {
-    let word = text.trim_ascii();
-    if word.eq_ignore_ascii_case("true") || word.eq_ignore_ascii_case("t") {
-        return Some(true);
-    }
-    if word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("f") {
-        return Some(false);
-    }
     evaluate(text, env)?.as_bool_equiv()
 }

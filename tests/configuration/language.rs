@@ -516,6 +516,29 @@ fn expressions_point_into_the_text() {
     for (name, position) in
         [("START", "test.config, line 2, column 3"), ("RANK", "test.config, line 5, column 13")]
     {
+/// HTCondor's string_is_boolean_param: `T` is an attribute that nothing defines.
+#[test]
+fn booleans_are_true_false_numbers_and_expressions() {
+    for (text, expected) in [
+        ("true", Some(true)),
+        ("False", Some(false)),
+        ("1", Some(true)),
+        ("0", Some(false)),
+        ("2", Some(true)),
+        ("0.5", Some(true)),
+        ("1 > 2", Some(false)),
+        ("T", None),
+        ("f", None),
+        ("yes", None),
+        ("no", None),
+        ("undefined", None),
+        ("\"true\"", None),
+    ] {
+        let config = read(&format!("B = {text}\n"));
+        assert_eq!(config.boolean("B").ok().flatten(), expected, "{text}");
+    }
+}
+
         let error = config.expr(name).unwrap_err();
         assert_eq!(error.position().to_string(), position, "{error}");
     }
