@@ -34,7 +34,7 @@ const BESIDE: &[(&[&str], &str)] = &[
     ),
     (
         &["retry_request_memory", "retry_request_memory_max", "retry_request_memory_increase"],
-        "a plain amount in request_memory, as in request_memory = 2G",
+        "a plain amount in request_memory, as in request_memory = 2G, or no request_memory at all",
     ),
     (&["retry_request_disk"], "a plain amount in request_disk, as in request_disk = 2G"),
 ];

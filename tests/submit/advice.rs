@@ -77,7 +77,7 @@ fn a_command_that_needs_another_names_the_other() {
         ),
         ("GPUsMinMemory = 8G", "GPUsMinMemory has no effect without request_gpus"),
         (
-            "retry_request_memory = 4G",
+            "request_memory = size({1})\nretry_request_memory = 4G",
             "retry_request_memory has no effect without a plain amount in request_memory",
         ),
         ("stream_output = true", "stream_output: the log of a pod is always streamed"),

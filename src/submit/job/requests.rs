@@ -84,8 +84,10 @@ impl Job<'_, '_> {
 
     fn set_memory(&mut self) -> Outcome {
         let Some(given) = self.given("request_memory", Some("RequestMemory"))? else {
+            // HTCondor reads its default as it reads the command, and then the retries.
             if !self.has("RequestMemory") {
                 self.set("RequestMemory", 128);
+                return self.set_memory_retries();
             }
             return Ok(());
         };
@@ -96,6 +98,11 @@ impl Job<'_, '_> {
         if let Some(rest) = found.rest.filter(|rest| !rest.is_empty()) {
             return self.set_retry("RequestMemory", &given, MIB, Some(rest), None);
         }
+        self.set_memory_retries()
+    }
+
+    /// Sets what `retry_request_memory` and its companions ask for.
+    fn set_memory_retries(&mut self) -> Outcome {
         let list = self.given("retry_request_memory", None)?;
         let most = self.given("retry_request_memory_max", None)?;
         let increase = self.given("retry_request_memory_increase", None)?;
