@@ -15,7 +15,7 @@ enum When {
     Exit,
     ExitOrEvict,
     Success,
-    Never,
+    None,
 }
 
 impl Job<'_, '_> {
@@ -91,9 +91,9 @@ impl Job<'_, '_> {
             None => When::Exit,
         };
         if said.is_some() && when_said.is_none() && should == Should::No {
-            when = When::Never;
+            when = When::None;
         }
-        if (should == Should::No) != (when == When::Never) {
+        if (should == Should::No) != (when == When::None) {
             let message = "should_transfer_files and when_to_transfer_output contradict each other: leave one of them out";
             return Err(when_said
                 .or(said)
@@ -122,7 +122,7 @@ impl Job<'_, '_> {
                     When::Exit => "ON_EXIT",
                     When::ExitOrEvict => "ON_EXIT_OR_EVICT",
                     When::Success => "ON_SUCCESS",
-                    When::Never => "NEVER",
+                    When::None => "NONE",
                 },
             );
         }
@@ -179,11 +179,12 @@ fn should_of(text: &str) -> Option<Should> {
     let words = [
         ("yes", Should::Yes),
         ("true", Should::Yes),
+        ("always", Should::Yes),
         ("no", Should::No),
         ("false", Should::No),
         ("never", Should::No),
         ("if_needed", Should::IfNeeded),
-        ("automatic", Should::IfNeeded),
+        ("auto", Should::IfNeeded),
     ];
     words.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, should)| should)
 }
@@ -191,9 +192,15 @@ fn should_of(text: &str) -> Option<Should> {
 fn when_of(text: &str) -> Option<When> {
     let words = [
         ("on_exit", When::Exit),
+        ("onexit", When::Exit),
+        // The manual's word for no transfer is ON_EXIT to condor_submit, which contradicts should_transfer_files = no.
+        ("never", When::Exit),
         ("on_exit_or_evict", When::ExitOrEvict),
+        ("always", When::ExitOrEvict),
         ("on_success", When::Success),
-        ("never", When::Never),
+        ("onsuccess", When::Success),
+        ("none", When::None),
+        ("null", When::None),
     ];
     words.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, when)| when)
 }
