@@ -230,7 +230,7 @@ fn path(expander: &mut Expander, call: &Call) -> Answer {
     };
     let parts = paths::Parts::of(call.kind, call.word());
     let path = expander.argument(&argument, call.place)?;
-    let mut text = parts.of_path(&path.as_str());
+    let mut text = parts.of_path(&path.as_str(), expander.names.directory());
     if let Some(suffix) = suffix {
         let suffix = suffix.trimmed();
         // As in HTCondor, `.GZ` is the suffix of `a.gz`, too.

@@ -22,6 +22,11 @@ pub(super) trait Names {
         &self.config().allowance
     }
 
+    /// The directory with which `$Ff()` completes a path. `None`: paths stay as they are.
+    fn directory(&self) -> Option<&str> {
+        None
+    }
+
     /// The ad in which `$EVAL()` and the conditions of a script are evaluated, and how.
     fn ad(&self) -> Option<(&Ad, &Env)> {
         None

@@ -12,6 +12,7 @@ pub(super) struct Parts {
     /// How many directories, counted from the last.
     directories: usize,
     bare: bool,
+    full: bool,
     quote: Option<u8>,
     /// The byte that replaces slashes of either kind.
     slash: Option<char>,
@@ -37,7 +38,7 @@ impl Parts {
                         b'q' => quoted = true,
                         b'w' => parts.slash = Some('\\'),
                         b'u' => parts.slash = Some('/'),
-                        // `f` asks for a full path, but a configuration has no directory to complete a path with.
+                        b'f' => parts.full = true,
                         _ => {}
                     }
                 }
@@ -47,9 +48,13 @@ impl Parts {
         parts
     }
 
-    /// The wanted parts of a path. Quotes around the path are dropped unless quotes are wanted.
-    pub fn of_path(self, path: &str) -> String {
+    /// The wanted parts of a path. Quotes around the path are dropped unless quotes are wanted. `directory` completes the path
+    /// if a full path is wanted; a configuration has none.
+    pub fn of_path(self, path: &str, directory: Option<&str>) -> String {
         let mut text = unquoted(path).to_owned();
+        if let Some(directory) = directory.filter(|_| self.full && !text.starts_with('/')) {
+            text = self.completed(&text, directory);
+        }
         if let Some(slash) = self.slash {
             let other = if slash == '/' { '\\' } else { '/' };
             text = text.replace(other, &slash.to_string());
@@ -63,6 +68,14 @@ impl Parts {
             None => text.get(start..end).unwrap_or_default().to_owned(),
             Some(quote) => requoted(&text, start, end, quote),
         }
+    }
+
+    /// The path below the directory. As in HTCondor, `./` alone stays.
+    fn completed(self, path: &str, directory: &str) -> String {
+        let dot =
+            path.strip_prefix("./").or_else(|| path.strip_prefix(".\\").filter(|_| self.slash == Some('\\')));
+        let below = dot.filter(|rest| !rest.is_empty()).unwrap_or(path);
+        format!("{}/{below}", directory.strip_suffix('/').unwrap_or(directory))
     }
 
     /// Where the wanted parts start and end.
@@ -144,7 +157,7 @@ mod tests {
         for (letters, expected) in cases {
             let word = format!("F{letters}");
             let parts = Parts::of(Macro::Filename, word.bytes());
-            assert_eq!(parts.of_path(path), *expected, "$F{letters}({path})");
+            assert_eq!(parts.of_path(path, None), *expected, "$F{letters}({path})");
         }
     }
 
@@ -191,6 +204,25 @@ mod tests {
         check("/a/b/", &[("n", ""), ("x", ""), ("d", "b/"), ("nx", "")]);
         check("/.bashrc", &[("n", ".bashrc"), ("x", ""), ("d", "/"), ("bp", "")]);
         check("", &[("", ""), ("d", ""), ("n", "")]);
+    }
+
+    #[test]
+    fn full_paths() {
+        for (letters, path, directory, expected) in [
+            ("f", "a/b.c", Some("/home/ada"), "/home/ada/a/b.c"),
+            ("fq", "a b", Some("/home/ada"), "\"/home/ada/a b\""),
+            ("fn", "./b.c", Some("/home/ada/"), "b"),
+            ("f", "./b.c", Some("/home/ada/"), "/home/ada/b.c"),
+            ("f", "./", Some("/home/ada"), "/home/ada/./"),
+            ("f", "/b.c", Some("/home/ada"), "/b.c"),
+            ("fp", "b.c", Some("/home/ada"), "/home/ada/"),
+            ("fw", "a/b", Some("/home"), "\\home\\a\\b"),
+            ("f", "a/b.c", None, "a/b.c"),
+            ("", "a/b.c", Some("/home/ada"), "a/b.c"),
+        ] {
+            let parts = Parts::of(Macro::Filename, format!("F{letters}").bytes());
+            assert_eq!(parts.of_path(path, directory), expected, "$F{letters}({path}) in {directory:?}");
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Scope<'c> {
     prefix: &'static str,
     /// Whether the script runs on an ad, in front of the configuration. A submit file does neither.
     runs_on_ad: bool,
+    /// The directory with which `$Ff()` completes a path.
+    directory: Option<String>,
     predefined: BTreeMap<String, String>,
     own: BTreeMap<String, Variable>,
     /// The own variables that somebody asked for, in lower case.
@@ -70,6 +72,7 @@ impl<'c> Scope<'c> {
             config,
             prefix,
             runs_on_ad: true,
+            directory: None,
             predefined: BTreeMap::new(),
             own: BTreeMap::new(),
             used: RefCell::default(),
@@ -162,6 +165,11 @@ impl<'c> Scope<'c> {
     /// Begins the draw of this number: random values are others than in other draws.
     pub const fn begin_draw(&mut self, number: u64) {
         self.draw = number;
+    }
+
+    /// Sets the absolute path with which `$Ff()` completes a path.
+    pub fn set_directory(&mut self, directory: impl Into<String>) {
+        self.directory = Some(directory.into());
     }
 
     /// Predefines a variable. The script's own variable of the name stands above it.
@@ -276,6 +284,10 @@ impl Names for Scope<'_> {
 
     fn draw(&self) -> u64 {
         self.draw
+    }
+
+    fn directory(&self) -> Option<&str> {
+        self.directory.as_deref()
     }
 
     fn find(&self, name: &str, place: Place) -> Option<Text> {

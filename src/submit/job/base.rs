@@ -71,6 +71,7 @@ impl Job<'_, '_> {
             None => submission,
         };
         let directory = self.directory.clone();
+        self.scope.set_directory(directory.as_str());
         self.set("Iwd", directory);
         Ok(())
     }
