@@ -127,7 +127,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     command(
         "remote_initialdir",
-        "JobRemoteIwd",
+        "RemoteIwd",
         Text,
         Honored("workingDir of the container, a directory of the image or of a volume; no file travels"),
     ),
@@ -157,7 +157,7 @@ pub const COMMANDS: &[Command] = &[
     command("encrypt_output_files", "EncryptOutputFiles", Text, NO_OUTPUT),
     command("dont_encrypt_input_files", "DontEncryptInputFiles", Text, NO_FILES),
     command("dont_encrypt_output_files", "DontEncryptOutputFiles", Text, NO_OUTPUT),
-    command("load_profile", "JobLoadProfile", Boolean, NoEffect("that is for Windows")),
+    command("load_profile", "LoadProfile", Boolean, NoEffect("that is for Windows")),
     command(
         "primary_unix_group",
         "JobPrimaryUnixGroup",

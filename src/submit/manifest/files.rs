@@ -188,7 +188,7 @@ const ELSEWHERE: &str = "put large files into a volume of the pod template, or g
 /// Whether no file travels with a proc: the job says so, or begins in a directory that the image or a volume has.
 pub(super) fn stays(cluster: &Cluster, proc: &Proc) -> bool {
     text(cluster, proc, "ShouldTransferFiles").is_some_and(|should| should == "NO")
-        || text(cluster, proc, "JobRemoteIwd").is_some()
+        || text(cluster, proc, "RemoteIwd").is_some()
 }
 
 /// A warning about a whole environment that goes from the place of submission into the HTCJob.

@@ -48,9 +48,9 @@ const FIELDS: &[&str] = &[
     "AcctGroupUser",
     "ConcurrencyLimits",
     "JobPrio",
-    "JobRemoteIwd",
     "JobStatus",
     "Rank",
+    "RemoteIwd",
     "RequireGPUs",
     "Requirements",
     "SubmitEventNotes",
@@ -334,7 +334,7 @@ impl Shared<'_> {
             return Err(("executable".to_owned(), "the pod template has no container".to_owned()));
         };
         container.insert("image".to_owned(), image.into());
-        if let Some(directory) = self.string("JobRemoteIwd").or_else(|| self.string("ContainerTargetDir")) {
+        if let Some(directory) = self.string("RemoteIwd").or_else(|| self.string("ContainerTargetDir")) {
             container.insert("workingDir".to_owned(), directory.into());
         }
         if self.string("DockerPullPolicy").is_some_and(|policy| policy.eq_ignore_ascii_case("always")) {

@@ -29,7 +29,7 @@ pub(super) struct Input {
 pub(super) fn input(cluster: &Cluster, proc: &Proc, template: Option<&Value>) -> Option<Input> {
     let file = text(cluster, proc, "In").filter(|file| !matches!(file.as_str(), "" | "/dev/null"))?;
     // Without remote_initialdir, a relative name is one in the directory in which the image begins.
-    let within = text(cluster, proc, "JobRemoteIwd");
+    let within = text(cluster, proc, "RemoteIwd");
     let there = within.map_or_else(|| file.clone(), |within| World::full_path(&within, &file));
     let is_there = template.is_some_and(|template| mounted(template, &there).is_some());
     let travels =
@@ -52,7 +52,7 @@ pub(super) fn of(
         if matches!(file.as_str(), "" | "/dev/null") {
             continue;
         }
-        let within = text(cluster, proc, "JobRemoteIwd");
+        let within = text(cluster, proc, "RemoteIwd");
         let full = match &within {
             _ if file.starts_with('/') => Some(World::full_path("", &file)),
             Some(directory) => Some(World::full_path(directory, &file)),

@@ -90,7 +90,7 @@ pub(in crate::manifest) fn left(cluster: &Cluster, proc: &Proc, cargo: &Cargo) -
         );
         left.push(("executable".to_owned(), message));
     }
-    if text(cluster, proc, "JobRemoteIwd").is_some() && text(cluster, proc, "TransferInput").is_some() {
+    if text(cluster, proc, "RemoteIwd").is_some() && text(cluster, proc, "TransferInput").is_some() {
         let message = "no file travels, because the program begins in remote_initialdir: have the files there, in the image \
                        or in a volume, or leave remote_initialdir out";
         left.push((INPUTS.to_owned(), message.to_owned()));
