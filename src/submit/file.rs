@@ -5,7 +5,7 @@ use condor_config::{Config, Diagnostic, Position, Reader, Scope, Script, Severit
 
 use crate::items;
 use crate::job::{Job, Memory, Program};
-use crate::queue::{self, Queue};
+use crate::queue::{self, Queue, Reading};
 use crate::unused;
 use crate::world::World;
 
@@ -349,8 +349,17 @@ impl Run<'_> {
         self.appended
             .run(scope, |scope, line, _| Err(scope.error(line, 0, "use -queue for a queue statement")))?;
         let expanded = scope.expand(arguments).map_err(Diagnostic::from)?;
-        let queue = queue::read(&expanded.as_str(), &|text| scope.integer(text))
+        let reading = Reading { integer: &|text| scope.integer(text), boolean: &|text| scope.boolean(text) };
+        let queue = queue::read(&expanded.as_str(), &reading)
             .map_err(|message| scope.error(line, 0, format!("queue: {message}")))?;
+        for option in &queue.ignored {
+            let known = "header, skip, trim, comma_sep, sep, csv and standard";
+            scope.warn(
+                line,
+                0,
+                format!("queue: '{option}' is no option of table, and is ignored: there are {known}"),
+            );
+        }
         let items = items::items(scope, self.world, &queue, line, list)?;
         let rows: Vec<(usize, &items::Item)> = items
             .rows

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use condor_config::{Diagnostic, FileError, Scope, Text};
 
+use crate::columns::{self, Table};
 use crate::glob;
-use crate::queue::{self, Items, Kinds, List, Queue, Table};
+use crate::queue::{self, Items, Kinds, List, Queue};
 use crate::world::World;
 
 /// The most bytes of all items together.
@@ -30,7 +31,7 @@ impl Item {
         line: &Text,
     ) -> Result<Vec<(String, String)>, Diagnostic> {
         let Some(item) = &self.0 else { return Ok(Vec::new()) };
-        let fields = queue::fields(item, variables.len(), table);
+        let fields = columns::fields(item, variables.len(), table);
         let values: Vec<(String, String)> = variables.iter().cloned().zip(fields).collect();
         for (variable, value) in &values {
             scope.forget_variable(variable);
@@ -153,7 +154,7 @@ fn header(rows: &mut Vec<String>, table: Table, named: Vec<String>) -> Result<Ve
     if row >= rows.len() {
         return Err(format!("the table has no line {row} with the names of the columns"));
     }
-    let columns = queue::columns(&rows.remove(row), table);
+    let columns = columns::columns(&rows.remove(row), table);
     let skipped = if row > 0 { row - 1 + table.skip } else { 0 };
     rows.drain(..skipped.min(rows.len()));
     match columns.iter().find(|name| !is_name(name)) {

@@ -24,7 +24,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `file` | a submit file, read and carried out |
-//! | `queue`, `items`, `glob` | the arguments of `queue`; the items; names of files |
+//! | `queue`, `columns`, `items`, `glob` | the arguments of `queue`; how items are split; the items; names of files |
 //! | `job` | the ad of one proc |
 //! | `words`, `amount` | the syntaxes of arguments, environments and amounts |
 //! | `commands` | the table of commands |
@@ -34,6 +34,7 @@
 //! | `streams` | standard output and standard error in files of a volume |
 //! | `world` | what the caller hands in |
 
+mod columns;
 pub mod commands;
 pub mod each;
 mod file;

@@ -2,6 +2,8 @@
 
 use condor_config::iteration_keyword;
 
+use crate::columns::{Table, table_options};
+
 /// The content of a queue statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Queue {
@@ -11,6 +13,15 @@ pub(crate) struct Queue {
     pub(crate) source: Items,
     pub(crate) slice: Slice,
     pub(crate) table: Option<Table>,
+    /// Options of the table that are none.
+    pub(crate) ignored: Vec<String>,
+}
+
+/// How numbers and booleans of a queue statement are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'r> {
+    pub(crate) integer: &'r dyn Fn(&str) -> Option<i64>,
+    pub(crate) boolean: &'r dyn Fn(&str) -> Option<bool>,
 }
 
 /// Where the items come from.
@@ -52,24 +63,6 @@ pub(crate) struct Slice {
     end: Option<i64>,
     step: Option<i64>,
 }
-
-/// How the lines of `from table` are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Table {
-    /// The line that names the variables, from 0. `None`: no line does.
-    pub(crate) header: Option<usize>,
-    /// How many lines behind the header are left out.
-    pub(crate) skip: usize,
-    /// Whether blanks separate columns, too.
-    pub(crate) blanks: bool,
-    /// Whether blanks around a column are left out.
-    pub(crate) trim: bool,
-    /// The separator of columns.
-    pub(crate) separator: Option<char>,
-}
-
-/// A table as `table` without options reads it.
-const TABLE: Table = Table { header: Some(0), skip: 0, blanks: false, trim: true, separator: Some(',') };
 
 impl Slice {
     /// Whether the slice has the item of this index, of so many items.
@@ -116,19 +109,20 @@ pub(crate) fn arguments(line: &str) -> Option<usize> {
     Some(end + rest.len() - rest.trim_start().len())
 }
 
-/// Reads the arguments of a queue statement. `integer` evaluates the count. The error says what is wrong.
-pub(crate) fn read(text: &str, integer: &dyn Fn(&str) -> Option<i64>) -> Result<Queue, String> {
+/// Reads the arguments of a queue statement. The error says what is wrong.
+pub(crate) fn read(text: &str, reading: &Reading<'_>) -> Result<Queue, String> {
     let text = text.trim();
     let Some((at, keyword, rest)) = iteration_keyword(text) else {
         return Ok(Queue {
-            count: count(text, integer)?,
+            count: count(text, reading.integer)?,
             variables: Vec::new(),
             source: Items::None,
             slice: Slice::default(),
             table: None,
+            ignored: Vec::new(),
         });
     };
-    let (mut kinds, mut slice, mut table) = (Kinds::Any, Slice::default(), None);
+    let (mut kinds, mut slice, mut table, mut ignored) = (Kinds::Any, Slice::default(), None, Vec::new());
     let mut rest = rest.trim_start();
     while !rest.starts_with('(') {
         if rest.starts_with('[') {
@@ -150,8 +144,8 @@ pub(crate) fn read(text: &str, integer: &dyn Fn(&str) -> Option<i64>) -> Result<
             ("matching", Some("dirs")) => kinds = Kinds::Directories,
             ("matching", Some("any")) => kinds = Kinds::Any,
             ("from", Some("table")) => {
-                let (read, behind) = table_options(behind)?;
-                (table, rest) = (Some(read), behind.trim_start());
+                let (read, behind, none) = table_options(behind, reading)?;
+                (table, rest, ignored) = (Some(read), behind.trim_start(), none);
                 continue;
             }
             (_, Some(word)) => return Err(format!("{word} cannot follow {keyword}")),
@@ -166,14 +160,14 @@ pub(crate) fn read(text: &str, integer: &dyn Fn(&str) -> Option<i64>) -> Result<
         _ => Items::Matching(kinds, list),
     };
     let variables = if variables.is_empty() { vec!["Item".to_owned()] } else { variables };
-    Ok(Queue { count: count(number, integer)?, variables, source, slice, table })
+    Ok(Queue { count: count(number, reading.integer)?, variables, source, slice, table, ignored })
 }
 
 /// Whether the list of a queue statement goes on in the lines that follow. The count is not evaluated: the answer
 /// does not depend on it.
 pub(crate) fn is_open(text: &str) -> bool {
     let open = |list: &List| matches!(list, List::Open(_));
-    read(text, &|_| Some(1)).is_ok_and(|queue| match queue.source {
+    read(text, &Reading { integer: &|_| Some(1), boolean: &|_| None }).is_ok_and(|queue| match queue.source {
         Items::None => false,
         Items::In(list) | Items::From(list) | Items::Matching(_, list) => open(&list),
     })
@@ -235,78 +229,6 @@ fn count(text: &str, integer: &dyn Fn(&str) -> Option<i64>) -> Result<usize, Str
     }
 }
 
-/// Reads the options in parentheses behind `table`, if there are any.
-fn table_options(text: &str) -> Result<(Table, &str), String> {
-    let Some(open) = text.strip_prefix('(') else { return Ok((TABLE, text)) };
-    let (options, rest) = open.split_once(')').ok_or("the options of table are not closed: expected )")?;
-    let mut table = TABLE;
-    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
-        if option.eq_ignore_ascii_case("standard") {
-            table = Table { header: None, blanks: true, ..TABLE };
-            continue;
-        }
-        if option.eq_ignore_ascii_case("csv") {
-            table = Table { header: None, ..TABLE };
-            continue;
-        }
-        let (key, value) =
-            option.split_once('=').map_or((option, ""), |(key, value)| (key.trim(), value.trim()));
-        let wrong = || {
-            format!(
-                "'{option}' is no option of table: use header, skip, trim, comma_sep, sep, csv or standard"
-            )
-        };
-        match key.to_ascii_lowercase().as_str() {
-            "header" if value.eq_ignore_ascii_case("none") => table.header = None,
-            "header" => {
-                table.header =
-                    value.parse::<i64>().map(|row| usize::try_from(row).ok()).map_err(|_| wrong())?;
-            }
-            "skip" => table.skip = value.parse().map_err(|_| wrong())?,
-            "trim" => table.trim = value.eq_ignore_ascii_case("true"),
-            "comma_sep" => table.separator = value.eq_ignore_ascii_case("true").then_some(','),
-            "sep" => table.separator = value.chars().next(),
-            _ => return Err(wrong()),
-        }
-    }
-    Ok((table, rest))
-}
-
-/// Splits an item into the values of so many variables. Without a table, commas and blanks separate the values, and the last
-/// variable gets the rest.
-pub(crate) fn fields(item: &str, count: usize, table: Option<Table>) -> Vec<String> {
-    let item = item.strip_suffix('\r').unwrap_or(item);
-    let unit_separated = table.is_none() && item.contains('\x1f');
-    let separates = |c: char| match table {
-        _ if unit_separated => c == '\x1f',
-        None => matches!(c, ',' | ' ' | '\t'),
-        Some(table) => Some(c) == table.separator || (table.blanks && matches!(c, ' ' | '\t')),
-    };
-    let trims = table.is_none_or(|table| table.trim);
-    let trimmed =
-        |text: &str| if trims { text.trim_matches([' ', '\t']).to_owned() } else { text.to_owned() };
-    let mut fields = Vec::new();
-    let mut rest = trimmed(item);
-    if rest.is_empty() {
-        return vec![String::new(); count];
-    }
-    while fields.len() + 1 < count {
-        let Some((at, c)) = rest.char_indices().find(|(_, c)| separates(*c)) else { break };
-        let behind = trimmed(rest.get(at + c.len_utf8()..).unwrap_or_default());
-        fields.push(trimmed(rest.get(..at).unwrap_or_default()));
-        rest = behind;
-    }
-    fields.push(rest);
-    fields.resize(count, String::new());
-    fields
-}
-
-/// The columns of the line that names the variables of a table.
-pub(crate) fn columns(header: &str, table: Table) -> Vec<String> {
-    let separates = |c: char| Some(c) == table.separator || (table.blanks && matches!(c, ' ' | '\t'));
-    header.split(separates).map(|name| name.trim().to_owned()).collect()
-}
-
 /// The items of a list whose items are words.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| c == ',' || c.is_ascii_whitespace());
@@ -317,8 +239,12 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
+    fn reading() -> Reading<'static> {
+        Reading { integer: &|text| text.parse().ok(), boolean: &|text| text.parse().ok() }
+    }
+
     fn queue(text: &str) -> Queue {
-        read(text, &|text| text.parse().ok()).unwrap_or_else(|message| panic!("{text}: {message}"))
+        read(text, &reading()).unwrap_or_else(|message| panic!("{text}: {message}"))
     }
 
     #[test]
@@ -385,26 +311,10 @@ mod tests {
             ("-1", "no number of procs"),
             ("x in [a] (b)", "the slice is wrong"),
             ("x in files (b)", "files cannot follow in"),
-            ("x from table(colour=red) (", "'colour=red' is no option"),
+            ("x from table(skip=1 (", "the options of table are not closed"),
         ] {
-            let message = read(text, &|text| text.parse().ok()).expect_err(text);
+            let message = read(text, &reading()).expect_err(text);
             assert!(message.contains(part), "{text}: {message}");
         }
-    }
-
-    #[test]
-    fn items_are_split_among_the_variables() {
-        for (item, count, expected) in [
-            ("1 2 3 4", 3, &["1", "2", "3 4"] as &[&str]),
-            ("5,6", 3, &["5", "6", ""]),
-            (" 7 ", 2, &["7", ""]),
-            ("a, b c", 1, &["a, b c"]),
-            ("", 2, &["", ""]),
-            ("x\x1fy z", 2, &["x", "y z"]),
-            ("a,,b", 3, &["a", "", "b"]),
-        ] {
-            assert_eq!(fields(item, count, None), expected, "{item}");
-        }
-        assert_eq!(fields("1, 2 3", 2, Some(TABLE)), ["1", "2 3"]);
     }
 }
