@@ -32,6 +32,9 @@ pub enum FileError {
     /// There is no such file. This is an error, unless the statement is `include ifexist`.
     #[error("there is no such file")]
     Missing,
+    /// The name is a directory's. As in HTCondor, an `include` of a directory reads nothing.
+    #[error("it is a directory")]
+    Directory,
     /// Files may not be read. The text is added to the message.
     #[error("files are not read here: put what they hold into the text itself{0}")]
     Refused(&'static str),

@@ -489,6 +489,9 @@ impl Pass<'_> {
         };
         match file {
             Err(FileError::Missing) if if_exists => {}
+            Err(error @ FileError::Directory) => {
+                self.report(Severity::Warning, place, format!("include of '{path}' reads nothing: {error}"));
+            }
             Err(error) => self.error(place, format!("include of '{path}': {error}")),
             Ok(_) if depth + 1 >= MAX_NESTING => {
                 self.error(place, format!("include of '{path}' is nested more than {MAX_NESTING} deep"));

@@ -386,11 +386,20 @@ fn files_are_included_where_the_caller_has_them() {
         "/etc/a" => Ok("A = in\nif defined P\nB = $(P)\nendif\n".to_owned()),
         "/etc/loop" => Ok("include : /etc/loop\n".to_owned()),
         "/etc/open" => Ok("if true\n".to_owned()),
+        "/etc/config.d" => Err(FileError::Directory),
         _ => Err(FileError::Missing),
     };
     let read = |text: &str| Reader::new(Host::none()).files(&files).read(&[Source::new("root", text)]);
     let reading = read("P = /etc\ninclude : $(P)/a\ninclude ifexist : /nope\nA = $(A) out\n");
     check_in(&reading.into_config().unwrap(), &[("A", "in out"), ("B", "/etc")]);
+    // As HTCondor does, an include of a directory reads nothing.
+    for include in ["include", "include ifexist"] {
+        let reading = read(&format!("{include} : /etc/config.d\nA = 1\n"));
+        let said: Vec<String> = reading.diagnostics.iter().map(ToString::to_string).collect();
+        let warning = "root, line 1, column 1: include of '/etc/config.d' reads nothing: it is a directory";
+        assert!(said.len() == 1 && said[0].ends_with(warning), "{said:?}");
+        check_in(&reading.into_config().unwrap(), &[("A", "1")]);
+    }
     for (text, message) in [
         ("include : /nope\n", "root, line 1, column 1: include of '/nope': there is no such file"),
         ("include : /etc/open\nA = 1\n", "/etc/open, line 1, column 1: an if is not closed"),
@@ -507,15 +516,6 @@ fn values_have_types() {
     assert_eq!(error.to_string(), "test.config, line 6, column 5: W is word, which is no integer");
 }
 
-#[test]
-fn expressions_point_into_the_text() {
-    let config = read(
-        "LIMIT = 4 *\\\n  * 5\nSTART = Cpus > 1 && \\\n   (Memory < $(LIMIT))\nRANK = Cpus +\nOK = $(NOPE:Cpus) > 1\n",
-    );
-    assert_eq!(config.expr("OK").unwrap().unwrap().to_string(), "Cpus > 1");
-    for (name, position) in
-        [("START", "test.config, line 2, column 3"), ("RANK", "test.config, line 5, column 13")]
-    {
 /// HTCondor's string_is_boolean_param: `T` is an attribute that nothing defines.
 #[test]
 fn booleans_are_true_false_numbers_and_expressions() {
@@ -539,6 +539,15 @@ fn booleans_are_true_false_numbers_and_expressions() {
     }
 }
 
+#[test]
+fn expressions_point_into_the_text() {
+    let config = read(
+        "LIMIT = 4 *\\\n  * 5\nSTART = Cpus > 1 && \\\n   (Memory < $(LIMIT))\nRANK = Cpus +\nOK = $(NOPE:Cpus) > 1\n",
+    );
+    assert_eq!(config.expr("OK").unwrap().unwrap().to_string(), "Cpus > 1");
+    for (name, position) in
+        [("START", "test.config, line 2, column 3"), ("RANK", "test.config, line 5, column 13")]
+    {
         let error = config.expr(name).unwrap_err();
         assert_eq!(error.position().to_string(), position, "{error}");
     }

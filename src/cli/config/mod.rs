@@ -155,6 +155,7 @@ impl Texts {
             }
             fs::read_to_string(path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => FileError::Missing,
+                io::ErrorKind::IsADirectory => FileError::Directory,
                 _ => FileError::Unreadable(error.to_string()),
             })
         };

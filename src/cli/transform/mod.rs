@@ -125,6 +125,7 @@ fn with_rules(
     let files = |path: &str| {
         fs::read_to_string(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => FileError::Missing,
+            io::ErrorKind::IsADirectory => FileError::Directory,
             _ => FileError::Unreadable(error.to_string()),
         })
     };

@@ -129,6 +129,7 @@ pub(super) fn found(path: &str) -> Found {
 fn failure(error: &io::Error) -> FileError {
     match error.kind() {
         io::ErrorKind::NotFound => FileError::Missing,
+        io::ErrorKind::IsADirectory => FileError::Directory,
         _ => FileError::Unreadable(error.to_string()),
     }
 }
