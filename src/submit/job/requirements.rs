@@ -41,11 +41,11 @@ impl Job<'_, '_> {
             if circular.into_iter().flatten().any(|name| name.is("Requirements")) {
                 return Err(self.fault(given, "Requirements refers to itself: did you mean $(Requirements)?"));
             }
-            let bare = references
-                .bare
-                .into_iter()
-                .filter(|name| !name.is("RequestMemory") && !name.is("VM_CkptMac"));
-            machine.0 = references.target.into_iter().chain(bare).collect();
+            // HTCondor looks at the expression alone, in which only these two are the job's: any other attribute that is
+            // asked of MY counts as the machine's, too.
+            let own = references.bare.into_iter().chain(references.my);
+            let other = own.filter(|name| !name.is("RequestMemory") && !name.is("VM_CkptMac"));
+            machine.0 = references.target.into_iter().chain(other).collect();
             clauses.push(format!("({})", given.as_str()));
         }
         self.platform_clauses(&machine, &mut clauses);
