@@ -201,13 +201,23 @@ impl Job<'_, '_> {
         }
         let is_old = old.is_some() && new.is_none();
         let mut environment = Environment::default();
+        if let Some(first) = self.first {
+            // As in HTCondor, a later proc adds to the environment of the first one, and getenv alone adds nothing.
+            self.program.inherited = first.inherited;
+            if old.is_none() && new.is_none() {
+                self.program.environment.clone_from(&first.environment);
+                return Ok(());
+            }
+            environment.0.extend(first.environment.iter().cloned());
+        }
         if let Some(given) = &new
             && !words::is_quoted(given.as_str())
         {
             return Err(self.fault(given, "expected an environment in double quotes"));
         }
         if let Some(given) = new.as_ref().or(old.as_ref()) {
-            environment = Environment::read(given.as_str()).map_err(|message| self.fault(given, message))?;
+            let read = Environment::read(given.as_str()).map_err(|message| self.fault(given, message))?;
+            environment.0.extend(read.0);
         }
         if let Some(list) = self.given("getenv", Some("get_env"))? {
             self.take_environment(&mut environment, &list, is_old)?;
