@@ -122,6 +122,12 @@ pub(crate) fn predefine(scope: &mut Scope<'_>) {
     for (name, value) in facts {
         scope.predefine(name, value);
     }
+    // HTCondor detects these two unless the configuration sets them.
+    for (name, value) in [("ARCH", "X86_64"), ("OPSYS", "LINUX")] {
+        if scope.config().definition(name).is_none() {
+            scope.predefine(name, value);
+        }
+    }
 }
 
 /// The names in a list knob, without the name NAMES, which would mean the list itself.

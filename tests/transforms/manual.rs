@@ -117,6 +117,7 @@ fn variables_are_replaced_at_their_line() {
     makes("X = a\nX += b\nX +,= c\nSET q \"$(X)\"", "", "q = \"a b,c\"\n");
     makes("EVALMACRO v B\nEVALMACRO w A + 1\nSET q \"$(v) $(w)\"\nDELETE /^[abc]$/", AD, "q = \"x y 2\"\n");
     makes("SET q \"$(IsLinux)$(Iterating) $(MINUTE)\"", "", "q = \"10 60\"\n");
+    makes("SET q \"$(ARCH) $(OpSys)\"", "", "q = \"X86_64 LINUX\"\n");
 }
 
 #[test]
