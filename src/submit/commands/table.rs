@@ -17,8 +17,7 @@ const NO_FILES: Support = NoEffect(
     "no files travel but those of transfer_input_files and the executable; put others into an image or a volume",
 );
 const NO_OUTPUT: Support = NoEffect("no files travel back; let the program write into a volume");
-const MORE_MEMORY: Support =
-    Honored("beside request_memory: a proc that goes over its memory runs again with more");
+const MORE_MEMORY: Support = Honored("a proc that goes over its memory runs again with more");
 const IN_THE_AD: Support = Honored("it stands in the job's ad, where expressions see it");
 
 /// The commands that HTCondor 25.14 knows, in its order. Where two names set one attribute, the first that is given wins.
