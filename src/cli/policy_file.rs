@@ -1,6 +1,6 @@
 //! Files of configuration: HTCondor's own, or manifests with configuration text in them.
 
-use crate::lint::parse;
+use crate::lint::{Node, parse};
 use crate::stop::{Stop, unusable};
 use api::GROUP;
 use condor_config::Source;

@@ -18,7 +18,6 @@ use super::job_policy::Acting;
 use super::leaving::HoldReason;
 use super::on_evict::{OwnSpec, OwnSpecs};
 use super::pacing::Pacing;
-use super::pausing::Pause;
 use super::ranges::Ranges;
 use super::resting::Resting;
 use super::slot::pod_name;

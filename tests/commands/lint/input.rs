@@ -34,6 +34,7 @@ fn a_path_that_leads_to_nothing_is_warned_of() {
         ("a.yaml", GROUP),
         ("empty/notes.txt", "x"),
         ("e.yaml", ""),
+        ("values.yaml", "a: 1\n"),
         ("c.yaml", "START = TRUE &&\n"),
     ]);
     for (path, status, message) in [
