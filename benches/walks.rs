@@ -13,7 +13,7 @@ use model::negotiator::groups::{GroupSpec, Quota, Tree};
 use model::negotiator::{Candidate, Cycle, SubmitterInput, negotiate};
 use model::pool::{
     Assignment, Capacity, Claim, ClaimId, Cooling, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event,
-    ExtendedResources, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId,
+    ExtendedResources, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId, Pause,
     PodFacts, PodRef, Pool, Ranges, RecordedOwner, Remains, ReportFacts, Request, Resources, Sensed,
     SlotName, Time, UnknownCreator,
 };
@@ -258,7 +258,8 @@ fn idle(jobs: u32, each: u32, resting: u32) {
     let until = now() + Duration::from_secs(10);
     pool.edit_job(&"job-0".into(), |job| {
         for proc in 0..resting {
-            job.idle.cool(proc, Cooling { times: 1, until });
+            let cooling = Cooling { times: 1, until };
+            job.idle.pause(proc, Pause { cooling, why: "left its slot".into() });
         }
     });
     pool.apply(Event::Synced, now());
