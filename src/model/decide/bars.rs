@@ -147,17 +147,20 @@ impl<'a> Bars<'a> {
         let amount = |place: usize, own: bool| {
             let (input, used) = (self.cycle.groups.get(place)?, self.used_by_groups.get(place)?);
             let limit = if own { input.quota } else { input.subtree_quota };
-            let may_grow = input.accept_surplus || input.autoregroup;
+            let inside = input.subtree_quota - limit;
+            let may_grow = input.accept_surplus || input.autoregroup || inside > 0.0;
             Some(Amount {
                 of: input.name.as_str().into(),
                 used: if own { used.0 } else { used.1 },
                 limit,
                 wants,
                 may_grow,
-                inside: input.subtree_quota - limit,
+                inside,
             })
         };
-        let mut least = amount(group, true)?;
+        // What the groups inside the group leave of its quota comes to the group. So only the whole quota may be too small for ever.
+        let whole = amount(group, false)?;
+        let mut least = if whole.is_too_small() { whole } else { amount(group, true)? };
         let mut next = Some(group);
         while let Some(place) = next {
             if let Some(around) = amount(place, false)

@@ -61,7 +61,7 @@ pub struct Amount {
     pub limit: f64,
     /// How much a proc takes; 0 if that depends on the slot.
     pub wants: f64,
-    /// Whether more than `limit` may be available for a while, because other groups leave surplus.
+    /// Whether more than `limit` may be available for a while, because other groups leave a part of their quotas.
     pub may_grow: bool,
     /// How much the groups inside a group have of its quota; `limit` is what they leave. 0 if the limit is no group's, or is
     /// that of a group together with the groups inside it.

@@ -202,23 +202,15 @@ pub fn barred(bar: &Bar) -> String {
     }
 }
 
-/// The text about a group whose own jobs have only the part of its quota that the groups inside it leave.
+/// The text about a group whose own jobs have only what the groups inside it leave of its quota.
 fn beside_groups_inside(amount: &Amount) -> String {
     let (group, quota) = (&amount.of, plain(amount.limit + amount.inside));
-    let (limit, inside) = (plain(amount.limit), plain(amount.inside));
-    let remedy = "charge the job to one of them, or have an admin change the quotas";
-    if amount.is_too_small() {
-        format!(
-            "a proc takes {} of group {group}, which has {limit} for its own jobs: the groups inside {group} have {inside} of its quota \
-             of {quota}; {remedy}",
-            plain(amount.wants)
-        )
-    } else {
-        format!(
-            "waits for group {group}: {}; the groups inside {group} have the other {inside} of its quota of {quota}: {remedy}",
-            in_use(amount)
-        )
-    }
+    format!(
+        "waits for group {group}: {}; the groups inside {group} have the other {} of its quota of {quota}, and {group} gets what they \
+         leave: wait, charge the job to one of them, or have an admin change the quotas",
+        in_use(amount),
+        plain(amount.inside)
+    )
 }
 
 fn in_use(amount: &Amount) -> String {

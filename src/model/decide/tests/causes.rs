@@ -77,11 +77,13 @@ const CAUSES: [(&str, Cause, &str); 21] = [
             let mut world = pool();
             world.group("chem", 6.0);
             world.group("chem.org", 4.0);
+            world.submit("theirs", "bob", 4, |job| job.group = Some("chem.org".to_owned()));
+            world.pass(30);
             world.submit("job", "alice", 5, |job| job.group = Some("chem".to_owned()));
             world
         },
-        "waits for group chem: 2 of 2 in use; the groups inside chem have the other 4 of its quota of 6: charge the job to one of \
-         them, or have an admin change the quotas",
+        "waits for group chem: 2 of 2 in use; the groups inside chem have the other 4 of its quota of 6, and chem gets what they \
+         leave: wait, charge the job to one of them, or have an admin change the quotas",
     ),
     (
         "groups inside that leave nothing of a quota",
@@ -89,11 +91,13 @@ const CAUSES: [(&str, Cause, &str); 21] = [
             let mut world = pool();
             world.group("chem", 4.0);
             world.group("chem.org", 4.0);
+            world.submit("theirs", "bob", 4, |job| job.group = Some("chem.org".to_owned()));
+            world.pass(30);
             world.submit("job", "alice", 1, |job| job.group = Some("chem".to_owned()));
             world
         },
-        "a proc takes 1 of group chem, which has 0 for its own jobs: the groups inside chem have 4 of its quota of 4; charge the job \
-         to one of them, or have an admin change the quotas",
+        "waits for group chem: 0 of 0 in use; the groups inside chem have the other 4 of its quota of 4, and chem gets what they \
+         leave: wait, charge the job to one of them, or have an admin change the quotas",
     ),
     (
         "a quota that can never be, where a policy says what slots weigh",
