@@ -29,6 +29,7 @@ fn the_object_that_has_the_groups_name_counts() {
     let mut world = world();
     declare(&mut world, "physics", "physics", 4.0);
     declare(&mut world, "aaa", "Physics", 1.0);
+    world.settle();
     let (quota, refused) = found(&world);
     assert_eq!(quota, Some(4.0));
     let why = "the GroupQuota physics declares the group physics, too, and counts; delete one of the two, or rename its group";
