@@ -283,8 +283,8 @@ fn the_tree_of_groups_is_judged_as_it_would_be() {
     }
     // The object that has the group's own name wins the name: the other would not count.
     let taken = [of("GroupQuota", "aa", json!({"group": "biology", "quota": 3}))];
-    let known = Known::all(&Objects { groups: &taken, ..Objects::default() });
-    let biology = created("GroupQuota", json!({"group": "biology", "quota": 1}), &known);
+    let with_taken = Known::all(&Objects { groups: &taken, ..Objects::default() });
+    let biology = created("GroupQuota", json!({"group": "biology", "quota": 1}), &with_taken);
     assert!(biology.0.unwrap().contains("the GroupQuota aa declares the group biology, too, and counts"));
     let (refusal, warnings) = named("new", "geo.core");
     assert!(refusal.is_none() && warnings[0].contains("its parent \"geo\""), "{warnings:?}");
