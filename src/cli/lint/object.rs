@@ -266,8 +266,11 @@ pub fn tell(object: &Object<'_>, problem: &Problem, report: &mut Report) {
         report.add(rule, object.source, offset, saying);
         return;
     }
-    let offset =
-        if place.found && !problem.reason.ends_with("Attribute") { place.node.start } else { place.key };
+    let is_about_name = matches!(
+        problem.reason,
+        "InvalidAttribute" | "ProtectedAttribute" | "SecureAttribute" | "ImmutableAttribute"
+    );
+    let offset = if place.found && !is_about_name { place.node.start } else { place.key };
     report.add(rule, object.source, offset, Saying::of(problem).about(object.title()));
 }
 

@@ -1,6 +1,5 @@
 //! Who gets a place, and when.
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::client::Body;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -377,10 +376,10 @@ async fn a_call_that_is_throttled_makes_no_share_larger() {
     let lane = keeping("a");
     let context =
         Context { tools: Arc::new(tools), lane: lane.clone(), identity: None, first: Mutex::default() };
-    let pods: kube::Api<Pod> = kube::Api::namespaced(client, "a");
+    let pods = super::super::pods::pods(&client, "a");
     let mut shares = Vec::new();
     for _ in 0..4 {
-        let _ = once(&context, LIMIT, pods.get_metadata("p")).await.unwrap();
+        let _ = once(&context, LIMIT, pods.get("p")).await.unwrap();
         shares.push(places.state().lanes.get(&lane).unwrap().most);
     }
     assert_eq!(shares, [4, 4, 4, 5], "halved once for the three that come at the same time, and then larger");
