@@ -61,7 +61,7 @@ impl<'a> Groups<'a> {
     fn of(objects: &'a [Object<'a>]) -> Self {
         let may_be_assigned = objects.iter().any(|object| object.kind == "SubmitPolicy");
         let mut owners = BTreeMap::new();
-        let objects: Vec<(&Object<'_>, GroupSpec)> = objects
+        let mut objects: Vec<(&Object<'_>, GroupSpec)> = objects
             .iter()
             .filter(|object| object.kind == "GroupQuota")
             .filter_map(|object| {
@@ -76,6 +76,8 @@ impl<'a> Groups<'a> {
                 Some((object, GroupSpec { name: group.name.to_string(), quota, ..GroupSpec::default() }))
             })
             .collect();
+        // Of several GroupQuotas for one group, the operator takes the one whose own name is the group's.
+        objects.sort_by_key(|(object, spec)| !object.name.eq_ignore_ascii_case(&spec.name));
         let specs: Vec<GroupSpec> = objects.iter().map(|(_, spec)| spec.clone()).collect();
         Self { objects, tree: Tree::new(&specs), owners, may_be_assigned }
     }
@@ -100,8 +102,8 @@ impl<'a> Groups<'a> {
         self.sums(report);
     }
 
-    /// Reports quotas of sibling groups that add up to more than there is. The finding is at the group whose quota, in the
-    /// order of the files, exceeds the limit first.
+    /// Reports quotas of sibling groups that add up to more than there is. The finding is at the group whose quota exceeds the limit
+    /// first, in the order of the files, but after those whose GroupQuotas have the names of their groups.
     fn sums(&self, report: &mut Report) {
         for excess in self.tree.excesses() {
             let Some((object, _)) = self.objects.get(excess.spec) else { continue };

@@ -33,7 +33,7 @@ impl Deref for Idle {
 }
 
 impl Idle {
-    /// Adds a proc. If the proc cools, it waits.
+    /// Adds a proc. A proc whose pause is not over waits.
     pub(super) fn insert(&mut self, proc: u32) {
         self.all.insert(proc);
         self.settle(proc);
@@ -45,7 +45,7 @@ impl Idle {
         self.settle(proc);
     }
 
-    /// Makes these procs the idle ones, all of which are below `count`. No proc from `count` on cools any more.
+    /// Makes these procs the idle ones, all of which are below `count`. The pauses of procs from `count` on are forgotten.
     pub(super) fn set(&mut self, all: Ranges, count: u32) {
         self.pauses.retain(|proc, _| *proc < count);
         self.awake = all.clone();

@@ -276,7 +276,7 @@ pub struct Pool {
     /// When the crontabs of jobs are looked at again.
     crontabs: Timers<JobUid>,
     /// Jobs with procs that wait before they are tried again: when the first of these waits ends.
-    coolings: Timers<JobUid>,
+    pauses: Timers<JobUid>,
     /// The steps that the evaluations of jobs' expressions have taken, and in which second.
     evaluated: (Time, u32),
     retries: BTreeSet<(Time, Retry)>,
@@ -433,7 +433,7 @@ impl Pool {
         }
         self.show_what_lasted(now);
         self.follow_crontabs(now);
-        while let Some(uid) = self.coolings.pop_due(now) {
+        while let Some(uid) = self.pauses.pop_due(now) {
             self.wake_job(&uid, now);
         }
         self.evaluate_due(now);
@@ -454,7 +454,7 @@ impl Pool {
     /// Takes note of the procs of a job that waited until now, and of the end of the next wait.
     fn wake_job(&mut self, uid: &JobUid, now: Time) {
         let next = self.jobs.get_mut(uid).and_then(|job| job.idle.wake(now));
-        self.coolings.set(uid, next);
+        self.pauses.set(uid, next);
     }
 
     /// Returns a number for a new claim.

@@ -143,3 +143,20 @@ fn a_span_of_time_with_a_unit_is_told_to_be_in_seconds() {
         ]
     );
 }
+
+/// The operator takes the GroupQuota whose own name is the group's, wherever the other stands.
+#[test]
+fn of_two_objects_for_a_group_the_one_of_another_name_is_too_many() {
+    let group = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+        )
+    };
+    let (other, own) = (group("aaa", "{group: Physics, quota: 1}"), group("physics", "{quota: 100}"));
+    let said = found(&[("a.yaml", &other), ("b.yaml", &own)], &["."]);
+    assert!(
+        said.contains("a.yaml:4:15: error: group \"Physics\": there is already a group \"physics\""),
+        "{said}"
+    );
+    assert!(!said.contains("b.yaml:"), "{said}");
+}
