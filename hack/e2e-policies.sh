@@ -92,7 +92,7 @@ early() {
   create mallory before "$LARGE" "$FORGED" >/dev/null
   is_stamped before alice || die "this server stamps without the policies"
   install owner
-  NAME=$(kubectl get mutatingadmissionpolicies -o 'jsonpath={.items[0].metadata.name}')
+  NAME=$(kubectl get mutatingadmissionpolicies -o name | grep -v -- -lean-pods); NAME=${NAME#*/}
   create mallory at-once "$LARGE" "$FORGED" >/dev/null
   # Until the API server acts on the policies.
   local number=0
@@ -309,7 +309,7 @@ latency() {
   local file=$SLOTWRIGHT_KUBE_STATE/apply.json round
   job NAME "$LARGE" >"$file"
   install owner
-  NAME=$(kubectl get mutatingadmissionpolicies -o 'jsonpath={.items[0].metadata.name}')
+  NAME=$(kubectl get mutatingadmissionpolicies -o name | grep -v -- -lean-pods); NAME=${NAME#*/}
   start_operator first --owner-policy "$NAME"
   for round in 1 2 3; do
     kubectl delete mutatingadmissionpolicybinding,validatingadmissionpolicybinding "$NAME" >/dev/null
