@@ -103,10 +103,10 @@ early() {
   say "the API server stamps jobs after $number jobs that it did not stamp"
   policy '{from: User}'
   start_operator first --owner-policy "$NAME"
-  charged_because before "it was created before the admission policies $NAME had been there for 60 s"
+  charged_because before "the job was created before the admission policies $NAME had been there for 60 s"
   in_vain "create with alice's stamp, before the policies are there" "charged to the namespace"
   owned at-once namespace:lab
-  charged_because "early-$number" "it was created before the admission policies $NAME had been there for 60 s"
+  charged_because "early-$number" "the job was created before the admission policies $NAME had been there for 60 s"
   in_vain "create with alice's stamp, while API servers take the policies up" "charged to the namespace"
   sleep "$MARGIN"
 }
@@ -270,7 +270,7 @@ guard() {
   sed -i '/resourceVersion\|uid:\|creationTimestamp\|generation/d' "$SLOTWRIGHT_KUBE_STATE/binding.yaml"
   kubectl create -f "$SLOTWRIGHT_KUBE_STATE/binding.yaml" >/dev/null
   until_true "jobs are stamped again" taken again
-  charged_because again "it was created before the admission policies $NAME had been there for 60 s"
+  charged_because again "the job was created before the admission policies $NAME had been there for 60 s"
   in_vain "create while a policy is away for a moment" "charged to the namespace for a minute"
 }
 
