@@ -176,7 +176,7 @@ impl Input {
     }
 }
 
-/// What was read, if it has no error. Warnings go to `stderr`.
+/// The configuration that was read, if nothing in it is an error. Warnings go to `stderr`.
 fn configuration(reading: Reading, stderr: &mut dyn Write) -> Result<Config, Stop> {
     for finding in &reading.diagnostics {
         if finding.severity == Severity::Warning {

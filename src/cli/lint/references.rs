@@ -76,7 +76,7 @@ impl<'a> Groups<'a> {
                 Some((object, GroupSpec { name: group.name.to_string(), quota, ..GroupSpec::default() }))
             })
             .collect();
-        // Of several GroupQuotas for one group, the operator takes the one whose own name is the group's.
+        // If several GroupQuotas declare one group, the operator goes by the GroupQuota whose own name is the group's.
         objects.sort_by_key(|(object, spec)| !object.name.eq_ignore_ascii_case(&spec.name));
         let specs: Vec<GroupSpec> = objects.iter().map(|(_, spec)| spec.clone()).collect();
         Self { objects, tree: Tree::new(&specs), owners, may_be_assigned }

@@ -262,7 +262,7 @@ impl Writer {
         }
     }
 
-    /// What came of a task that has ended; `None` if its answers are told after a pause. Another task of its lane begins.
+    /// The line and the answers of a task that has ended; `None` if the answers are told after a pause. Lets another task of the lane begin.
     fn result(&mut self, ended: Result<(Id, Vec<Reply>), JoinError>) -> Option<(Finished, Vec<Reply>)> {
         let (id, replies) = match ended {
             Ok((id, replies)) => (id, replies),

@@ -158,7 +158,7 @@ impl<'a> Bars<'a> {
                 inside,
             })
         };
-        // What the groups inside the group leave of its quota comes to the group. So only the whole quota may be too small for ever.
+        // A group gets the part of its quota that the groups inside the group do not use. So only the whole quota may be too small for ever.
         let whole = amount(group, false)?;
         let mut least = if whole.is_too_small() { whole } else { amount(group, true)? };
         let mut next = Some(group);

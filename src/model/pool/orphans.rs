@@ -27,7 +27,7 @@ pub(super) struct Orphans {
     charged: BTreeMap<PodUid, (SubmitterName, f64)>,
 }
 
-/// What an orphan is found by.
+/// A subject by which an orphan is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum OrphanOf {
     /// The claim that the pod names.

@@ -100,7 +100,7 @@ pub(super) fn read(
     Ok(known.into_values().collect())
 }
 
-/// What stands behind the names of attributes of each account in an ad; `None` if the ad has no account.
+/// The endings of the attributes' names for each account in an ad, such as 1 in Name1; `None` if the ad has no account.
 fn suffixes(found: &Found) -> Option<Vec<String>> {
     if found.ad.contains("Name") {
         return Some(vec![String::new()]);

@@ -71,7 +71,7 @@ fn specs(manifests: &str, kind: &str) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// What a submitter, a group and a limit may use, by the knobs.
+/// The configuration and the negotiator's knobs in a text.
 fn read(text: &str) -> (Config, negotiator::Config) {
     let reading = Reader::new(Host::none()).subsystem("NEGOTIATOR").read(&[Source::block("text", text)]);
     let config = reading.into_config().unwrap();

@@ -59,7 +59,7 @@ fn is(uid: &str, version: &str, claim: &Claim) -> (u16, Value) {
     (200, object)
 }
 
-/// What the operator has seen: the Slot with this identity.
+/// The cache of an operator that has seen the Slot with this identity.
 fn seen(uid: &str, version: &str) -> Cache {
     let mut cache = Cache::default();
     let metadata = ObjectMeta {

@@ -54,7 +54,7 @@ fn broken(executable: &str, content: &[u8]) -> Option<String> {
     })
 }
 
-/// What the author of a name meant that is no file, because it has quotes around it or arguments behind it.
+/// The advice to the author of a name that is no file because of quotes around the name, or of arguments behind the name.
 fn misnamed(executable: &str, full: &str, hold: &mut Hold<'_>) -> Option<String> {
     if let Some(inside) = executable.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         return Some(format!(
