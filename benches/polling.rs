@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use model::decide::decide;
 use model::pool::{
     Assignment, Capacity, Claim, ClaimId, Event, ExtendedResources, Forced, JobFacts, JobKey, LastInput,
-    MachineFacts, MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, RecordedOwner,
-    Remains, ReportFacts, Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
-    UnknownCreator,
+    MachineFacts, MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Remains, ReportFacts,
+    Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
 };
 use model::schedd::{Submission, submit};
 use model::startd::config::understand;
@@ -58,26 +57,10 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
     };
     let key = JobKey { uid: "job".into(), namespace: "default".into(), name: "sweep".into() };
     let facts = JobFacts {
-        key: key.clone(),
-        generation: 1,
-        submitted: now,
-        owner: RecordedOwner::New,
-        requester: Err(UnknownCreator::default()),
-        spec: Ok(Arc::new(submit(&submission).unwrap())),
-        warnings: Vec::new(),
-        removing: false,
         finalizer: true,
         cluster_id: Some(1),
-        succeeded: Ranges::default(),
-        failed: Ranges::default(),
-        first_start: None,
-        completed_at: None,
-        used: Box::default(),
-        defaults: None,
         accepted: true,
-        transformed: None,
-        on_hold: BTreeMap::new(),
-        life: Box::default(),
+        ..JobFacts::new(key.clone(), now, submit(&submission).map(Arc::new))
     };
     pool.apply(Event::Job(facts), now);
     for proc in 0..slots {

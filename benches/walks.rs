@@ -14,8 +14,7 @@ use model::negotiator::{Candidate, Cycle, SubmitterInput, negotiate};
 use model::pool::{
     Assignment, Capacity, Claim, ClaimId, Cooling, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event,
     ExtendedResources, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId, Pause,
-    PodFacts, PodRef, Pool, Ranges, RecordedOwner, Remains, ReportFacts, Request, Resources, Sensed,
-    SlotName, Time, UnknownCreator,
+    PodFacts, PodRef, Pool, Remains, ReportFacts, Request, Resources, Sensed, SlotName, Time,
 };
 use model::schedd::{Submission, submit};
 
@@ -74,26 +73,10 @@ fn job(pool: &mut Pool, n: u32, procs: u32, cpus: i64) -> JobKey {
     };
     let key = JobKey { uid: name.as_str().into(), namespace: "default".into(), name: name.as_str().into() };
     let facts = JobFacts {
-        key: key.clone(),
-        generation: 1,
-        submitted: now(),
-        owner: RecordedOwner::New,
-        requester: Err(UnknownCreator::default()),
-        spec: Ok(Arc::new(submit(&submission).unwrap())),
-        warnings: Vec::new(),
-        removing: false,
         finalizer: true,
         cluster_id: Some(i64::from(n) + 1),
-        succeeded: Ranges::default(),
-        failed: Ranges::default(),
-        first_start: None,
-        completed_at: None,
-        used: Box::default(),
-        defaults: None,
         accepted: true,
-        transformed: None,
-        on_hold: BTreeMap::new(),
-        life: Box::default(),
+        ..JobFacts::new(key.clone(), now(), submit(&submission).map(Arc::new))
     };
     pool.apply(Event::Job(facts), now());
     key

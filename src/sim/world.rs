@@ -21,8 +21,7 @@ use super::workload::{Arrival, Stream};
 use model::pool::backfill::Facts;
 use model::pool::{
     Benchmarks, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid, MachineFacts,
-    MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, RecordedOwner, Remains, SlotName,
-    Time, UnknownCreator,
+    MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, RecordedOwner, Remains, SlotName, Time,
 };
 use model::schedd::submit;
 
@@ -274,28 +273,7 @@ impl<'s> World<'s> {
         let key =
             JobKey { uid: uid.clone(), namespace: submission.namespace.into(), name: submission.name.into() };
         let record = self.books.submitted(&key, &spec, &arrival.runtimes, now);
-        let facts = JobFacts {
-            key,
-            generation: 1,
-            submitted: now,
-            owner: RecordedOwner::New,
-            requester: Err(UnknownCreator::default()),
-            spec: Ok(Arc::new(said)),
-            warnings: Vec::new(),
-            removing: false,
-            finalizer: false,
-            cluster_id: None,
-            succeeded: Ranges::default(),
-            failed: Ranges::default(),
-            first_start: None,
-            completed_at: None,
-            used: Box::default(),
-            defaults: None,
-            accepted: false,
-            transformed: None,
-            on_hold: BTreeMap::new(),
-            life: Box::default(),
-        };
+        let facts = JobFacts::new(key, now, Ok(Arc::new(said)));
         pool.apply(Event::Job(facts.clone()), now);
         let job = Job { facts, runtimes: arrival.runtimes, record, status_due: false, status_written: None };
         self.jobs.insert(uid, job);

@@ -54,6 +54,8 @@ impl Pool {
             recorded => recorded.owner().cloned(),
         };
         Job {
+            submitter: facts.submitter.clone(),
+            group: None,
             owner,
             key: facts.key.clone(),
             cluster_id: number,
@@ -141,6 +143,7 @@ impl Pool {
         job.recorded_act = job.recorded_act.max(last_act);
         let recorded = (facts.owner, facts.transformed.clone());
         job.generation = facts.generation;
+        job.group = facts.group;
         job.finalizer = job.finalizer.seen(facts.finalizer);
         let going = facts.removing && !job.removing;
         if going {
@@ -441,6 +444,7 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
         }
         job.idle.set(idle, spec.count);
     }
+    job.submitter = Some(spec.submitter.clone());
     job.spec = Some(spec);
     if !job.is_complete() {
         job.completed_at = None;

@@ -15,7 +15,8 @@ use super::governing::GoverningFacts;
 use super::history::History;
 use super::holdings::LimitObject;
 use super::ids::{
-    ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
+    ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName,
+    SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
 use super::job_defaults::JobDefaults;
@@ -392,6 +393,10 @@ pub struct JobFacts {
     pub requester: Result<Requester, UnknownCreator>,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
+    /// `status.submitter`: who was charged for the job when an operator last understood the spec.
+    pub submitter: Option<SubmitterName>,
+    /// `spec.accountingGroup` if it can be read, whatever is wrong with the rest of the spec.
+    pub group: Option<GroupName>,
     /// Parts of the spec that have no effect.
     pub warnings: Vec<Problem>,
     /// Whether the job is being deleted.
@@ -420,6 +425,36 @@ pub struct JobFacts {
     pub on_hold: BTreeMap<u32, HoldReason>,
     /// The life of the procs, as the object tells it. The facts are in a box, as `used` is.
     pub life: Box<LifeFacts>,
+}
+
+impl JobFacts {
+    /// The facts of a job that was just made, and that no operator has seen.
+    pub fn new(key: JobKey, submitted: Time, spec: Result<Arc<JobSpec>, Vec<Problem>>) -> Self {
+        Self {
+            key,
+            generation: 1,
+            submitted,
+            owner: RecordedOwner::New,
+            requester: Err(UnknownCreator::default()),
+            group: spec.as_ref().ok().and_then(|spec| spec.group.clone()),
+            spec,
+            submitter: None,
+            warnings: Vec::new(),
+            removing: false,
+            finalizer: false,
+            cluster_id: None,
+            succeeded: Ranges::default(),
+            failed: Ranges::default(),
+            first_start: None,
+            completed_at: None,
+            used: Box::default(),
+            defaults: None,
+            accepted: false,
+            transformed: None,
+            on_hold: BTreeMap::new(),
+            life: Box::default(),
+        }
+    }
 }
 
 /// The life of the procs of an HTCJob, apart from how they ended.

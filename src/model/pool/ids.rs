@@ -84,6 +84,12 @@ impl ClaimId {
 }
 
 impl SubmitterName {
+    /// The submitter for jobs of an owner that charge a group, or no group.
+    #[must_use]
+    pub fn within(group: Option<&GroupName>, owner: &str) -> Self {
+        group.map_or_else(|| owner.into(), |group| format!("{}.{owner}", group.as_str()).into())
+    }
+
     /// The owner: the part behind the last dot. The ceiling of the submitter whose name is the owner alone holds for
     /// all submitters of the owner together, whatever groups they charge.
     #[must_use]

@@ -161,13 +161,14 @@ impl JobSpec {
     /// Charges the job to an accounting group: its submitter becomes `GROUP.OWNER`.
     pub fn charge_to(&mut self, group: &str) {
         let owner = self.owner();
-        let submitter = format!("{group}.{owner}");
-        self.ad.set("AcctGroup", group);
+        let group = GroupName::from(group);
+        let submitter = SubmitterName::within(Some(&group), &owner);
+        self.ad.set("AcctGroup", group.as_str());
         self.ad.set("AcctGroupUser", owner.as_str());
         self.ad.set("AccountingGroup", submitter.as_str());
         self.ad.set("User", submitter.as_str());
-        self.submitter = submitter.as_str().into();
-        self.group = Some(group.into());
+        self.submitter = submitter;
+        self.group = Some(group);
     }
 
     /// Gives a nice user's job no retirement time, unless the job sets one: "nice_user jobs are submitted with a
@@ -353,6 +354,10 @@ pub struct Job {
     pub generation: i64,
     /// The last valid spec.
     pub spec: Option<Arc<JobSpec>>,
+    /// The submitter of the last valid spec, which may be a spec that only an earlier operator knew.
+    pub submitter: Option<SubmitterName>,
+    /// The accounting group that the object names, although the present spec may not be valid.
+    pub(super) group: Option<GroupName>,
     /// The procs that have other specs than that.
     pub(super) own_specs: OwnSpecs,
     /// The defaults for what the spec does not say: those that were in force when the job was first seen.

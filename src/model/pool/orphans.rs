@@ -12,6 +12,7 @@ use super::charges::Charge;
 use super::event::{Forced, PodFacts, Remains};
 use super::ids::{ClaimId, JobUid, PodUid, SubmitterName};
 use super::indexed::{About, Indexed};
+use super::job::Job;
 use super::leaving::Granted;
 use super::marks::Change;
 use super::negotiators::NegotiatorId;
@@ -67,6 +68,19 @@ impl Orphans {
 /// The first negotiator by name answers for an orphan: nobody knows which negotiator made its claim.
 const fn charge((submitter, weight): &(SubmitterName, f64)) -> Charge<'_> {
     Charge { submitter, negotiator: &NegotiatorId::Unnamed, weight: *weight }
+}
+
+impl Job {
+    /// The submitter to charge for an orphan of a proc. While no spec of the job is known, this is the submitter whom an earlier
+    /// operator recorded, or else the submitter whom the object's group and the job's owner make.
+    pub fn charged_for(&self, proc: u32) -> SubmitterName {
+        // A SubmitPolicy may charge a job otherwise, but then no pod starts before the job's status has the submitter.
+        let said = || {
+            SubmitterName::within(self.group.as_ref(), self.owner.as_deref().unwrap_or(&self.key.namespace))
+        };
+        let known = self.spec_of(proc).map(|spec| &spec.submitter).or(self.submitter.as_ref());
+        known.cloned().unwrap_or_else(said)
+    }
 }
 
 impl Pool {
@@ -178,7 +192,7 @@ impl Pool {
     fn charge_for(&self, facts: &PodFacts) -> Option<(SubmitterName, f64)> {
         facts.machine.as_ref()?;
         let job = self.jobs.get(&facts.job).filter(|job| job.owns(facts) && !facts.is_over())?;
-        let submitter = job.spec_of(facts.proc)?.submitter.clone();
+        let submitter = job.charged_for(facts.proc);
         let by_size = self.uses_slot_weights(&NegotiatorId::Unnamed) && !facts.requests.is_unknown();
         #[expect(clippy::cast_precision_loss, reason = "no node has 2^53 thousandths of a CPU")]
         let weight = if by_size { facts.requests.milli_cpu.max(0) as f64 / 1000.0 } else { 1.0 };

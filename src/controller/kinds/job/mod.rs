@@ -98,7 +98,7 @@ fn status(pool: &Pool, job: &Job, old: &[Condition], now: Time) -> HTCJobStatus 
     HTCJobStatus {
         observed_generation: Some(job.generation),
         cluster_id: Some(job.cluster_id),
-        submitter: job.spec.as_ref().map(|spec| spec.submitter.to_string()),
+        submitter: job.submitter.as_ref().map(ToString::to_string),
         summary: Some(summary(job, suspended, complete, &problems).to_owned()),
         why: why(job, &problems, now).map(|why| why.chars().take(4096).collect()),
         idle: size(job.idle.len()),

@@ -13,8 +13,8 @@ use crate::render;
 use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, ProcUsage, Requests};
 use model::pool::{
-    GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request, Resources,
-    Retention, Time, Transformed, UnknownCreator, Unsaid, Usage, classad_name,
+    GPUS, GroupName, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request,
+    Resources, Retention, SubmitterName, Time, Transformed, UnknownCreator, Unsaid, Usage, classad_name,
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
@@ -35,6 +35,13 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         // The engine fills this in, once it has looked at the job's seal and stamp.
         requester: Err(UnknownCreator::default()),
         spec: understand(job, submitted),
+        submitter: status.submitter.as_deref().map(SubmitterName::from),
+        group: job
+            .spec
+            .accounting_group
+            .as_deref()
+            .filter(|group| GroupName::is_valid(group))
+            .map(GroupName::from),
         warnings: super::warnings::first_warnings(job),
         generation: job.metadata.generation.unwrap_or(1),
         submitted,

@@ -100,7 +100,7 @@ fn orphans(pool: &Pool) -> Vec<(SubmitterName, f64)> {
     let of_job = lives.filter_map(|pod| {
         let job = pool.jobs().get(&pod.job).filter(|job| job.owns(pod))?;
         let cpus = f64::from(i32::try_from(pod.requests.milli_cpu).unwrap()) / 1000.0;
-        Some((job.spec.as_ref()?.submitter.clone(), if pod.requests.is_unknown() { 1.0 } else { cpus }))
+        Some((job.charged_for(pod.proc), if pod.requests.is_unknown() { 1.0 } else { cpus }))
     });
     of_job.collect()
 }

@@ -7,7 +7,7 @@ use crate::decide::decide;
 use crate::kit;
 use crate::pool::{
     Capacity, ClaimId, Claimed, Effect, End, Event, LASTING, MachineName, Obstacle, Outcome, PODS, Policy,
-    Preempting, Record, Remains, Slot, SlotConfig, State, SubmitterFacts,
+    Preempting, Problem, Record, Remains, Slot, SlotConfig, State, SubmitterFacts,
 };
 use condor_config::{Host, Reader, Source};
 
@@ -374,6 +374,41 @@ fn an_orphan_is_charged_once_its_job_is_known() {
         assert_eq!(used(&world), 1);
         world.submit("late", "alice", 1, |_| {});
         assert_eq!(used(&world), charged);
+    }
+}
+
+/// A leader died before it wrote any Slot or the status of the job, and the job was edited so that nobody can read its template: the
+/// next leader cannot take over its pods, and deletes them. Found by seed 680006254; `status.submitter` counts if there is one.
+#[test]
+fn an_orphan_is_charged_although_the_spec_of_its_job_cannot_be_read() {
+    let broken = Problem {
+        reason: "InvalidTemplate",
+        field: "spec.template".to_owned(),
+        message: "not a pod template".to_owned(),
+    };
+    for (recorded, group, charged) in [
+        (None, None, "alice"),
+        (None, Some("physics"), "physics.alice"),
+        (Some("bob"), Some("physics"), "bob"),
+    ] {
+        let mut world = world(2, |_| (600, 0));
+        world.pass(3);
+        assert!(world.slots.is_empty() && world.pods.len() == 2);
+        for job in world.jobs.values_mut() {
+            job.key.namespace = "alice".into();
+            (job.spec, job.generation) = (Err(vec![broken.clone()]), 2);
+            (job.submitter, job.group) = (recorded.map(Into::into), group.map(Into::into));
+        }
+        for pod in world.pods.values_mut() {
+            pod.facts.pod.namespace = "alice".into();
+        }
+        world.obeys = false;
+        world.restart();
+        assert_eq!(orphans(&world), 2);
+        let used = world.pool.submitters()[&charged.into()].accounts.resources_used();
+        assert_eq!(used, 2, "{charged} of {:?}", world.pool.submitters().keys());
+        let job = world.pool.jobs().values().next().unwrap();
+        assert_eq!(job.submitter, recorded.map(Into::into), "nothing is recorded that is only guessed");
     }
 }
 

@@ -267,28 +267,9 @@ impl World {
     fn new_job(&self, name: &str, owner: &str, count: i64, edit: impl FnOnce(&mut Submission)) -> JobFacts {
         let mut submission = submission(name, owner, count, self.now);
         edit(&mut submission);
-        JobFacts {
-            key: JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() },
-            generation: 1,
-            submitted: self.now,
-            owner: RecordedOwner::New,
-            requester: Err(UnknownCreator::default()),
-            spec: submit(&submission).map(Arc::new),
-            warnings: Vec::new(),
-            removing: false,
-            finalizer: false,
-            cluster_id: None,
-            succeeded: Ranges::default(),
-            failed: Ranges::default(),
-            first_start: None,
-            completed_at: None,
-            used: Box::default(),
-            defaults: None,
-            accepted: false,
-            transformed: None,
-            on_hold: BTreeMap::new(),
-            life: Box::default(),
-        }
+        let key =
+            JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() };
+        JobFacts::new(key, self.now, submit(&submission).map(Arc::new))
     }
 
     /// Edits a job's spec as its author would.
