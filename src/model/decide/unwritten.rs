@@ -69,5 +69,5 @@ fn slot_of(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Slot> {
         last: Assignment { job: job.key.clone(), cluster_id: job.cluster_id, proc: facts.proc },
     };
     let phase = Phase::starting(State::Claimed(Claimed::Idle), now);
-    Some(Slot::new(name, resources, claim, phase))
+    Some(Slot::new(name, resources, claim, phase).unwritten())
 }
