@@ -231,7 +231,7 @@ fn parse_yaml(body: &Bytes) -> Result<Value, ApiError> {
 /// Answers a review, which asks whether something is allowed. This server allows everything.
 fn review(target: &Target, verb: &str, parts: &Parts, body: &Bytes) -> Result<Reply, ApiError> {
     let kind = review_kind(&target.group, &target.resource).filter(|_| target.version == "v1");
-    let kind = kind.ok_or_else(ApiError::no_such_resource)?;
+    let Some(kind) = kind else { return Ok(Reply::no_such_page()) };
     if verb != "create" {
         return Err(ApiError::method_not_allowed());
     }

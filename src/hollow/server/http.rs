@@ -45,6 +45,12 @@ impl Reply {
         Self { code, content_type: TEXT, body: Body::from(text), warnings: Vec::new() }
     }
 
+    /// The answer for a path that nobody serves, such as that of a kind without its CustomResourceDefinition. As with the real API
+    /// server, the answer is no `Status`.
+    pub(super) fn no_such_page() -> Self {
+        Self::text(404, "404 page not found\n".to_owned())
+    }
+
     fn into_response(self) -> Response {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -74,7 +80,7 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, request: Request) -> Res
 
 async fn respond(api: &Arc<Api>, parts: &Parts, body: Body) -> Result<Reply, ApiError> {
     let Some(route) = parse(parts.uri.path()) else {
-        return Ok(Reply::text(404, "404 page not found\n".to_owned()));
+        return Ok(Reply::no_such_page());
     };
     let Route::Object(target) = route else {
         return plain(api, parts, &route);
