@@ -189,11 +189,14 @@ stamps() {
   in_vain "own the annotation's field by applying it, and let go of it" "$kept"
   kubectl -n lab create role status --verb=update,patch --resource=htcjobs.slotwright.dev/status >/dev/null
   kubectl -n lab create rolebinding status --role=status --user=bob >/dev/null
-  put bob c2 'o["metadata"]["annotations"] = {"slotwright.dev/created-by": "alice"}' status >/dev/null; stamped c2 mallory mallory
-  in_vain "change the stamp through the status, as somebody who may write statuses" "a status has no annotations"
-  put bob c2 'o["spec"]["count"] = 9' status >/dev/null
+  local records="the status of an HTCJob is written by Slotwright's operator only"
+  refused "change the stamp through the status, as somebody whose Role allows that" "$records" \
+    put bob c2 'o["metadata"]["annotations"] = {"slotwright.dev/created-by": "alice"}' status
+  stamped c2 mallory mallory
+  refused "write status.owner, as somebody whose Role allows that" "$records" put bob c2 'o["status"]["owner"] = "alice"' status
+  refused "write status.clusterId, as somebody whose Role allows that" "$records" put bob c2 'o["status"]["clusterId"] = 2**62' status
+  refused "edit the spec through the status" "$records" put bob c2 'o["spec"]["count"] = 9' status
   [ "$(field c2 .spec.count)" != 9 ] || die "the spec can be edited through the status"
-  in_vain "edit the spec through the status" "a status has no spec"
 }
 
 # Edits of alice's job.

@@ -126,6 +126,7 @@ marks() {
   marks_by_subresources "$tenant"
   marks_by_controller "$tenant"
   sizes "$tenant"
+  records "$tenant"
   # Whoever has all rights may mark: by a certificate of system:masters, and by the role cluster-admin.
   kubectl -n tenant annotate pod plain slotwright.dev/kill=true || die "system:masters may not mark a pod"
   kubectl create clusterrolebinding root --clusterrole=cluster-admin --user=root
@@ -150,6 +151,26 @@ lean() { # mark
   [ -z "$found" ] || die "a proc's pod has managedFields: $found"
   [ -n "$(fields plain)" ] || die "a tenant's pod has no managedFields"
   say "lean pods: procs' only"
+}
+
+# Checks that nobody but the operator and cluster-admins writes the status of a job. The tenant may do everything in the namespace.
+records() { # tenant
+  local refused attempt
+  write() { kubectl -n tenant --as="$1" patch htcjob records --subresource=status --type=merge -p "{\"status\":{\"$2\":\"$3\"}}" 2>&1; }
+  kubectl -n tenant --as="$1" create -f - <<<'{"apiVersion":"slotwright.dev/v1alpha1","kind":"HTCJob","metadata":{"name":"records"},
+    "spec":{"hold":true,"template":{"spec":{"containers":[{"name":"c","image":"busybox"}]}}}}' >/dev/null || die "a tenant may not make a job"
+  for attempt in $(seq 50); do
+    refused=$(write "$1" owner "forged-$attempt" || true)
+    grep -q "written by Slotwright's operator only" <<<"$refused" && break
+    sleep .3
+  done
+  grep -q "written by Slotwright's operator only" <<<"$refused" || die "a tenant may write a job's status: $refused"
+  write "$ACCOUNT" summary Held >/dev/null || die "the operator may not write a job's status"
+  kubectl -n tenant --as="$1" label htcjob records app=y >/dev/null || die "a tenant may not label a job"
+  kubectl create clusterrolebinding root --clusterrole=cluster-admin --user=root >/dev/null
+  write root summary Idle >/dev/null || die "a cluster-admin may not write a job's status"
+  kubectl delete clusterrolebinding root >/dev/null
+  say "statuses of jobs: the operator's only"
 }
 
 # Tries to mark the pod `plain` by each other way to write a pod's metadata. An attempt that is not refused must change nothing.

@@ -202,6 +202,13 @@ fn wrong_values_are_refused_by_name() {
         ("history.adstash.url=elastic:9200", "/history/adstash/url"),
         ("history.enabled=true,replicas=1", "history.tokenSecret"),
         ("history.enabled=true,history.tokenSecret=x", "history.persistence.accessMode"),
+        ("metrics.port=8081", "healthPort and metrics.port are both 8081"),
+        ("webhook.enabled=true,webhook.port=8080", "metrics.port and webhook.port are both 8080"),
+        (
+            "history.enabled=true,history.tokenSecret=x,replicas=1,history.port=8080",
+            "history.port and metrics.port are both 8080",
+        ),
+        ("history.enabled=true,history.tokenSecret=x,replicas=1,history.adstash.ca=true", "adstash.secret"),
         ("log=", "/log"),
     ] {
         let Some(output) = helm(&["render", "charts/slotwright", "--set", set]) else { return };
@@ -265,8 +272,8 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("events.k8s.io/events", &["create", "patch"], "an object's story; patch counts what is said again"),
     (
         "slotwright.dev/htcjobs",
-        &["get", "list", "watch", "patch"],
-        "what to run; patch: the finalizer that holds a job until its claims are released",
+        &["get", "list", "watch", "patch", "record"],
+        "what to run; patch: the finalizer that holds a job until its claims are released; record: asked for by the admission policy",
     ),
     ("slotwright.dev/concurrencylimits", READ, "the admins' own"),
     ("slotwright.dev/drainrequests", READ, "the admins' own"),

@@ -238,3 +238,16 @@ validations:
     message: the job is another's, and you may not edit its spec; submit a job of your own
     reason: Forbidden
 {{- end }}
+
+{{/* Fails if two listeners of an operator's pod have one port: the operator could not start. */}}
+{{- define "slotwright.checkPorts" -}}
+{{- $ports := dict (toString .Values.healthPort) "healthPort" -}}
+{{- $others := dict "metrics.port" .Values.metrics.port -}}
+{{- if .Values.webhook.enabled }}{{- $_ := set $others "webhook.port" .Values.webhook.port }}{{- end -}}
+{{- if .Values.history.enabled }}{{- $_ := set $others "history.port" .Values.history.port }}{{- end -}}
+{{- range $name := keys $others | sortAlpha -}}
+{{- $port := toString (get $others $name) -}}
+{{- if hasKey $ports $port }}{{- fail (printf "%s and %s are both %s: give each a port of its own" (get $ports $port) $name $port) }}{{- end -}}
+{{- $_ := set $ports $port $name -}}
+{{- end -}}
+{{- end }}
