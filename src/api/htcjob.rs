@@ -12,6 +12,9 @@ use super::common::Requests;
 use super::pod_template::pod_template;
 use super::schema;
 
+/// The most procs of one job.
+pub const MOST_PROCS: u32 = 100_000;
+
 /// A job in HTCondor's sense, with `count` procs. Each proc runs once, in a pod made from the template, in a slot on
 /// which the job's and the machine's expressions agree.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
@@ -108,7 +111,7 @@ use super::schema;
 pub struct HTCJobSpec {
     /// How many procs. Raising it adds procs; lowering it removes those that have not started.
     #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = MOST_PROCS))]
     pub count: i64,
     /// The request of each proc for a slot.
     #[serde(default)]
@@ -181,7 +184,7 @@ pub struct Items {
     pub rows: Vec<Vec<String>>,
     /// How many procs there are for each row, which $(Step) counts.
     #[serde(default = "one", skip_serializing_if = "is_one")]
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = MOST_PROCS))]
     pub repeat: i64,
 }
 

@@ -37,8 +37,8 @@ pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRe
 pub use fnv::fnv;
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{
-    HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, PodRetention, ProcRuns, ProcUsage,
-    Template, TransformedProcs,
+    HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, Items, JobPolicy, MOST_PROCS, PodRetention, ProcRuns,
+    ProcUsage, Template, TransformedProcs,
 };
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};

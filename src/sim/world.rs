@@ -20,8 +20,9 @@ use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
 use model::pool::backfill::Facts;
 use model::pool::{
-    Benchmarks, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid, MachineFacts,
-    MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, RecordedOwner, Remains, SlotName, Time,
+    Benchmarks, ByProc, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid,
+    MachineFacts, MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, RecordedOwner, Remains,
+    SlotName, Time,
 };
 use model::schedd::submit;
 
@@ -224,7 +225,7 @@ impl<'s> World<'s> {
         let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs().get(uid)) else { return };
         let same = (&queued.succeeded, &queued.failed) == (&job.facts.succeeded, &job.facts.failed)
             && (queued.transformed.is_empty() || job.facts.transformed.as_ref() == Some(&queued.transformed))
-            && pool.recordable_holds(queued) == job.facts.on_hold
+            && pool.recordable_holds(queued).into_iter().collect::<ByProc<_>>() == job.facts.on_hold
             && !must_be_told(queued);
         if job.status_due || same {
             return;
@@ -242,7 +243,7 @@ impl<'s> World<'s> {
         job.facts.failed.clone_from(&queued.failed);
         job.facts.cluster_id = Some(queued.cluster_id);
         job.facts.transformed = Some(Arc::clone(&queued.transformed));
-        job.facts.on_hold = pool.recordable_holds(queued);
+        job.facts.on_hold = pool.recordable_holds(queued).into_iter().collect();
         *job.facts.life = pool.life_of(queued, (*job.facts.life).clone());
         job.facts.owner = RecordedOwner::of(queued.owner.as_ref());
         // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.

@@ -119,6 +119,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         | "LimitName"
         | "AmountInBytes"
         | "NoScheduler"
+        | "HostPort"
         | "ProbeWhileSuspended" => &JOB_IN_VAIN,
         "UnlikelyAttribute" => &EXPRESSION_ATTRIBUTE,
         "MistakenExpression" => &EXPRESSION_MISTAKE,

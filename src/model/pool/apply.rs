@@ -5,7 +5,6 @@ use super::event::Event;
 use super::ids::SlotName;
 use super::marks::Change;
 use super::slot::{Claimed, Slot, State};
-use super::submitter::Submitter;
 use super::time::Time;
 
 impl Pool {
@@ -43,11 +42,7 @@ impl Pool {
             Event::Slot(facts) => self.slot(facts, now),
             Event::SlotGone { slot, claim } => self.slot_gone(&slot, claim.as_ref(), now),
             Event::Submitter(facts) => self.submitter(facts, now),
-            Event::SubmitterGone(name) => {
-                if self.submitters.edit(&name, Submitter::forget_object).is_some() {
-                    self.changed(Change::Submitter(&name));
-                }
-            }
+            Event::SubmitterGone(name) => self.submitter_gone(&name),
             Event::Group(group) => self.group_seen(group),
             Event::GroupGone(object) => {
                 self.groups.remove(&object);
@@ -75,7 +70,10 @@ impl Pool {
                 self.negotiators.remove(&name);
                 self.negotiators_changed(now);
             }
-            Event::ClusterIdsGiven(highest) => self.last_cluster_id = self.last_cluster_id.max(highest),
+            Event::ClusterIdsGiven(highest) => {
+                self.given_cluster_id = self.given_cluster_id.max(highest);
+                self.last_cluster_id = self.last_cluster_id.max(highest);
+            }
             Event::Synced => self.sync(now),
             Event::Outcome(outcome) => self.outcome(outcome, now),
         }

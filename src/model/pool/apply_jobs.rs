@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
+use super::by_proc::ByProc;
 use super::crontabs::{Course, check_crontab};
 use super::event::{JobFacts, LifeFacts};
+use super::history::History;
 use super::idle::Idle;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::job_policy::Acting;
+use super::leaving::HoldReason;
 use super::marks::Change;
 use super::on_evict::OwnSpecs;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
@@ -21,6 +24,14 @@ use super::time::Time;
 
 /// The most problems of one job that become events of their own. The job's condition names all problems.
 const TOLD_AT_ONCE: usize = 4;
+
+/// The highest `ClusterId` of a job's status that is believed while nothing else tells which numbers were given: half of the highest one
+/// that HTCondor's tools can read.
+const HIGHEST: i64 = 1 << 30;
+
+/// By how much the `ClusterId` of a job's status may exceed the highest one that the pool's Lease names. The Lease is written with each
+/// renewal, so that an operator that died may have given some more.
+const UNTOLD: i64 = 1_000_000;
 
 /// `RemoveReason` of procs whose job is deleted.
 const DELETED: &str = "the HTCJob was deleted";
@@ -44,9 +55,12 @@ impl Pool {
     }
 
     fn new_job(&mut self, facts: &JobFacts) -> Job {
-        // Until the start is complete, a new number could turn out to be another job's.
-        let next = if self.synced { self.last_cluster_id + 1 } else { 0 };
-        let number = facts.cluster_id.unwrap_or(next);
+        let number = match facts.cluster_id.filter(|number| self.may_be_given(*number)) {
+            Some(number) => number,
+            None if self.synced => self.give_cluster_id(),
+            // Until the start is complete, a new number could turn out to be another job's.
+            None => 0,
+        };
         self.last_cluster_id = self.last_cluster_id.max(number);
         // An operator that has seen the job before wrote down whose the job is.
         let owner = match &facts.owner {
@@ -76,8 +90,8 @@ impl Pool {
             resting: None,
             refused: None,
             idle: Idle::default(),
-            on_hold: facts.on_hold.clone(),
-            recorded_holds: BTreeSet::new(),
+            on_hold: recorded_holds(facts),
+            recorded_holds: Ranges::default(),
             active: BTreeMap::new(),
             waits_for: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
@@ -86,8 +100,8 @@ impl Pool {
             failed: facts.failed.clone(),
             removed: facts.life.removed.clone(),
             recorded: Default::default(),
-            history: facts.life.history.clone(),
-            recorded_completions: BTreeMap::new(),
+            history: facts.life.history.iter().map(|(proc, history)| (proc, *history)).collect(),
+            recorded_completions: ByProc::default(),
             last_act: facts.life.last_act,
             recorded_act: facts.life.last_act,
             acting: Arc::default(),
@@ -117,13 +131,13 @@ impl Pool {
         new.sort_by_key(|job| (job.submitted, job.key.clone()));
         let uids: Vec<JobUid> = new.into_iter().map(|job| job.key.uid.clone()).collect();
         for uid in uids {
-            self.last_cluster_id += 1;
+            let number = self.give_cluster_id();
             if let Some(job) = self.jobs.get_mut(&uid) {
-                job.cluster_id = self.last_cluster_id;
+                job.cluster_id = number;
                 if let Some(spec) = &mut job.spec {
-                    Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster_id);
+                    Arc::make_mut(spec).ad.set("ClusterId", number);
                 }
-                job.own_specs.number(self.last_cluster_id);
+                job.own_specs.number(number);
             }
             self.queue_changes(&uid);
         }
@@ -136,9 +150,9 @@ impl Pool {
         let LifeFacts { removed, history, changes, last_act, acts, bad_acts } = *facts.life;
         job.number_recorded = facts.cluster_id == Some(job.cluster_id);
         job.recorded = [facts.succeeded, facts.failed, removed];
-        job.recorded_holds = facts.on_hold.into_keys().collect();
-        let completions = history.into_iter().map(|(proc, history)| (proc, history.completions));
-        job.recorded_completions = completions.filter(|(_, completions)| *completions > 0).collect();
+        job.recorded_holds = facts.on_hold.procs();
+        let completions = |history: History| (history.completions > 0).then_some(history.completions);
+        job.recorded_completions = history.filter_map(completions);
         let acts_were_recorded = job.acts_are_recorded();
         job.recorded_act = job.recorded_act.max(last_act);
         let recorded = (facts.owner, facts.transformed.clone());
@@ -180,6 +194,23 @@ impl Pool {
         }
         self.note_policy_record(uid, &recorded.0, recorded.1.as_deref());
         self.look_at_unrecorded(uid);
+    }
+
+    /// Whether an operator may have given this `ClusterId`, as the status of a job says that is new to this operator. A Role may let
+    /// tenants write the statuses of their jobs: no tenant may use up the numbers of the whole pool.
+    fn may_be_given(&self, number: i64) -> bool {
+        let most = match self.given_cluster_id {
+            given if self.synced => given,
+            0 => HIGHEST,
+            given => given.saturating_add(UNTOLD),
+        };
+        (1..=most).contains(&number)
+    }
+
+    fn give_cluster_id(&mut self) -> i64 {
+        self.last_cluster_id += 1;
+        self.given_cluster_id = self.given_cluster_id.max(self.last_cluster_id);
+        self.last_cluster_id
     }
 
     /// Takes note of what the job's status records of the job's owner, and of what policy made of the job. Procs start only once
@@ -410,6 +441,13 @@ impl Pool {
     }
 }
 
+/// The procs that are held by the record, without those that have ended.
+fn recorded_holds(facts: &JobFacts) -> BTreeMap<u32, HoldReason> {
+    let done = [&facts.succeeded, &facts.failed, &facts.life.removed];
+    let held = facts.on_hold.iter().filter(|(proc, _)| !done.iter().any(|done| done.contains(*proc)));
+    held.map(|(proc, hold)| (proc, hold.clone())).collect()
+}
+
 fn remove(job: &mut Job) {
     job.removing = true;
     job.idle = Idle::default();
@@ -437,10 +475,11 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     });
     if !job.removing {
         let mut idle = Ranges::up_to(spec.count);
-        let done = job.succeeded.iter().chain(job.failed.iter()).chain(job.removed.iter());
-        let elsewhere = job.active.keys().chain(job.on_hold.keys()).copied();
-        for proc in done.chain(elsewhere) {
-            idle.remove(proc);
+        for done in [&job.succeeded, &job.failed, &job.removed] {
+            idle.remove_all(done);
+        }
+        for proc in job.active.keys().chain(job.on_hold.keys()) {
+            idle.remove(*proc);
         }
         job.idle.set(idle, spec.count);
     }

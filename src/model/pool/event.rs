@@ -1,6 +1,5 @@
 //! Events: the only way in which the outside world changes the pool.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use super::accountant::Correction;
 use super::acts::Act;
 use super::agent::{ReportFacts, Usage};
 use super::backfill;
+use super::by_proc::ByProc;
 use super::drain::DrainFacts;
 use super::fence::Renewal;
 use super::governing::GoverningFacts;
@@ -422,7 +422,7 @@ pub struct JobFacts {
     /// `status.policy`, if the status is about the present spec.
     pub transformed: Option<Arc<Transformed>>,
     /// `status.heldProcs`, without those that an edit of the spec has released since.
-    pub on_hold: BTreeMap<u32, HoldReason>,
+    pub on_hold: ByProc<HoldReason>,
     /// The life of the procs, as the object tells it. The facts are in a box, as `used` is.
     pub life: Box<LifeFacts>,
 }
@@ -451,7 +451,7 @@ impl JobFacts {
             defaults: None,
             accepted: false,
             transformed: None,
-            on_hold: BTreeMap::new(),
+            on_hold: ByProc::default(),
             life: Box::default(),
         }
     }
@@ -463,7 +463,7 @@ pub struct LifeFacts {
     /// `status.removedProcs`.
     pub removed: Ranges,
     /// `status.runs`.
-    pub history: BTreeMap<u32, History>,
+    pub history: ByProc<History>,
     /// `status.transformedProcs`: changes that `TransformOnEvict` made to the spec, each with the procs for which they hold. None if
     /// the spec was edited since.
     pub changes: Vec<(Ranges, Transformed)>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::acts::Act;
 use super::agent::Usage;
+use super::by_proc::ByProc;
 use super::crontabs::Course;
 use super::event::PodFacts;
 use super::extended::ExtendedResources;
@@ -386,7 +387,7 @@ pub struct Job {
     /// Procs that are held. A proc that was told to leave its slot is also in `active` until it has left.
     pub on_hold: BTreeMap<u32, HoldReason>,
     /// The procs that the job's status in the API server lists as held.
-    pub recorded_holds: BTreeSet<u32>,
+    pub recorded_holds: Ranges,
     /// Procs that have a claim, each with the slot.
     pub active: BTreeMap<u32, SlotName>,
     /// Claims for procs of the job that wait, each with the slots whose present claims must end first.
@@ -408,7 +409,7 @@ pub struct Job {
     /// The history of procs that are not done and have run or were held.
     pub history: BTreeMap<u32, History>,
     /// How often the program of each proc ended by itself, as the job's status in the API server has it.
-    pub recorded_completions: BTreeMap<u32, u32>,
+    pub recorded_completions: ByProc<u32>,
     /// The number of the last act that was carried out.
     pub last_act: u64,
     /// The number of the last act that the job's status in the API server has.
@@ -487,7 +488,7 @@ impl Job {
     /// Whether a proc is done, or is held and its hold is recorded, so that an earlier leader has dealt with its pod. A proc that was
     /// released since is not out: its pod may still end in the slot of its claim.
     pub(super) fn was_out(&self, proc: u32) -> bool {
-        self.is_done(proc) || (self.recorded_holds.contains(&proc) && self.on_hold.contains_key(&proc))
+        self.is_done(proc) || (self.recorded_holds.contains(proc) && self.on_hold.contains_key(&proc))
     }
 
     /// Whether a proc waits, is held, or has a claim, and was not removed.
@@ -505,9 +506,9 @@ impl Job {
     /// end, that the proc is held, or that its program ended and is to run again.
     pub fn is_settled(&self, proc: u32) -> bool {
         let ended = self.is_done(proc) && !self.is_recorded(proc);
-        let held = self.on_hold.contains_key(&proc) && !self.recorded_holds.contains(&proc);
+        let held = self.on_hold.contains_key(&proc) && !self.recorded_holds.contains(proc);
         let again = self.history.get(&proc).map_or(0, |history| history.completions);
-        !ended && !held && again <= self.recorded_completions.get(&proc).copied().unwrap_or(0)
+        !ended && !held && again <= self.recorded_completions.of(proc).copied().unwrap_or(0)
     }
 
     /// Whether the API server has the number of the last act that was carried out. Until then no pod of the job is created.

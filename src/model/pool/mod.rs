@@ -23,6 +23,7 @@ mod apply_policies;
 mod apply_slots;
 mod archive;
 pub mod backfill;
+mod by_proc;
 mod carve;
 mod charges;
 mod cron;
@@ -111,6 +112,7 @@ pub use acts::{Act, Verb, Whom};
 pub use agent::{Benchmarks, Device, ReportFacts, Usage};
 pub use archive::{Batch, Ended, LastRun, Left};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
+pub use by_proc::ByProc;
 pub use cron::{Autopublish, CronJob, CronMode, CronPolicy, Crontab, Metric, MetricKind, SlotOutput};
 pub use crontabs::check_crontab;
 pub use devices::Inventory;
@@ -281,6 +283,8 @@ pub struct Pool {
     evaluated: (Time, u32),
     retries: BTreeSet<(Time, Retry)>,
     last_cluster_id: i64,
+    /// The highest `ClusterId` that this operator gave, or that the pool's Lease names; 0 if there is none.
+    given_cluster_id: i64,
     last_claim: u64,
     /// How many changes there were.
     changes: u64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
@@ -57,6 +58,52 @@ impl Ranges {
         let above = n.checked_add(1).and_then(|next| self.spans.remove(&next));
         self.spans.insert(joined, above.unwrap_or(n));
         true
+    }
+
+    /// Adds all numbers of a range. The cost depends on the number of ranges, and not of numbers.
+    pub fn insert_all(&mut self, range: RangeInclusive<u32>) {
+        let (mut first, mut last) = range.into_inner();
+        if first > last {
+            return;
+        }
+        // Ranges that overlap the new one, or touch it, become part of it.
+        let touches = last.saturating_add(1);
+        while let Some((start, end)) = self.spans.range(..=touches).next_back().map(|(f, l)| (*f, *l)) {
+            if end.saturating_add(1) < first {
+                break;
+            }
+            self.spans.remove(&start);
+            (first, last) = (first.min(start), last.max(end));
+        }
+        self.spans.insert(first, last);
+    }
+
+    /// Removes all numbers of another set. The cost depends on the number of ranges, and not of numbers.
+    pub fn remove_all(&mut self, other: &Self) {
+        for (first, last) in &other.spans {
+            while let Some((start, end)) = self.spans.range(..=*last).next_back().map(|(f, l)| (*f, *l)) {
+                if end < *first {
+                    break;
+                }
+                self.spans.remove(&start);
+                if let Some(after) = last.checked_add(1).filter(|after| *after <= end) {
+                    self.spans.insert(after, end);
+                }
+                if let Some(before) = first.checked_sub(1).filter(|before| *before >= start) {
+                    self.spans.insert(start, before);
+                }
+            }
+        }
+    }
+
+    /// The ranges, in order.
+    pub(super) fn spans(&self) -> impl Iterator<Item = RangeInclusive<u32>> {
+        self.spans.iter().map(|(first, last)| *first..=*last)
+    }
+
+    /// Whether all numbers are below `end`.
+    pub fn is_below(&self, end: u32) -> bool {
+        self.spans.last_key_value().is_none_or(|(_, last)| *last < end)
     }
 
     /// Removes `n`. False if `n` was not in the set.
@@ -172,6 +219,15 @@ mod tests {
     }
 
     #[test]
+    fn ranges_may_reach_the_last_number() {
+        let mut set = Ranges::parse("5-4294967295").unwrap();
+        set.insert_all(0..=4);
+        assert_eq!(set.to_string(), "0-4294967295");
+        set.remove_all(&Ranges::parse("1,3-4294967295").unwrap());
+        assert_eq!((set.to_string().as_str(), set.is_below(2)), ("0,2", false));
+    }
+
+    #[test]
     fn hand_edited_nonsense_is_refused() {
         for text in ["x", "1-", "-1", "3-1", "1,1", "1-2,3", "5,1", "1,,2", "4294967296", " 1"] {
             assert_eq!(Ranges::parse(text), Err(BadRanges(text.to_owned())), "{text}");
@@ -198,6 +254,29 @@ mod tests {
             prop_assert_eq!(ours.first_outside(&[&some_of]), all.difference(&some).next().copied());
             let neither = all.iter().find(|n| !some.contains(n) && !more.contains(n)).copied();
             prop_assert_eq!(ours.first_outside(&[&some_of, &more_of]), neither);
+        }
+
+        #[test]
+        fn whole_ranges_come_and_go(
+            steps in prop::collection::vec((any::<bool>(), 0u32..40, 0u32..12), 0..40),
+        ) {
+            let (mut ours, mut model) = (Ranges::default(), BTreeSet::new());
+            for (add, first, more) in steps {
+                let range = first..=first + more;
+                if add {
+                    model.extend(range.clone());
+                    ours.insert_all(range);
+                } else {
+                    // The range itself, and two numbers in front of it and behind it.
+                    let mut gone: BTreeSet<u32> = range.collect();
+                    gone.extend([first.saturating_sub(3), first + more + 3]);
+                    model.retain(|n| !gone.contains(n));
+                    ours.remove_all(&set(&gone));
+                }
+                prop_assert!(ours.iter().eq(model.iter().copied()));
+                prop_assert_eq!(&Ranges::parse(&ours.to_string()).unwrap(), &ours);
+                prop_assert!(ours.is_below(52) && ours.is_below(model.last().map_or(0, |last| last + 1)));
+            }
         }
 
         #[test]

@@ -152,7 +152,7 @@ impl<'a> Found<'a> {
         if self.facts.succeeded.contains(number) || self.facts.failed.contains(number) {
             return State::Ended;
         }
-        match self.facts.on_hold.get(&number) {
+        match self.facts.on_hold.of(number) {
             Some(hold) if hold.is_by_spec() => State::HeldBySpec,
             Some(hold) if hold.is_by_user() => State::HeldByUser,
             Some(_) => State::HeldOtherwise,

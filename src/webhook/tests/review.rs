@@ -49,6 +49,29 @@ fn job(more: Value) -> Value {
     spec
 }
 
+/// Anybody in the cluster may reach the webhook, past the API server and its schemas. A few bytes may name billions of procs.
+#[test]
+fn a_stranger_who_names_billions_of_procs_costs_no_more_than_others() {
+    let all = "0-4294967295";
+    let status = json!({
+        "observedGeneration": 1, "completedProcs": all, "failedProcs": all, "removedProcs": all,
+        "heldProcs": [{"procs": all, "code": 1, "subcode": 0, "reason": ""}],
+        "runs": [{"procs": all, "starts": 1, "completions": 1, "holds": 0}],
+    });
+    for count in [1_i64, 100_000, u32::MAX.into(), i64::MAX] {
+        let mut new = object("HTCJob", "x", job(json!({"count": count})));
+        new["status"] = status.clone();
+        new["metadata"]["annotations"] = json!({"slotwright.dev/acts": format!(
+            r#"{{"acts": [{{"id": 1, "act": "Hold", "procs": "{all}"}}, {{"id": 2, "act": "Release"}}]}}"#
+        )});
+        let mut old = new.clone();
+        old["spec"]["priority"] = json!(1);
+        for (operation, old) in [("CREATE", Value::Null), ("UPDATE", old)] {
+            said(&asked(operation, "HTCJob", new.clone(), old), &Known::all(&Objects::default()));
+        }
+    }
+}
+
 /// Whoever may edit an object may write metadata that no typed client reads. The rest of the object is judged all the same.
 #[test]
 fn odd_metadata_gets_nothing_past_the_webhook() {

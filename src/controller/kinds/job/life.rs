@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::submission::everything;
+use super::submission::{read, recorded};
 use crate::convert::{kube_time, time};
 use api::{HTCJob, HTCJobStatus, ProcRuns, TransformedProcs};
-use model::pool::{Exit, History, Job, LifeFacts, Ranges, Time, Transformed};
+use model::pool::{ByProc, Exit, History, Job, LifeFacts, Ranges, Time, Transformed};
 
 /// The most entries of `status.runs`.
 const MOST: usize = 128;
@@ -20,9 +20,8 @@ pub(super) fn facts(job: &HTCJob, status: &HTCJobStatus) -> LifeFacts {
         Err(problem) => (Vec::new(), Some(problem)),
     };
     LifeFacts {
-        // If the record cannot be read, all procs count as done, as with the other ends.
-        removed: Ranges::parse(&status.removed_procs).unwrap_or_else(|_| everything(job)),
-        history: status.runs.iter().flat_map(history).collect(),
+        removed: recorded(&status.removed_procs, job),
+        history: histories(&status.runs, |procs| recorded(procs, job)),
         changes: changes(job, status),
         last_act: status.last_act.and_then(|act| u64::try_from(act).ok()).unwrap_or(0),
         acts,
@@ -36,7 +35,7 @@ fn changes(job: &HTCJob, status: &HTCJobStatus) -> Vec<(Ranges, Transformed)> {
     let recorded = status.transformed_procs.iter().filter(|_| !edited);
     let read = recorded.filter_map(|of| {
         let changes = Transformed::recall(Vec::new(), &of.attributes, of.removed.clone())?;
-        Some((Ranges::parse(&of.procs).ok()?, changes))
+        Some((read(&of.procs)?, changes))
     });
     read.collect()
 }
@@ -52,9 +51,17 @@ pub(super) fn transformed(job: &Job) -> Vec<TransformedProcs> {
     shown.collect()
 }
 
-fn history(runs: &ProcRuns) -> Vec<(u32, History)> {
+fn histories(all: &[ProcRuns], read: impl Fn(&str) -> Ranges) -> ByProc<History> {
+    let mut histories = ByProc::default();
+    for runs in all {
+        histories.give(&read(&runs.procs), &history(runs));
+    }
+    histories
+}
+
+fn history(runs: &ProcRuns) -> History {
     let some = |count: i64| u32::try_from(count).unwrap_or(if count < 0 { 0 } else { u32::MAX });
-    let history = History {
+    History {
         completions: some(runs.completions),
         starts: some(runs.starts),
         holds: some(runs.holds),
@@ -64,9 +71,7 @@ fn history(runs: &ProcRuns) -> Vec<(u32, History)> {
         suspended: u64::try_from(runs.suspended_seconds).unwrap_or(0),
         first_start: runs.first_start.as_ref().map(time),
         last_vacate: runs.last_vacate.as_ref().map(time),
-    };
-    let procs = Ranges::parse(&runs.procs).unwrap_or_default();
-    procs.iter().map(|proc| (proc, history)).collect()
+    }
 }
 
 /// `status.runs`: procs with the same counts in one entry. If there are too many different ones, entries are joined. A joined
@@ -163,8 +168,9 @@ mod tests {
         let texts: Vec<_> =
             shown.iter().map(|runs| (runs.procs.as_str(), runs.starts, runs.completions)).collect();
         assert_eq!(texts, [("7", 3, 0), ("0-1", 1, 1)], "a proc that has not run needs no record");
-        let back: BTreeMap<u32, History> = shown.iter().flat_map(super::history).collect();
-        assert_eq!(back, history.into_iter().filter(|(proc, _)| *proc != 9).collect());
+        let back = histories(&shown, |procs| Ranges::parse(procs).unwrap());
+        let ran: BTreeMap<u32, History> = history.into_iter().filter(|(proc, _)| *proc != 9).collect();
+        assert!(back.iter().eq(ran.iter().map(|(proc, history)| (*proc, history))));
     }
 
     /// The schema bounds the number of entries, so that procs with different counts share an entry. No proc may be
@@ -176,11 +182,11 @@ mod tests {
         let shown = runs(&many);
         let size = serde_json::to_string(&shown).unwrap().len();
         assert!(shown.len() <= MOST && size < 700_000, "{} entries, {size} bytes", shown.len());
-        let back: BTreeMap<u32, History> = shown.iter().flat_map(super::history).collect();
+        let back = histories(&shown, |procs| Ranges::parse(procs).unwrap());
         for (proc, history) in many.iter().filter(|(_, history)| history.starts > 0) {
-            assert!(back[proc].completions >= history.completions, "proc {proc}");
+            assert!(back.of(*proc).unwrap().completions >= history.completions, "proc {proc}");
             assert!(
-                back[proc].starts <= history.starts,
+                back.of(*proc).unwrap().starts <= history.starts,
                 "proc {proc}: a run that goes on would count as booked"
             );
         }

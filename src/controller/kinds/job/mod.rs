@@ -5,12 +5,14 @@ mod held;
 mod life;
 mod size;
 mod submission;
+mod template;
 mod waiting;
 mod warnings;
 
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
 
 use self::held::held_procs;
 use super::conditions::{Says, accepted, condition};
@@ -26,8 +28,8 @@ use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Tra
 use model::schedd::group_problem;
 use model::schedd::why::why;
 
-pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
 pub use self::submission::{facts, owner, submission, template_of};
+pub(super) use self::template::{NO_CONTAINERS, NO_SPEC};
 pub use self::warnings::warnings;
 
 impl Custom for HTCJob {
@@ -47,6 +49,10 @@ impl Custom for HTCJob {
         let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Arc::new(kept))));
         let marks = Marks::of(&job);
         template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()
+    }
+
+    fn document(job: &Self, (): &()) -> Option<Document> {
+        job.uid().map(|uid| Document::Job(uid.into()))
     }
 
     fn gone(names: &Names, (): ()) -> Vec<News> {

@@ -1,20 +1,20 @@
 //! HTCJobs as submissions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Container, PodTemplateSpec};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 
 use super::size::too_large;
+use super::template::check_template;
 use crate::convert::{ceil_units, time};
 use crate::render;
 use api::labels::JOB_FINALIZER;
-use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, ProcUsage, Requests};
+use api::{HTCJob, HTCJobStatus, MOST_PROCS, PodRetention, ProcUsage, Requests};
 use model::pool::{
-    GPUS, GroupName, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request,
-    Resources, Retention, SubmitterName, Time, Transformed, UnknownCreator, Unsaid, Usage, classad_name,
+    ByProc, GroupName, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request,
+    Retention, SubmitterName, Time, Transformed, UnknownCreator, Unsaid, Usage,
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
@@ -48,16 +48,15 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         removing: job.metadata.deletion_timestamp.is_some(),
         finalizer: is_ours(job),
         cluster_id: status.cluster_id,
-        // If a record cannot be read, all procs count as done: otherwise procs that have ended would run again.
-        succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
-        failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
+        succeeded: recorded(&status.completed_procs, job),
+        failed: recorded(&status.failed_procs, job),
         first_start: status.start_time.as_ref().map(time),
         completed_at: status.completion_time.as_ref().map(time),
         used: Box::new(status.usage.as_ref().map(used).unwrap_or_default()),
         defaults: JobDefaults::recall(&status.defaults).map(Arc::new),
         accepted: is_ours(job) && status.observed_generation == job.metadata.generation,
         transformed: transformed(&status, job.metadata.generation).map(Arc::new),
-        on_hold: held(&status, job.metadata.generation),
+        on_hold: held(job, &status),
         life: Box::new(super::life::facts(job, &status)),
         key,
     })
@@ -97,19 +96,29 @@ fn transformed(status: &HTCJobStatus, generation: Option<i64>) -> Option<Transfo
 }
 
 /// The held procs that a status records. If the spec was edited since, without those that an edit releases.
-fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, HoldReason> {
-    let edited = status.observed_generation != generation;
-    let of = |held: &HeldProcs| {
+fn held(job: &HTCJob, status: &HTCJobStatus) -> ByProc<HoldReason> {
+    let edited = status.observed_generation != job.metadata.generation;
+    let mut all = ByProc::default();
+    for held in &status.held_procs {
         let hold = HoldReason { code: held.code, subcode: held.subcode, reason: held.reason.as_str().into() };
-        let procs = Ranges::parse(&held.procs).unwrap_or_default();
-        let stays = !edited || hold.outlasts_edits();
-        procs.iter().filter(|_| stays).map(|proc| (proc, hold.clone())).collect::<Vec<_>>()
-    };
-    status.held_procs.iter().flat_map(of).collect()
+        if !edited || hold.outlasts_edits() {
+            all.give(&recorded(&held.procs, job), &hold);
+        }
+    }
+    all
 }
 
-pub(super) fn everything(job: &HTCJob) -> Ranges {
-    Ranges::up_to(u32::try_from(job.spec.count).unwrap_or(0))
+/// The procs that a record in the status names. A record that the operator cannot have written counts for all procs of the job:
+/// otherwise procs that have ended would run again, and procs that are held would be released.
+pub(super) fn recorded(procs: &str, job: &HTCJob) -> Ranges {
+    let everything = || Ranges::up_to(u32::try_from(job.spec.count).unwrap_or(0).min(MOST_PROCS));
+    read(procs).unwrap_or_else(everything)
+}
+
+/// The procs that a record in the status names; `None` if the operator cannot have written the record. Ranges of a few bytes may name
+/// billions of procs, so that numbers that no job may have are refused.
+pub(super) fn read(procs: &str) -> Option<Ranges> {
+    Ranges::parse(procs).ok().filter(|procs| procs.is_below(MOST_PROCS))
 }
 
 fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<model::pool::JobSpec>, Vec<Problem>> {
@@ -127,6 +136,11 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<model::pool::JobSpec>
 /// An HTCJob as a submission, and the problems with it as an object. [`submit`] finds the others.
 pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     let mut problems = Vec::new();
+    // The schema says so, too, but a review may reach the webhook past the API server.
+    if job.spec.count > MOST_PROCS.into() {
+        let message = format!("{} is too much; a job has at most {MOST_PROCS} procs", job.spec.count);
+        problems.push(invalid_request("spec.count".to_owned(), message));
+    }
     let request = requests(&job.spec.requests, &mut problems);
     let gpus = gpu_demands(&job.spec.requests, &mut problems);
     let template = match template_of(job) {
@@ -177,14 +191,41 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
 }
 
 fn amount(field: &str, quantity: &Quantity, unit: i64, problems: &mut Vec<Problem>) -> i64 {
-    ceil_units(quantity, unit).unwrap_or_else(|error| {
-        problems.push(Problem {
-            reason: "InvalidRequest",
-            field: field.to_owned(),
-            message: error.to_string(),
-        });
-        1
-    })
+    match ceil_units(quantity, unit) {
+        // Rounded up, a few bytes less than none would be none.
+        Ok(0) if quantity.0.trim_start().starts_with('-') => -1,
+        Ok(amount) => amount,
+        Err(error) => {
+            problems.push(invalid_request(field.to_owned(), error.to_string()));
+            1
+        }
+    }
+}
+
+const fn invalid_request(field: String, message: String) -> Problem {
+    Problem { reason: "InvalidRequest", field, message }
+}
+
+/// Why no node can have a resource of this name; `None` if a node can. Where only the pool counts a resource, its name needs no domain.
+fn no_resource(name: &str) -> Option<String> {
+    let elsewhere = match name {
+        "cpu" => "spec.requests.cpus",
+        "memory" => "spec.requests.memory",
+        "ephemeral-storage" | "storage" => "spec.requests.disk",
+        "pods" => return Some("is no resource to ask for: each proc is one pod; leave it out".to_owned()),
+        _ => {
+            let part = |text: &str| {
+                let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+                text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+                    && text.chars().all(inner)
+            };
+            let fits = name.split('/').all(part) && name.matches('/').count() <= 1;
+            let text = "is no name of a resource; such names read nvidia.com/gpu, or squid for one that MACHINE_RESOURCE_squid declares";
+            return (!fits).then(|| text.to_owned());
+        }
+    };
+    Some(format!("is no extended resource; say it in {elsewhere}"))
 }
 
 fn gpu_demands(requests: &Requests, problems: &mut Vec<Problem>) -> GpuDemands {
@@ -201,6 +242,9 @@ fn gpu_demands(requests: &Requests, problems: &mut Vec<Problem>) -> GpuDemands {
 }
 
 fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
+    let wrong = requests.resources.keys().filter_map(|name| Some((name, no_resource(name)?)));
+    problems
+        .extend(wrong.map(|(name, why)| invalid_request(format!("spec.requests.resources[{name}]"), why)));
     let mut amount = |field: &str, quantity: Option<&Quantity>, unit| {
         quantity.map_or(0, |quantity| amount(field, quantity, unit, problems))
     };
@@ -241,95 +285,6 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
             message: format!("not a pod template: {why}; a pod template has metadata and spec, as in a Job"),
         }
     })
-}
-
-/// The problem of a template without a spec.
-pub(in crate::kinds) const NO_SPEC: &str = "is missing; give it at least one container";
-/// The problem of a template without containers.
-pub(in crate::kinds) const NO_CONTAINERS: &str = "is empty; give it at least one container";
-
-/// An amount of a resource that no template exceeds.
-const PLENTY: i64 = 1 << 32;
-
-fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
-    let mut problem = |field: &str, message: &str| {
-        problems.push(Problem {
-            reason: "InvalidTemplate",
-            field: format!("spec.template.spec{field}"),
-            message: message.to_owned(),
-        });
-    };
-    let Some(spec) = &template.spec else {
-        problem("", NO_SPEC);
-        return;
-    };
-    if spec.containers.is_empty() {
-        problem(".containers", NO_CONTAINERS);
-    }
-    if spec.restart_policy.as_deref().is_some_and(|policy| policy != "Never") {
-        problem(
-            ".restartPolicy",
-            "must be Never or left out: whether a proc runs again is the operator's decision",
-        );
-    }
-    let restarts = |containers: &[Container]| {
-        containers
-            .iter()
-            .position(|container| container.restart_policy.as_deref().is_some_and(|policy| policy != "Never"))
-    };
-    if let Some(place) = restarts(&spec.containers) {
-        problem(
-            &format!(".containers[{place}].restartPolicy"),
-            "must be Never or left out: the program would run again after its proc is done; max_retries and OnExitRemove say when a \
-             proc runs again",
-        );
-    }
-    if spec.node_name.is_some() {
-        problem(
-            ".nodeName",
-            "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"",
-        );
-    }
-    if spec.resources.is_some() {
-        problem(".resources", "is not honored: a pod has what its slot holds; say it in spec.requests");
-    }
-    if spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty()) {
-        problem(
-            ".resourceClaims",
-            "is not honored: the scheduler would have to allocate them, and the operator places the pod itself",
-        );
-    }
-    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some())
-    {
-        problem(
-            ".affinity.nodeAffinity",
-            "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
-        );
-    }
-    // The smallest slot that the job can get. An amount that the job does not give comes from defaults, which are not
-    // known here: it counts as [`PLENTY`]. Nodes differ in the resource by which they count GPUs: the slot has whichever
-    // the template names.
-    let given = |unsaid: bool, amount: i64| if unsaid { PLENTY } else { amount };
-    let mut slot = Resources {
-        cpus: given(request.unsaid.cpus, request.cpus),
-        memory_mib: given(request.unsaid.memory, request.memory_mib),
-        disk_kib: given(request.unsaid.disk, request.disk_kib),
-        extended: request.extended.clone(),
-        ..Resources::default()
-    };
-    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
-    let asked = containers.filter_map(|container| container.resources.as_ref()?.limits.as_ref());
-    for name in asked.flat_map(|limits| limits.keys()).filter(|name| classad_name(name) == GPUS) {
-        slot.extended.insert(name.as_str().into(), request.gpus);
-    }
-    if !spec.containers.is_empty()
-        && slot.cpus > 0
-        && slot.memory_mib > 0
-        && let Err(error) = render::check(template, &slot)
-    {
-        problem(".containers", &error.to_string());
-    }
 }
 
 #[cfg(test)]
@@ -393,6 +348,66 @@ mod tests {
         bad["requests"]["memory"] = json!("lots");
         let problems: Vec<String> = facts(bad).spec.unwrap_err().iter().map(ToString::to_string).collect();
         insta::assert_yaml_snapshot!(problems);
+    }
+
+    #[test]
+    fn what_no_node_can_give_is_refused() {
+        for (change, problem) in [
+            (r#"{"requests": {"disk": "-5"}}"#, "spec.requests.disk: -1 is too little; ask for at least 0"),
+            (
+                r#"{"requests": {"resources": {"cpu": 1}}}"#,
+                "spec.requests.resources[cpu]: is no extended resource; say it in spec.requests.cpus",
+            ),
+            (
+                r#"{"requests": {"resources": {"pods": 1}}}"#,
+                "spec.requests.resources[pods]: is no resource to ask for: each proc is one pod; leave it out",
+            ),
+            (
+                r#"{"requests": {"resources": {"no such!": 1}}}"#,
+                "spec.requests.resources[no such!]: is no name of a resource; such names read nvidia.com/gpu, or squid for one \
+                 that MACHINE_RESOURCE_squid declares",
+            ),
+            (
+                r#"{"template": {"spec": {"schedulingGates": [{"name": "x"}], "containers": [{"name": "main"}]}}}"#,
+                "spec.template.spec.schedulingGates: is not honored: a pod that is on a node cannot wait for its scheduling; \
+                 spec.hold holds the job until you release it",
+            ),
+            (
+                r#"{"template": {"spec": {"containers": [{"name": "main"}, {"name": "main"}]}}}"#,
+                "spec.template.spec.containers[1].name: main is the name of containers[0], too; each container needs its own",
+            ),
+            (
+                r#"{"template": {"spec": {"initContainers": [{"name": "main"}], "containers": [{"name": "main"}]}}}"#,
+                "spec.template.spec.initContainers[0].name: main is the name of containers[0], too; each container needs its own",
+            ),
+            (
+                r#"{"template": {"spec": {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]}}}"#,
+                "spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: is 2, but spec.requests asks for none: a pod has \
+                 what its slot holds; set spec.requests.gpus",
+            ),
+            (
+                r#"{"template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"a.b/fpga": "1"}}}]}}}"#,
+                "spec.template.spec.containers[0].resources.requests[a.b/fpga]: is 1, but spec.requests asks for none: a pod has what \
+                 its slot holds; set spec.requests.resources[a.b/fpga]",
+            ),
+        ] {
+            let mut spec = good();
+            spec.as_object_mut()
+                .unwrap()
+                .extend(serde_json::from_str::<serde_json::Map<_, _>>(change).unwrap());
+            let problems = facts(spec).spec.unwrap_err();
+            assert_eq!(problems[0].to_string(), problem, "{change}");
+        }
+    }
+
+    #[test]
+    fn extended_resources_of_the_template_may_repeat_the_request() {
+        let mut spec = good();
+        spec["requests"]["gpus"] = json!(1);
+        spec["requests"]["resources"] = json!({"a.b/fpga": 1, "squid": 2});
+        spec["template"]["spec"]["containers"][0]["resources"] =
+            json!({"limits": {"nvidia.com/gpu": "1", "a.b/fpga": "1", "amd.com/gpu": "0"}});
+        assert!(facts(spec.clone()).spec.is_ok(), "{:?}", facts(spec).spec);
     }
 
     #[test]
@@ -460,15 +475,33 @@ mod tests {
         assert!(facts(fits).spec.is_ok());
     }
 
+    /// Whoever may write statuses can name four billion procs in a few bytes: such a record counts for the procs of the job.
     #[test]
     fn a_record_that_cannot_be_read_runs_nothing_again() {
-        let object = json!({
-            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
-            "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1"},
-            "spec": good(), "status": {"completedProcs": "0-x"},
-        });
-        let facts = super::facts(&serde_json::from_value(object).unwrap()).unwrap();
-        assert_eq!(facts.succeeded.to_string(), "0-2");
+        for bad in ["0-x", "1 ", "0-2,3", "0-4294967295", "0-1,100000"] {
+            let object = json!({
+                "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+                "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1", "generation": 1},
+                "spec": good(),
+                "status": {
+                    "observedGeneration": 1, "completedProcs": bad, "failedProcs": bad, "removedProcs": bad,
+                    "heldProcs": [
+                        {"procs": "1", "code": 1, "subcode": 0, "reason": "look first"},
+                        {"procs": bad, "code": 1, "subcode": 0, "reason": "by a user"},
+                    ],
+                    "runs": [{"procs": bad, "starts": 2, "completions": 1, "holds": 0}],
+                    "transformedProcs": [{"procs": bad, "attributes": {"RequestMemory": "512"}}],
+                },
+            });
+            let facts = super::facts(&serde_json::from_value(object).unwrap()).unwrap();
+            let life = &facts.life;
+            for ended in [&facts.succeeded, &facts.failed, &life.removed, &life.history.procs()] {
+                assert_eq!(ended.to_string(), "0-2", "{bad:?}");
+            }
+            let holds: Vec<_> = facts.on_hold.iter().map(|(proc, hold)| (proc, &*hold.reason)).collect();
+            assert_eq!(holds, [(0, "by a user"), (1, "look first"), (2, "by a user")], "{bad:?}");
+            assert!(life.changes.is_empty(), "{bad:?}");
+        }
     }
 
     #[test]

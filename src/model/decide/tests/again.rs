@@ -120,7 +120,7 @@ fn a_claim_that_was_used_again_outlives_the_pod_of_a_held_proc() {
     let mut world = with_second_proc();
     for job in world.jobs.values_mut() {
         job.succeeded = Ranges::default();
-        job.on_hold.insert(1, HoldReason::by_user(0, "look first"));
+        job.on_hold.give(&Ranges::of(1), &HoldReason::by_user(0, "look first"));
     }
     world.pods.remove("sweep-0");
     world.restart();
@@ -137,7 +137,7 @@ fn a_new_leader_follows_the_pod_though_the_first_procs_pod_is_there() {
     let mut world = with_second_proc();
     for job in world.jobs.values_mut() {
         job.succeeded = Ranges::default();
-        job.life.history.insert(0, History { starts: 1, ..History::default() });
+        job.life.history.give(&Ranges::of(0), &History { starts: 1, ..History::default() });
     }
     let first = &mut world.pods.get_mut("sweep-0").unwrap().facts;
     first.end = Some(End::Evicted { why: "deleted".into() });

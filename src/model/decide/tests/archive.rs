@@ -130,7 +130,7 @@ fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
     let facts = pod.facts.clone();
     world.pool.apply(Event::Pod(facts), world.now);
     world.pass(2);
-    assert!(world.jobs["uid-big"].on_hold.contains_key(&0), "the hold is recorded");
+    assert!(world.jobs["uid-big"].on_hold.of(0).is_some(), "the hold is recorded");
     world.disk_hangs = true;
     world.act("big", Verb::Remove, "", "via condor_rm (by user ada)");
     world.pass(2);

@@ -6,6 +6,7 @@ mod archive;
 mod backfill;
 mod causes;
 mod charges;
+mod cluster_ids;
 mod cron;
 mod defaults;
 mod devices;

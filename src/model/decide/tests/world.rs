@@ -68,6 +68,8 @@ pub(super) struct World {
     pub(super) slots_are_told_late: bool,
     /// How long a new leader lists objects before all are known.
     pub(super) start_takes: Duration,
+    /// The highest `ClusterId` that the pool's Lease names to the next leader.
+    pub(super) given: i64,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
     /// The name of a job: the server answers no call that creates a pod of this job.
@@ -149,6 +151,7 @@ impl World {
             shown_suspended: BTreeMap::new(),
             slots_are_told_late: false,
             start_takes: Duration::ZERO,
+            given: 0,
             obeys: true,
             hangs: None,
             hung: Vec::new(),
@@ -412,7 +415,7 @@ impl World {
             let unrecorded = facts.transformed.as_ref() != Some(&job.transformed)
                 || facts.owner.owner() != job.owner.as_ref();
             let life = self.pool.life_of(job, (*facts.life).clone());
-            let on_hold = self.pool.recordable_holds(job);
+            let on_hold = self.pool.recordable_holds(job).into_iter().collect();
             if (&facts.succeeded, &facts.failed, facts.cluster_id, &facts.on_hold)
                 != (&succeeded, &failed, Some(job.cluster_id), &on_hold)
                 || unrecorded
@@ -600,7 +603,8 @@ impl World {
         if self.history.is_some() {
             self.pool.keep_history();
         }
-        let mut events: Vec<Event> = self.objects.values().cloned().collect();
+        let mut events = vec![Event::ClusterIdsGiven(self.given)];
+        events.extend(self.objects.values().cloned());
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));
         events.extend(self.reports.values().cloned().map(Event::Report));

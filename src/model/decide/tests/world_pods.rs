@@ -219,8 +219,8 @@ impl World {
             job.succeeded.contains(found.facts.proc)
                 || job.failed.contains(found.facts.proc)
                 || job.life.removed.contains(found.facts.proc)
-                || job.on_hold.contains_key(&found.facts.proc)
-                || job.life.history.get(&found.facts.proc).is_some_and(|run| run.starts > found.plan.run)
+                || job.on_hold.of(found.facts.proc).is_some()
+                || job.life.history.of(found.facts.proc).is_some_and(|run| run.starts > found.plan.run)
                 || !matches!(found.facts.end, Some(End::Exited { .. }))
         });
         assert!(recorded, "{} was let go before its end was recorded", pod.name);

@@ -54,6 +54,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
                 .map(|doubt| warning("UnknownVariable", format!("spec.{}", doubt.field), doubt.message)),
         )
         .chain(template::to_scheduler(&template))
+        .chain(template::host_ports(&template))
         .chain(template::probes(&template))
         .chain(attributes::of_attributes(job))
         .chain(requests::of_amounts(job))

@@ -4,6 +4,7 @@ use api::HTCJob;
 use k8s_openapi::api::core::v1::{Affinity, Container, PodTemplateSpec};
 use model::pool::Problem;
 
+use super::super::template::COMPUTE;
 use super::warning;
 
 /// The macros of submit files that stand for a proc's number.
@@ -74,6 +75,32 @@ pub(super) fn to_scheduler(template: &PodTemplateSpec) -> Vec<Problem> {
     .collect()
 }
 
+/// Ports of the node that procs take: a node has each port once, and the negotiator does not count ports.
+pub(super) fn host_ports(template: &PodTemplateSpec) -> Vec<Problem> {
+    let Some(spec) = &template.spec else { return Vec::new() };
+    let of_node = spec.host_network == Some(true);
+    let all = [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())];
+    let all = all.into_iter().flat_map(|(list, containers)| {
+        containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
+    });
+    let ports = all.flat_map(|(list, index, container)| {
+        let ports = container.ports.iter().flatten().enumerate();
+        ports.filter_map(move |(place, port)| {
+            let taken = port.host_port.filter(|port| *port > 0).or(of_node.then_some(port.container_port))?;
+            Some((format!("spec.template.spec.{list}[{index}].ports[{place}]"), taken))
+        })
+    });
+    ports
+        .map(|(field, port)| {
+            let message = format!(
+                "takes port {port} of the node: the negotiator does not count ports, the kubelet refuses another pod with this port, and \
+                 the proc is tried again; leave the port out"
+            );
+            warning("HostPort", field, message)
+        })
+        .collect()
+}
+
 /// Probes that restart a container while its processes are suspended. A pool may have policies that suspend and others, and
 /// these change while jobs wait: each such job is warned of.
 pub(super) fn probes(template: &PodTemplateSpec) -> Vec<Problem> {
@@ -97,7 +124,7 @@ pub(super) fn probes(template: &PodTemplateSpec) -> Vec<Problem> {
 fn replaced(container: &Container) -> Option<(&'static str, &str)> {
     let resources = container.resources.as_ref()?;
     let lists = [("requests", &resources.requests), ("limits", &resources.limits)];
-    let counted = |name: &&String| matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
+    let counted = |name: &&String| COMPUTE.contains(&name.as_str());
     lists
         .into_iter()
         .find_map(|(list, amounts)| Some((list, amounts.as_ref()?.keys().find(counted)?.as_str())))

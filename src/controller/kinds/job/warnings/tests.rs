@@ -55,6 +55,17 @@ fn what_a_job_says_in_vain_is_told() {
              negotiator chooses the node; say in spec.rank which nodes are preferred",
         ),
         (
+            main(json!({"ports": [{"containerPort": 80}, {"containerPort": 80, "hostPort": 8080}]})),
+            "spec.template.spec.containers[0].ports[1]: takes port 8080 of the node: the negotiator does not count ports, the \
+             kubelet refuses another pod with this port, and the proc is tried again; leave the port out",
+        ),
+        (
+            json!({"template": {"spec": {"hostNetwork": true, "containers": [
+                {"name": "main", "ports": [{"containerPort": 80}]}]}}}),
+            "spec.template.spec.containers[0].ports[0]: takes port 80 of the node: the negotiator does not count ports, the \
+             kubelet refuses another pod with this port, and the proc is tried again; leave the port out",
+        ),
+        (
             json!({"template": {"spec": {"containers": [{"name": "main"}], "topologySpreadConstraints": []}}}),
             "spec.template.spec.topologySpreadConstraints: has no effect: the negotiator chooses the node, and does not look \
              at other pods; leave it out",
