@@ -154,6 +154,12 @@ impl Cache {
         };
     }
 
+    /// Whether this is a later state of an object that is known, with another status than is known.
+    pub fn is_surprised(&self, key: &ObjectKey, known: &Known) -> bool {
+        let old = self.objects.get(key).filter(|old| old.uid == known.uid);
+        old.is_some_and(|old| known.version.is_newer_than(&old.version) && known.status != old.status)
+    }
+
     /// Remembers an object as a watch or the answer to a write shows it. If two of them show objects of one name, the newer
     /// version counts: the answer to a write often comes before the watch shows an older version, or an earlier object of that name.
     pub fn see(&mut self, key: ObjectKey, known: Known) {
@@ -217,6 +223,29 @@ mod tests {
         assert!(cache.get(&key).is_some());
         cache.forget(&key, &"2".into());
         assert!(cache.get(&key).is_none());
+    }
+
+    /// The answer to the operator's own write shows the version that the watch tells, and is no surprise.
+    #[test]
+    fn a_status_that_somebody_else_wrote_is_a_surprise() {
+        let key = Kind::of(&("Slot", "slots")).object("s");
+        let with = |uid, version, status: &str| Known { status: status.into(), ..known(uid, version) };
+        let mut cache = Cache::default();
+        assert!(!cache.is_surprised(&key, &with("1", "5", "{}")), "a new object");
+        cache.see(key.clone(), with("1", "5", "{}"));
+        for (uid, version, status, surprised) in [
+            ("1", "5", "{}", false),
+            ("1", "6", "{}", false),
+            ("1", "6", r#"{"a":1}"#, true),
+            ("1", "4", r#"{"a":1}"#, false),
+            ("2", "6", r#"{"a":1}"#, false),
+        ] {
+            assert_eq!(
+                cache.is_surprised(&key, &with(uid, version, status)),
+                surprised,
+                "{uid} {version} {status}"
+            );
+        }
     }
 
     #[test]

@@ -188,7 +188,14 @@ impl Engine {
 
     fn object(&mut self, sighting: Sighting) {
         match sighting.trace {
-            Some(Trace::There(key, known)) => self.cache.see(key, known),
+            Some(Trace::There(key, known, document)) => {
+                // Somebody else may have written the status. If the watch was only faster than the answer to the operator's own write,
+                // the document is found to need no write.
+                if self.cache.is_surprised(&key, &known) {
+                    self.publisher.mark(document, self.clock.now());
+                }
+                self.cache.see(key, known);
+            }
             Some(Trace::Gone(key, uid)) if self.writer.is_busy(&key) => self.cache.forget_deleted(key, uid),
             Some(Trace::Gone(key, uid)) => self.cache.forget(&key, &uid),
             None => {}

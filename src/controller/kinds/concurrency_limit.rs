@@ -24,6 +24,10 @@ impl Custom for ConcurrencyLimit {
         told(Event::Limit(facts(&limit)))
     }
 
+    fn document(limit: &Self, (): &()) -> Option<Document> {
+        Some(Document::Limit(limit.name_any().into()))
+    }
+
     fn gone(names: &Names, (): ()) -> Vec<News> {
         told(Event::LimitGone(names.name.as_str().into()))
     }

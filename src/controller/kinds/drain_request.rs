@@ -28,6 +28,10 @@ impl Custom for DrainRequest {
         told(Event::Drain(facts(&drain)))
     }
 
+    fn document(drain: &Self, (): &()) -> Option<Document> {
+        Some(Document::Drain(drain.name_any().into()))
+    }
+
     fn gone(names: &Names, (): ()) -> Vec<News> {
         told(Event::DrainGone(names.name.as_str().into()))
     }

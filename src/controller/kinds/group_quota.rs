@@ -26,6 +26,10 @@ impl Custom for GroupQuota {
         told(Event::Group(facts(&quota)))
     }
 
+    fn document(quota: &Self, (): &()) -> Option<Document> {
+        Some(Document::Group(quota.name_any().into()))
+    }
+
     fn gone(names: &Names, (): ()) -> Vec<News> {
         told(Event::GroupGone(names.name.as_str().into()))
     }

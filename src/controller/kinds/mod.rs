@@ -131,6 +131,11 @@ pub trait Watched: Debug + 'static {
     fn known(_: &Self::Object) -> Option<(ObjectKey, Known)> {
         None
     }
+
+    /// The document whose status the object shows; none if the operator writes no status of the object.
+    fn document(_: &Self::Object, _: &Self::Kept) -> Option<Document> {
+        None
+    }
 }
 
 /// A kind of the operator's own API.
@@ -155,6 +160,11 @@ pub trait Custom: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned 
 
     /// As [`Watched::gone`].
     fn gone(names: &Names, kept: Self::Kept) -> Vec<News>;
+
+    /// As [`Watched::document`].
+    fn document(_: &Self, _: &Self::Kept) -> Option<Document> {
+        None
+    }
 }
 
 /// An object of the operator's own API, and what the cache keeps of it.
@@ -202,6 +212,10 @@ impl<K: Custom> Watched for K {
 
     fn known(own: &Own<K>) -> Option<(ObjectKey, Known)> {
         Some((ObjectKey::of(<K as Custom>::KIND, own.object.meta()), own.known.clone()))
+    }
+
+    fn document(own: &Own<K>, kept: &Self::Kept) -> Option<Document> {
+        <K as Custom>::document(&own.object, kept)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
 
 use super::conditions::{Says, condition, of_policy};
 use super::document::size;
@@ -35,6 +36,10 @@ impl Custom for Negotiator {
 
     fn there(negotiator: Self, (): &()) -> Vec<News> {
         told(Event::Negotiator(facts(&negotiator)))
+    }
+
+    fn document(negotiator: &Self, (): &()) -> Option<Document> {
+        Some(Document::Negotiator(negotiator.name_any().into()))
     }
 
     fn gone(names: &Names, (): ()) -> Vec<News> {

@@ -54,8 +54,8 @@ pub struct Sighting {
 /// The change that the cache makes for an object of the operator's own kinds.
 #[derive(Debug)]
 pub enum Trace {
-    /// The object is there.
-    There(ObjectKey, Known),
+    /// The object is there, and shows this document, if the operator writes its status.
+    There(ObjectKey, Known, Option<Document>),
     /// The object of this uid is gone.
     Gone(ObjectKey, Uid),
 }
@@ -100,7 +100,8 @@ pub struct Names {
 
 /// The message that an object was made or has changed.
 pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> Seen {
-    let trace = W::known(&object).map(|(key, known)| Trace::There(key, known));
+    let document = W::document(&object, kept);
+    let trace = W::known(&object).map(|(key, known)| Trace::There(key, known, document));
     Seen::Object(Box::new(Sighting { stage: W::STAGE, trace, news: W::there(object, kept) }))
 }
 

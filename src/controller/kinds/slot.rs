@@ -49,6 +49,10 @@ impl Custom for api::Slot {
         }))
     }
 
+    fn document(_: &Self, kept: &Self::Kept) -> Option<Document> {
+        kept.as_ref().map(|(name, _)| Document::Slot(name.clone()))
+    }
+
     fn gone(_: &Names, kept: Self::Kept) -> Vec<News> {
         told(kept.map(|(slot, claim)| Event::SlotGone { slot, claim }))
     }

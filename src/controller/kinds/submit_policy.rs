@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
 
 use super::conditions::of_policy;
 use super::governing::{self, Read, problems_of};
@@ -26,6 +27,10 @@ impl Custom for SubmitPolicy {
 
     fn there(policy: Self, (): &()) -> Vec<News> {
         told(Event::SubmitPolicy(facts(&policy)))
+    }
+
+    fn document(policy: &Self, (): &()) -> Option<Document> {
+        Some(Document::SubmitPolicy(policy.name_any().into()))
     }
 
     fn gone(names: &Names, (): ()) -> Vec<News> {

@@ -31,6 +31,10 @@ impl Custom for Submitter {
         told(facts(&submitter).map(Event::Submitter))
     }
 
+    fn document(_: &Self, name: &Self::Kept) -> Option<Document> {
+        name.clone().map(Document::Submitter)
+    }
+
     fn gone(_: &Names, name: Self::Kept) -> Vec<News> {
         told(name.map(Event::SubmitterGone))
     }

@@ -24,8 +24,9 @@ impl Pool {
             self.slot_deleted(&facts.name, &claim, now);
         }
         if let Some(slot) = self.slots.get_mut(&facts.name) {
-            // If somebody edited the claim or took it off, it is written again.
-            let same = facts.claim.is_some_and(|claim| slot.is_named_by(&claim));
+            // If somebody edited the slot or its claim, or took the claim off, the object is written again.
+            let same = facts.claim.is_some_and(|claim| slot.is_named_by(&claim))
+                && facts.resources == *slot.resources();
             if slot.record() == Record::Written && !same {
                 slot.claim_is_due();
                 self.changed(Change::Slot(&facts.name));

@@ -41,6 +41,10 @@ impl Custom for NodePolicy {
         told(Event::Policy(facts(&policy)))
     }
 
+    fn document(policy: &Self, (): &()) -> Option<Document> {
+        Some(Document::Policy(policy.name_any().into()))
+    }
+
     fn gone(names: &Names, (): ()) -> Vec<News> {
         told(Event::PolicyGone(names.name.as_str().into()))
     }
