@@ -32,6 +32,13 @@ impl Submitters {
         Some(self.in_use.follow(submitter, edit))
     }
 
+    /// Forgets a submitter that uses nothing. Returns whether there was such a submitter.
+    fn forget_idle(&mut self, name: &SubmitterName) -> bool {
+        let is_idle =
+            |submitter: &Submitter| submitter.accounts.iter().all(|(_, account)| account.resources_used == 0);
+        self.by_name.get(name).is_some_and(is_idle) && self.by_name.remove(name).is_some()
+    }
+
     /// Changes each submitter, in the order of their names.
     fn edit_all(&mut self, mut edit: impl FnMut(&mut Submitter)) {
         for submitter in self.by_name.values_mut() {
@@ -180,6 +187,16 @@ impl Pool {
         let submitter =
             submitters.by_name.entry(name.clone()).or_insert_with(|| Submitter::new(name.clone(), now));
         submitters.in_use.follow(submitter, edit)
+    }
+
+    /// Somebody deleted the object of a submitter. A submitter without jobs and claims is forgotten, as by `condor_userprio -delete`. The
+    /// object of any other submitter is made again, with the account.
+    pub(super) fn submitter_gone(&mut self, name: &SubmitterName) {
+        let has_jobs = self.queues().of(name).next().is_some();
+        if has_jobs || !self.submitters.forget_idle(name) {
+            self.submitters.edit(name, Submitter::forget_object);
+        }
+        self.changed(Change::Submitter(name));
     }
 
     /// Changes each submitter, in the order of their names.

@@ -172,3 +172,25 @@ fn depth_first_fills_one_node_before_the_next() {
         assert_eq!((world.pool.slots().len(), used.len()), (4, nodes), "{depth_first}");
     }
 }
+
+/// `condor_userprio -delete`: a cluster with many short-lived namespaces must be rid of their accounts. Found by a reviewer, who could not
+/// delete the Submitter of a namespace that was gone.
+#[test]
+fn a_deleted_submitter_without_jobs_is_forgotten_and_any_other_keeps_its_account() {
+    let mut world = World::new();
+    world.node("n1", 2, 0);
+    world.fate = |_| (20, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(10);
+    let used = |world: &World| {
+        let alice = world.pool.submitters().get(&"alice".into())?;
+        Some((alice.accounts.resources_used(), alice.accounts.iter().count()))
+    };
+    world.sees(Event::SubmitterGone("alice".into()));
+    assert_eq!(used(&world), Some((1, 1)), "the proc runs");
+    world.pass(60);
+    world.sees(Event::SubmitterGone("alice".into()));
+    assert_eq!(used(&world), None, "the job is complete");
+    world.submit("more", "alice", 1, |_| {});
+    assert_eq!(used(&world), Some((0, 0)), "the submitter is new, and has no account yet");
+}
