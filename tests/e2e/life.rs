@@ -58,6 +58,33 @@ async fn procs_are_held_released_removed_and_vacated_through_the_api() {
     cluster.stop().await;
 }
 
+/// Whoever may write statuses must not make `kubectl wait` believe that a job is complete.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_somebody_else_wrote_is_written_again() {
+    let cluster = Cluster::start(shapes::uniform(1, 4000, 16 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("life").await;
+    cluster.apply(job("life", "runs", 2, "1h", |_| {})).await;
+    let status = |job: &api::HTCJob| job.status.clone().unwrap_or_default();
+    cluster.job_when("life", "runs", "runs", |job| status(job).running == 2).await;
+    let forged = json!({"status": {"summary": "Completed", "running": 0, "completed": 2, "completedProcs": "0-1",
+        "clusterId": i64::MAX, "conditions": []}});
+    let forge = Patch::Merge(&forged);
+    let jobs = cluster.jobs("life");
+    let forged = jobs.patch_status("runs", &PatchParams::default(), &forge).await.unwrap();
+    assert_eq!(status(&forged).summary.as_deref(), Some("Completed"));
+    let version = forged.metadata.resource_version;
+    let right = |job: &api::HTCJob| {
+        let now = status(job);
+        job.metadata.resource_version != version
+            && (now.running, now.completed, now.completed_procs.as_str()) == (2, 0, "")
+            && now.cluster_id == Some(1)
+            && condition(job, "Accepted").is_some()
+    };
+    cluster.job_when("life", "runs", "says what is true", right).await;
+    cluster.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_fails_is_run_again_and_counted() {
     let cluster = Cluster::start(shapes::uniform(1, 4000, 16 << 30)).await;
