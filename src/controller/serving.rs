@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-/// How many connections are open at most.
+/// How many connections are open at most on a port of [`serve_at`].
 const MOST: usize = 256;
 /// How long the head of a request may take.
 pub const HEAD_WITHIN: Duration = Duration::from_secs(5);
@@ -47,14 +47,15 @@ pub async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
 /// When the address cannot be bound.
 pub async fn serve_at(addr: SocketAddr, router: Router) -> std::io::Result<()> {
     let listener = bind(addr).await.map_err(|error| std::io::Error::other(format!("{addr}: {error}")))?;
-    serve(listener, move |stream| answer_one(stream, router.clone())).await;
+    serve(listener, MOST, move |stream| answer_one(stream, router.clone())).await;
     Ok(())
 }
 
-/// Serves without end. All connections are closed when the future is dropped. `answer` says all that happens on a
-/// connection, for which it has [`ALL_WITHIN`].
+/// Serves without end, with at most `most` open connections. All connections are closed when the future is dropped. `answer` says all
+/// that happens on a connection, for which it has [`ALL_WITHIN`].
 pub async fn serve<A: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
+    most: usize,
     answer: impl Fn(TcpStream) -> A,
 ) {
     let mut connections = Connections::default();
@@ -62,7 +63,7 @@ pub async fn serve<A: Future<Output = ()> + Send + 'static>(
         tokio::select! {
             Some(_) = connections.tasks.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connections.take(answer(stream)),
+                Ok((stream, _)) => connections.take(answer(stream), most),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "a connection was not accepted");
                     sleep(PAUSE).await;
@@ -81,10 +82,10 @@ struct Connections {
 }
 
 impl Connections {
-    /// Answers on a new connection, in a task. Closes the oldest connection if there are too many.
-    fn take(&mut self, answer: impl Future<Output = ()> + Send + 'static) {
+    /// Answers on a new connection, in a task. Closes the oldest connection if there are `most` already.
+    fn take(&mut self, answer: impl Future<Output = ()> + Send + 'static, most: usize) {
         self.by_age.retain(|connection| !connection.is_finished());
-        if self.by_age.len() >= MOST
+        if self.by_age.len() >= most
             && let Some(oldest) = self.by_age.pop_front()
         {
             oldest.abort();
@@ -132,7 +133,7 @@ mod tests {
         let listener = bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, |stream| {
+        serving.spawn(serve(listener, MOST, |stream| {
             answer_one(stream, Router::new().route("/", get(|| async { "ok" })))
         }));
         let mut half_open = Vec::new();

@@ -9,11 +9,13 @@
 //! | `watches` | keeps `known` up to date, on each replica |
 //! | `certificate` | makes certificates, and says when one has to be renewed |
 //! | `keeper` | keeps a certificate in use: makes one and keeps it in a Secret, or takes one from files |
+//! | `bodies` | holds the bodies of requests within a bound for all together |
 //! | `server` | HTTPS |
 //!
 //! Every replica serves, whichever leads: a verdict follows from the request and `known` alone, a seal also from the key and the time, and
 //! a review writes nothing.
 
+mod bodies;
 mod certificate;
 mod keeper;
 mod known;

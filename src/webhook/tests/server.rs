@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::bodies::tests::bytes_held;
 use crate::certificate::{Certificate, make, names, provider};
 
 fn fresh() -> Certificate {
@@ -20,6 +21,7 @@ fn fresh() -> Certificate {
 pub(crate) struct Server {
     port: u16,
     pub(crate) certificate: watch::Sender<Option<Arc<ServerConfig>>>,
+    room: Room,
     _known: watch::Sender<Arc<Known>>,
     _key: watch::Sender<Option<Key>>,
     _serving: JoinSet<()>,
@@ -32,9 +34,29 @@ pub(crate) async fn start() -> Server {
     let (certificate, in_use) = watch::channel(None);
     let mut serving = JoinSet::new();
     let (key, of_seals) = watch::channel(None);
-    let clock = Clock::start();
-    serving.spawn(serve(listener, Serving { known: now_known, certificate: in_use, key: of_seals, clock }));
-    Server { port, certificate, _known: known, _key: key, _serving: serving }
+    let (clock, room) = (Clock::start(), Room::default());
+    let parts = Serving { known: now_known, certificate: in_use, key: of_seals, clock };
+    serving.spawn(serve_in(listener, parts, room.clone()));
+    Server { port, certificate, room, _known: known, _key: key, _serving: serving }
+}
+
+/// A client that trusts these authorities alone.
+fn client(authorities: &str) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authorities.as_bytes()).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("slotwright-webhook.slotwright-system.svc").unwrap();
+    ClientConnection::new(Arc::new(config), name).unwrap()
+}
+
+fn head(path: &str, bytes: usize) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n"
+    )
 }
 
 /// Posts a body as the API server does. The answer is the status and the body; an error is that of TLS.
@@ -44,19 +66,8 @@ pub(crate) async fn post_to(
     path: &str,
     body: &[u8],
 ) -> std::io::Result<(String, String)> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(authorities.as_bytes()).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from("slotwright-webhook.slotwright-system.svc").unwrap();
-    let client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
+    let client = client(authorities);
+    let head = head(path, body.len());
     let (port, body) = (server.port, body.to_vec());
     tokio::task::spawn_blocking(move || {
         let mut stream = StreamOwned::new(client, std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port))?);
@@ -118,6 +129,29 @@ async fn what_is_no_review_is_an_error_of_http() {
     ] {
         let (answer, _) = post_to(&server, &certificate.authorities, path, &body).await.unwrap();
         assert!(answer.contains(status), "{path} with {} bytes: {answer}", body.len());
+    }
+}
+
+/// The clients block this thread; the server has another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn strangers_who_send_almost_a_whole_review_fill_no_memory_and_keep_no_review_out() {
+    let (server, certificate) = (start().await, fresh());
+    server.certificate.send_replace(Some(certificate.server().unwrap()));
+    let mut strangers = Vec::new();
+    for stranger in 0..24 {
+        let stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).unwrap();
+        let mut stream = StreamOwned::new(client(&certificate.authorities), stream);
+        stream.write_all(head("/validate", MOST_BYTES).as_bytes()).unwrap();
+        // The server lets the stranger go while it still sends, if others need the room.
+        let _ = stream.write_all(&vec![b' '; MOST_BYTES - 1]);
+        strangers.push(stream);
+        let held = bytes_held(&server.room.bodies);
+        assert!(held <= 16 << 20, "{stranger}: {held}");
+        if stranger % 8 == 7 {
+            let (status, body) =
+                post_to(&server, &certificate.authorities, "/validate", &job("true")).await.unwrap();
+            assert_eq!(status, "HTTP/1.1 200 OK", "{body}");
+        }
     }
 }
 
