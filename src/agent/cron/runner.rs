@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -11,6 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::output::{Output, Told};
@@ -25,8 +27,9 @@ const CHUNK: usize = 4096;
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 /// How long a program has between SIGTERM and SIGKILL.
 const TERM: Duration = Duration::from_secs(1);
-/// How long the output is read after everybody who could write was killed.
-const REST: Duration = Duration::from_secs(2);
+/// How long the output is read after the process group was killed. A pipe's 64 KiB take 16 reads with their pauses. A process that has left
+/// the group may write for ever.
+pub(super) const REST: Duration = Duration::from_secs(3);
 /// The most bytes of the output that the log repeats.
 const MAX_LOGGED: usize = 1024;
 /// How many events wait until the agent looks at them.
@@ -67,26 +70,64 @@ pub(super) struct Runner {
     events: mpsc::Receiver<Event>,
     tell: mpsc::Sender<Event>,
     runs: BTreeMap<String, Handle>,
+    /// The tasks of the runs, which end with the runner.
+    tasks: JoinSet<()>,
 }
 
 #[derive(Debug)]
 struct Handle {
-    group: Pid,
+    group: Arc<Group>,
     orders: mpsc::UnboundedSender<Order>,
+}
+
+/// The process group of a run, until the program is reaped: the group's number may then become another's.
+#[derive(Debug)]
+struct Group(Mutex<Option<Pid>>);
+
+impl Group {
+    /// Sends a signal to the program and its children. Nothing happens once the group has ended.
+    fn signal(&self, signal: Signal) {
+        // The lock is held, so that the group cannot end meanwhile.
+        let group = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = *group {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Kills the group, and signals it no more. Returns its number; `None` if the group had ended before.
+    fn end(&self) -> Option<Pid> {
+        let group = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        group
+    }
 }
 
 impl Runner {
     pub(super) fn new() -> Self {
         let (tell, events) = mpsc::channel(WAITING);
-        Self { events, tell, runs: BTreeMap::new() }
+        Self { events, tell, runs: BTreeMap::new(), tasks: JoinSet::new() }
     }
 
     /// Waits for the next event.
+    ///
+    /// # Panics
+    /// With the panic of a run: the run's job would otherwise never end.
     pub(super) async fn event(&mut self) -> Event {
-        // The runner has a sender itself, so that the channel is never closed.
-        match self.events.recv().await {
-            Some(event) => event,
-            None => std::future::pending().await,
+        loop {
+            // The runner has a sender itself, so that the channel is never closed.
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => return event,
+                Some(ended) = self.tasks.join_next() => {
+                    if let Err(fault) = ended
+                        && let Ok(panic) = fault.try_into_panic()
+                    {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+            }
         }
     }
 
@@ -98,11 +139,12 @@ impl Runner {
         let shown = |error: io::Error| format!("{} cannot be started: {error}", path.display());
         let child = command(job, directory, path).spawn().map_err(shown)?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let group = id.ok_or_else(|| shown(io::Error::other("it has no process id")))?;
+        let id = id.ok_or_else(|| shown(io::Error::other("it has no process id")))?;
         let (orders, given) = mpsc::unbounded_channel();
-        let run =
-            Run { name: job.name.clone(), group, tell: self.tell.clone(), output: Output::new(&job.prefix) };
-        tokio::spawn(run.until_its_end(child, given));
+        let group = Arc::new(Group(Mutex::new(Some(id))));
+        let (name, output) = (job.name.clone(), Output::new(&job.prefix));
+        let run = Run { name, group: Arc::clone(&group), tell: self.tell.clone(), output };
+        self.tasks.spawn(run.until_its_end(child, given));
         self.runs.insert(job.name.clone(), Handle { group, orders });
         Ok(())
     }
@@ -122,8 +164,16 @@ impl Runner {
     /// Kills all runs at once.
     pub(super) fn kill_all(&mut self) {
         for run in std::mem::take(&mut self.runs).into_values() {
-            let _ = kill_process_group(run.group, Signal::KILL);
+            run.group.end();
         }
+        self.tasks.abort_all();
+    }
+}
+
+/// A runner that is dropped leaves no program behind.
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.kill_all();
     }
 }
 
@@ -142,7 +192,7 @@ fn command(job: &NodeCronJob, directory: &Path, path: &Path) -> Command {
 /// One run.
 struct Run {
     name: String,
-    group: Pid,
+    group: Arc<Group>,
     tell: mpsc::Sender<Event>,
     output: Output,
 }
@@ -189,7 +239,7 @@ impl Run {
                     sleep(PAUSE).await;
                 }
                 Happening::WroteErrors(_) => errors = None,
-                Happening::Told(Order::Hup) => self.signal(Signal::HUP),
+                Happening::Told(Order::Hup) => self.group.signal(Signal::HUP),
                 Happening::Told(Order::Kill(why)) => {
                     ending.problem = why;
                     break self.end(child).await;
@@ -200,11 +250,13 @@ impl Run {
                 }
             }
         };
-        self.signal(Signal::KILL);
+        let group = self.group.end();
         if !killed {
-            self.read_rest(&mut out, &mut ending).await;
+            self.read_rest(out, &mut ending).await;
         }
-        self.reap().await;
+        if let Some(group) = group {
+            reap(group).await;
+        }
         ending.code = status.and_then(|status| status.code());
         ending.problem = ending.problem.or_else(|| self.output.malformed().map(str::to_owned));
         ending
@@ -219,18 +271,20 @@ impl Run {
         Ok(())
     }
 
-    /// Reads what a program has written before it ended by itself. A program that was killed ends no ad.
-    async fn read_rest(&mut self, out: &mut Option<impl AsyncRead + Unpin>, ending: &mut Ending) {
+    /// Reads what a program has written before it ended by itself, for [`REST`]. A program that was killed ends no ad.
+    async fn read_rest(&mut self, mut out: Option<impl AsyncRead + Unpin>, ending: &mut Ending) {
         let mut chunk = [0; CHUNK];
-        while ending.problem.is_none() {
-            match timeout(REST, read(out, &mut chunk)).await {
-                Ok(Ok(count)) if count > 0 => {
-                    let wrote = self.wrote(chunk.get(..count).unwrap_or_default(), ending).await;
-                    ending.problem = wrote.err();
-                }
-                _ => break,
+        let rest = async {
+            while ending.problem.is_none()
+                && let Ok(count) = read(&mut out, &mut chunk).await
+                && count > 0
+            {
+                let wrote = self.wrote(chunk.get(..count).unwrap_or_default(), ending).await;
+                ending.problem = wrote.err();
+                sleep(PAUSE).await;
             }
-        }
+        };
+        let _ = timeout(REST, rest).await;
         if ending.problem.is_some() {
             return;
         }
@@ -243,28 +297,22 @@ impl Run {
 
     /// Ends the program: SIGTERM, and a second later SIGKILL.
     async fn end(&self, child: &mut Child) -> Option<ExitStatus> {
-        self.signal(Signal::TERM);
+        self.group.signal(Signal::TERM);
         if let Ok(status) = timeout(TERM, child.wait()).await {
             return status.ok();
         }
-        self.signal(Signal::KILL);
+        self.group.signal(Signal::KILL);
         child.wait().await.ok()
     }
+}
 
-    /// Sends a signal to the program and its children. The group's number belongs to the run as long as somebody of the group is
-    /// left; without anybody nothing happens.
-    fn signal(&self, signal: Signal) {
-        let _ = kill_process_group(self.group, signal);
-    }
-
-    /// Takes leave of the program's children, which have become the agent's: in a container the agent is process 1.
-    async fn reap(&self) {
-        for _ in 0..20 {
-            match waitpgid(self.group, WaitOptions::NOHANG) {
-                Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => sleep(PAUSE).await,
-                Err(_) => return,
-            }
+/// Takes leave of the program's children, which have become the agent's: in a container the agent is process 1.
+async fn reap(group: Pid) {
+    for _ in 0..20 {
+        match waitpgid(group, WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => sleep(PAUSE).await,
+            Err(_) => return,
         }
     }
 }
@@ -281,5 +329,26 @@ async fn read(from: &mut Option<impl AsyncRead + Unpin>, chunk: &mut [u8]) -> io
     match from {
         Some(from) => from.read(chunk).await,
         None => Ok(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The process that has left the group writes for ever, so that reading takes as long as the runner allows.
+    #[tokio::test(start_paused = true)]
+    async fn a_group_that_has_ended_is_signalled_no_more() {
+        let mut runner = Runner::new();
+        let script = "setsid sh -c 'while :; do echo A = 1; echo -; done' & exit 0".to_owned();
+        let job = NodeCronJob {
+            name: "x".to_owned(),
+            args: vec!["-c".to_owned(), script],
+            ..NodeCronJob::default()
+        };
+        runner.start(&job, Path::new("/"), Path::new("/bin/sh")).unwrap();
+        while !matches!(runner.event().await, Event::Ended(..)) {}
+        // The number may be another's by now.
+        assert_eq!(runner.runs["x"].group.end(), None);
     }
 }

@@ -136,6 +136,22 @@ async fn the_agent_pauses_after_each_read_of_what_a_program_writes() {
     }
 }
 
+/// A process in another group outlives the program, and keeps its output. Time passes only while nothing is read.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_has_left_the_group_is_heard_for_a_moment_only() {
+    let mut site = Site::new();
+    site.runs("daemon", "setsid sh -c 'while :; do echo A = 1; echo -; done' & exit 0", |_| {});
+    let begun = tokio::time::Instant::now();
+    let mut told = 0;
+    while matches!(site.cron.event().await, Event::Told(..)) {
+        told += 1;
+    }
+    assert!(begun.elapsed() < runner::REST + Duration::from_secs(3), "{:?}", begun.elapsed());
+    // Each read has 4096 bytes at most, and the shortest ad has eight. The program itself may live for a few reads, too.
+    let reads = 10 + runner::REST.as_millis() / runner::PAUSE.as_millis();
+    assert!(told <= reads * 4096 / 8, "{told}");
+}
+
 #[tokio::test]
 async fn a_program_is_killed_with_its_children_when_its_job_is_taken_off_the_list() {
     let mut site = Site::new();
