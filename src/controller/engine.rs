@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use super::leader::HighestClusterId;
 use super::publisher::Publisher;
 use super::start::{Start, Told};
 use super::writer::{Finished, Reply, Task, Writer};
-use super::{Clock, Cycles};
+use super::{Clock, Cycles, unless_cancelled};
 use model::decide::{self, Negotiation};
 use model::negotiator::Outcome as Matches;
 use model::pool::{Document, Effect, Event, JobFacts, Pool, Time};
@@ -107,7 +107,7 @@ impl Engine {
                     sleep_until(turned + MOMENT).await;
                     self.take_answers(first);
                 }
-                Some(Ok(thought)) = self.thinking.join_next() => self.conclude(thought),
+                Some(thought) = self.thinking.join_next() => self.conclude(thought),
                 batch = self.archive.written() => self.written(batch),
                 Some(jobs) = self.creators.found() => self.take_jobs(jobs),
                 Some(first) = seen.recv() => {
@@ -132,7 +132,7 @@ impl Engine {
     /// Takes in what else has arrived. While the operator writes much, an answer to a write is always waiting, so that no other branch of
     /// the loop would ever be taken.
     fn take_others(&mut self, seen: &mut mpsc::Receiver<Seen>) {
-        while let Some(Ok(thought)) = self.thinking.try_join_next() {
+        while let Some(thought) = self.thinking.try_join_next() {
             self.conclude(thought);
         }
         while let Some(batch) = self.archive.written().now_or_never() {
@@ -146,7 +146,8 @@ impl Engine {
         }
     }
 
-    fn conclude(&mut self, (negotiation, matches): (Arc<Negotiation>, Matches)) {
+    fn conclude(&mut self, thought: Result<(Arc<Negotiation>, Matches), JoinError>) {
+        let Some((negotiation, matches)) = unless_cancelled(thought) else { return };
         journal::negotiated(&negotiation, &matches);
         decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
     }

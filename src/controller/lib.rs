@@ -34,7 +34,7 @@ use jiff::SignedDuration;
 use kube::{Client, Config};
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -218,7 +218,7 @@ impl Kept {
     }
 }
 
-fn health_ended(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> Result<(), Error> {
+fn health_ended(ended: Result<std::io::Result<()>, JoinError>) -> Result<(), Error> {
     match ended {
         Ok(result) => Ok(result?),
         Err(error) => Err(Error::Health(std::io::Error::other(error))),
@@ -282,8 +282,20 @@ async fn lead(
     until_a_fault(engine.run(seen, stop), &mut tasks).await;
 }
 
-/// Runs the engine until it ends. A fault of one of the tasks ends the operator: without a watch the operator would be blind for a kind,
-/// and without the history's thread the ads of all procs would be lost.
+/// The result of a task that has ended; `None` if the task was cancelled.
+///
+/// # Panics
+/// With the panic of the task. A fault ends the operator: without a watch the operator would be blind for a kind, without the history's
+/// thread the ads of all procs would be lost, and the pool would wait for ever for the outcome of a write.
+fn unless_cancelled<T>(ended: Result<T, JoinError>) -> Option<T> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(result) => Some(result),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_)) => None,
+    }
+}
+
+/// Runs the engine until it ends, or until the fault of a task.
 ///
 /// # Panics
 /// With the panic of the task.
@@ -294,11 +306,7 @@ async fn until_a_fault(engine: impl Future<Output = ()>, tasks: &mut JoinSet<()>
             biased;
             () = &mut engine => return,
             Some(ended) = tasks.join_next() => {
-                if let Err(fault) = ended
-                    && let Ok(panic) = fault.try_into_panic()
-                {
-                    std::panic::resume_unwind(panic);
-                }
+                unless_cancelled(ended);
             }
         }
     }

@@ -34,7 +34,7 @@ use self::places::{Lane, Place, Places, TurnedAway};
 use self::run::{Sighted, claim_of, created, run, told_later};
 use self::task::Line;
 pub use self::task::Task;
-use super::Clock;
+use super::{Clock, unless_cancelled};
 use super::cache::{Cache, Identity, Known, ObjectKey};
 use model::pool::{ClaimId, Document, Outcome, PodRef};
 
@@ -242,7 +242,10 @@ impl Writer {
         self.lines.is_empty()
     }
 
-    /// Waits for a task to end, and returns what came of it; none while no task is under way.
+    /// Waits for a task to end, and returns its line with the answers; `None` while no task is under way.
+    ///
+    /// # Panics
+    /// With the panic of the task.
     pub async fn finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
         loop {
             let ended = self.calls.join_next_with_id().await?;
@@ -252,7 +255,10 @@ impl Writer {
         }
     }
 
-    /// What came of a task that has ended by now, if one has.
+    /// The line and the answers of a task that has ended by now, if one has.
+    ///
+    /// # Panics
+    /// With the panic of the task.
     pub fn already_finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
         loop {
             let ended = self.calls.try_join_next_with_id()?;
@@ -262,18 +268,13 @@ impl Writer {
         }
     }
 
-    /// The line and the answers of a task that has ended; `None` if the answers are told after a pause. Lets another task of the lane begin.
+    /// Returns the line and the answers of a task that has ended; `None` if the answers are told after a pause. Lets another task of the lane begin.
+    ///
+    /// # Panics
+    /// With the panic of the task.
     fn result(&mut self, ended: Result<(Id, Vec<Reply>), JoinError>) -> Option<(Finished, Vec<Reply>)> {
-        let (id, replies) = match ended {
-            Ok((id, replies)) => (id, replies),
-            Err(error) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "a write ended in a fault of the operator's own"
-                );
-                (error.id(), Vec::new())
-            }
-        };
+        // Tasks are cancelled only when the writer is dropped.
+        let (id, replies) = unless_cancelled(ended)?;
         let Running { line, lane, is_status_of_slot } = self.running.remove(&id)?;
         self.making.remove(&line);
         if let Some(lane) = lane {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
 use http::{Method, Request, Response};
 use kube::client::Body;
 use tokio::time::{Instant, sleep, timeout};
@@ -79,6 +80,20 @@ async fn few_events_of_a_job_wait_and_those_of_others_are_written() {
         written += 1;
     }
     assert_eq!(written, 1 + NOTICES + 1, "the first at once, those that wait, and the other job's");
+}
+
+/// The pool would wait for the write's outcome for ever.
+#[tokio::test]
+async fn the_fault_of_a_write_is_the_writers_own() {
+    fn faulty() -> Result<Response<Body>, std::convert::Infallible> {
+        panic!("a fault")
+    }
+    let service = tower::service_fn(|_: Request<Body>| async { faulty() });
+    let client = kube::Client::new(service, "ns");
+    let mut writer = Writer::new(Tools::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
+    writer.submit(creation("a", 0), &Cache::default());
+    let ended = std::panic::AssertUnwindSafe(writer.finished()).catch_unwind().await;
+    assert!(ended.is_err(), "the operator ends");
 }
 
 /// An admin's webhook that is asked about all objects is gone, and ignored after 10 s.
