@@ -31,8 +31,22 @@ const LOOK: u32 = 8;
 /// How many procs are remembered that differ, so that procs like them need not be evaluated again.
 const REMEMBERED: usize = 8;
 
-/// The actions on procs in one turn: for each verdict, how many procs, and the first of them.
-type Told = BTreeMap<(&'static str, Arc<str>), (u64, u32)>;
+/// The actions on procs in one turn, with the procs of each.
+type Told = BTreeMap<Action, ActedOn>;
+
+/// An action on procs, as an event tells it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Action {
+    /// The participle: `held`.
+    verb: &'static str,
+    why: Arc<str>,
+}
+
+/// The procs on which an action was taken.
+struct ActedOn {
+    count: u64,
+    first: u32,
+}
 
 impl Pool {
     /// The periodic expressions that the SubmitPolicy in force has for every job.
@@ -116,7 +130,9 @@ impl Pool {
             self.jobs.get(uid).map(|job| next_procs(job, acting.is_by_proc(&system))).unwrap_or_default();
         let mut reached = 0;
         for proc in procs {
-            if asked.spent > TURN {
+            // The fresh procs alone may cost more than a turn: another proc has its turn all the same, so that the job's author keeps no
+            // proc from the expressions of the SubmitPolicy.
+            if asked.spent > TURN && reached > 0 {
                 finished = false;
                 break;
             }
@@ -176,7 +192,7 @@ impl Pool {
             Verdict::Vacate(why) => (self.vacate_one(uid, proc, Removal::ByUser), "vacated", why.clone()),
         };
         if done {
-            told.entry((verb, why)).or_insert((0, proc)).0 += 1;
+            told.entry(Action { verb, why }).or_insert(ActedOn { count: 0, first: proc }).count += 1;
         }
     }
 
@@ -184,7 +200,7 @@ impl Pool {
         self.changed(Change::Procs(uid));
         self.changed(Change::Released);
         let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) else { return };
-        for ((verb, why), (count, first)) in told.into_iter().take(4) {
+        for (Action { verb, why }, ActedOn { count, first }) in told.into_iter().take(4) {
             let note = match count {
                 1 => format!("proc {first} is {verb}: {why}"),
                 _ => format!("{}, the first of them proc {first}, are {verb}: {why}", counted(count, "proc")),

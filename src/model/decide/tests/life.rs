@@ -570,3 +570,23 @@ fn a_system_expression_may_read_the_number_of_a_proc() {
         assert_eq!(counts(&world), [2, 0, 0, 0, 0, 1], "{text}");
     }
 }
+
+/// An author makes each look at an idle proc cost more than a turn. The SubmitPolicy's expression acts on the running proc all the same.
+#[test]
+fn expressions_that_cost_more_than_a_turn_keep_no_proc_from_the_system_s() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (1000, 0);
+    let long = format!("\"{}\"", "a".repeat(11_000));
+    let attributes = [("Long", &*long), ("Slow", "regexp(\"(a{1,110}){1,110}b\", Long)")];
+    world.submit("sweep", "alice", 2, acting(&attributes));
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let each = names.map(|name| format!("SYSTEM_PERIODIC_HOLD_{name} = Slow\n")).concat();
+    let text = format!(
+        "SYSTEM_PERIODIC_HOLD_NAMES = {}\n{each}SYSTEM_PERIODIC_REMOVE = JobStatus == 2\n",
+        names.join(" ")
+    );
+    super::submit_rules::policy(&mut world, &text);
+    world.pass(70);
+    assert_eq!(counts(&world)[5], 1, "the proc that ran is removed");
+}
