@@ -13,6 +13,7 @@ use super::ids::JobUid;
 use super::job::{Job, Problem};
 use super::marks::Change;
 use super::pacing::{Deferral, Pacing, STEPS, Times};
+use super::ranges::Ranges;
 use super::time::Time;
 use classad::{Ad, Env, Value};
 use crontab::{Crontab, Field};
@@ -25,6 +26,13 @@ pub(super) struct Course {
     due: Option<Time>,
     /// The first time of the crontab for which no proc may have a slot yet.
     next: Option<Time>,
+}
+
+impl Course {
+    /// Whether a proc that is idle since then must wait for the next time.
+    pub(super) fn is_too_late(&self, since: Time) -> bool {
+        self.due.is_some_and(|due| since >= due)
+    }
 }
 
 /// The crontab of a job's ad, as of the time of submission; `None` if the ad has none of its attributes.
@@ -99,26 +107,32 @@ impl Pacing {
 impl Job {
     /// Whether an idle proc may have a slot now, as far as the job's crontab is concerned.
     pub(super) fn is_due(&self, proc: u32) -> bool {
-        !self.pacing.has_crontab() || self.course.due.is_some_and(|due| self.history_of(proc).since < due)
+        !self.awaits_time() && !self.idle.is_late(proc)
+    }
+
+    /// Whether every idle proc waits for a time of the job's crontab, whenever it became idle.
+    pub(super) fn awaits_time(&self) -> bool {
+        self.pacing.has_crontab() && self.course.due.is_none()
+    }
+
+    /// The procs that were idle too late for the present time of the job's crontab.
+    fn late(&self) -> Ranges {
+        let mut late = Ranges::default();
+        for (proc, _) in self.history.iter().filter(|(_, history)| self.course.is_too_late(history.since)) {
+            late.insert(*proc);
+        }
+        late
     }
 
     /// How many idle procs wait: for a time of the job's crontab, or for the end of a pause after a run that failed.
     pub(super) fn waiting(&self, now: Time) -> u64 {
-        let waiting = if self.pacing.has_crontab() {
-            if self.course.due.is_none() {
-                return self.idle.len();
-            }
-            self.idle.iter().filter(|proc| !self.is_rested(*proc, now)).count()
-        } else {
-            self.idle.waiting(now)
-        };
-        u64::try_from(waiting).unwrap_or(u64::MAX)
+        if self.awaits_time() { self.idle.len() } else { self.idle.waiting(now) }
     }
 
     /// The time for which the idle procs wait, if none of them may have a slot before.
     pub(super) fn awaited_time(&self) -> Option<Time> {
         let next = self.course.next.filter(|_| self.pacing.has_crontab())?;
-        (!self.idle.iter().any(|proc| self.is_due(proc))).then_some(next)
+        (self.awaits_time() || self.idle.are_all_late()).then_some(next)
     }
 
     /// `DeferralTime` of an idle proc, by the job's crontab.
@@ -148,14 +162,20 @@ impl Pool {
         let Some(job) = self.jobs.get_mut(uid) else { return self.crontabs.set(uid, None) };
         let course =
             job.pacing.crontab().map(|(crontab, deferral)| (deferral, deferral.course(&crontab, now)));
-        let before = std::mem::replace(&mut job.course, course.map(|(_, course)| course).unwrap_or_default());
+        // No proc is idle since before the job was submitted.
+        let due = |course: Course| course.due.filter(|due| job.submitted < *due);
+        let followed = course.map(|(_, course)| Course { due: due(course), ..course }).unwrap_or_default();
+        let before = std::mem::replace(&mut job.course, followed);
         let (after, waits) = (job.course, !job.is_complete() && !job.removing);
+        let late = job.late();
+        job.idle.set_late(late);
         let changes = course.filter(|_| waits).and_then(|(deferral, course)| {
             let opens = course.next.map(|next| next - deferral.prep);
             let closes = course.due.map(|due| due + deferral.window + std::time::Duration::from_millis(1));
             opens.into_iter().chain(closes).min()
         });
         self.crontabs.set(uid, changes);
+        self.wake_job(uid, now);
         if before != after {
             self.changed(Change::JobStatus(uid));
             self.changed(Change::Time);

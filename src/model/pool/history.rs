@@ -123,6 +123,7 @@ impl Job {
         let mut history = self.history_of(proc);
         note(&mut history);
         self.history.insert(proc, history);
+        self.idle.note_late(proc, self.course.is_too_late(history.since));
     }
 
     /// Whether the end of this pod is booked: the pod is of a run before the proc's next one. An earlier leader may have booked

@@ -1,4 +1,5 @@
-//! The idle procs of a job, and which of them wait before they are tried again.
+//! The idle procs of a job, and which of them wait: for the end of a pause before they are tried again, or for a time of the job's
+//! crontab.
 //!
 //! Each match asks for the lowest idle proc that may start. Thousands of procs may wait at once, for example when nodes were drained. So
 //! the procs that do not wait are kept apart.
@@ -16,9 +17,11 @@ pub struct Idle {
     all: Ranges,
     /// The pauses of the procs that failed to end when they last had a slot, idle or not. A pause that is over stays, to count the next.
     pauses: BTreeMap<u32, Pause>,
-    /// The idle procs that wait, each with the end of its wait. The wait of some may have ended since [`Idle::wake`].
+    /// The idle procs that pause, each with the end of its pause. The pause of some may have ended since [`Idle::wake`].
     asleep: BTreeSet<(Time, u32)>,
-    /// The idle procs that are not in `asleep`.
+    /// The procs that were idle too late for the present time of the job's crontab, and wait for the next; idle or not.
+    late: Ranges,
+    /// The idle procs that are neither in `asleep` nor in `late`.
     awake: Ranges,
     /// The latest end of a wait that [`Idle::wake`] has found.
     woke: Option<Time>,
@@ -48,13 +51,34 @@ impl Idle {
     /// Makes these procs the idle ones, all of which are below `count`. The pauses of procs from `count` on are forgotten.
     pub(super) fn set(&mut self, all: Ranges, count: u32) {
         self.pauses.retain(|proc, _| *proc < count);
-        self.awake = all.clone();
         self.all = all;
-        self.asleep.clear();
-        let pausing: Vec<u32> = self.pauses.keys().copied().collect();
-        for proc in pausing {
+        self.settle_all();
+    }
+
+    /// Lets these procs, and no others, wait for the next time of the job's crontab, whenever they are idle.
+    pub(super) fn set_late(&mut self, late: Ranges) {
+        if self.late != late {
+            self.late = late;
+            self.settle_all();
+        }
+    }
+
+    /// Lets a proc wait for the next time of the job's crontab whenever the proc is idle, or no longer.
+    pub(super) fn note_late(&mut self, proc: u32, is_late: bool) {
+        let changed = if is_late { self.late.insert(proc) } else { self.late.remove(proc) };
+        if changed {
             self.settle(proc);
         }
+    }
+
+    /// Whether a proc waits for the next time of the job's crontab, if it is idle.
+    pub(super) fn is_late(&self, proc: u32) -> bool {
+        self.late.contains(proc)
+    }
+
+    /// Whether all idle procs wait for the next time of the job's crontab.
+    pub(super) fn are_all_late(&self) -> bool {
+        self.all.first_outside(&[&self.late]).is_none()
     }
 
     /// Lets a proc wait until its pause is over, whenever the proc is idle.
@@ -80,8 +104,11 @@ impl Idle {
     /// The proc whose pause ends first, with the pause, if all idle procs pause.
     pub(super) fn all_pause(&self, now: Time) -> Option<(u32, &Pause)> {
         let mut pausing = self.asleep.range((Bound::Excluded((now, u32::MAX)), Bound::Unbounded));
-        let (_, proc) =
-            pausing.next().filter(|_| self.awake.is_empty() && self.woken(now).next().is_none())?;
+        let all_pause = || {
+            let none_woke = self.awake.is_empty() && self.ended(now).next().is_none();
+            none_woke && self.asleep.len() as u64 == self.all.len()
+        };
+        let (_, proc) = pausing.next().filter(|_| all_pause())?;
         Some((*proc, self.pauses.get(proc)?))
     }
 
@@ -90,7 +117,7 @@ impl Idle {
         let found = self.woke.is_some_and(|until| then < until);
         found
             || self
-                .woken(now)
+                .ended(now)
                 .any(|proc| self.pauses.get(&proc).is_some_and(|pause| then < pause.cooling.until))
     }
 
@@ -106,37 +133,55 @@ impl Idle {
                 self.asleep.remove(&place)
             };
         }
-        if idle && pause.is_none() {
+        if idle && pause.is_none() && !self.late.contains(proc) {
             self.awake.insert(proc)
         } else {
             self.awake.remove(proc)
         };
     }
 
-    /// Takes the procs whose wait has ended to those that do not wait. The answers of the other methods are the same before and after,
-    /// but cost less after. Returns when the next wait ends.
+    /// Brings all procs into the sets in which they belong.
+    fn settle_all(&mut self) {
+        self.awake = self.all.clone();
+        self.asleep.clear();
+        let waiting: Vec<u32> = self.pauses.keys().copied().chain(self.late.iter()).collect();
+        for proc in waiting {
+            self.settle(proc);
+        }
+    }
+
+    /// Takes the procs whose pause has ended to those that do not pause. The answers of the other methods are the same before and after,
+    /// but cost less after. Returns when the next pause ends.
     pub(super) fn wake(&mut self, now: Time) -> Option<Time> {
         while let Some((until, proc)) = self.asleep.first().copied().filter(|(until, _)| *until <= now) {
             self.asleep.pop_first();
-            self.awake.insert(proc);
+            if !self.late.contains(proc) {
+                self.awake.insert(proc);
+            }
             self.woke = self.woke.max(Some(until));
         }
         self.asleep.first().map(|(until, _)| *until)
     }
 
-    /// Whether a proc waits, if it is idle.
-    pub(super) fn waits(&self, proc: u32, now: Time) -> bool {
+    /// Whether a proc pauses, if it is idle.
+    pub(super) fn pauses(&self, proc: u32, now: Time) -> bool {
         self.pauses.get(&proc).is_some_and(|pause| pause.cooling.until > now)
     }
 
     /// How many idle procs wait.
-    pub(super) fn waiting(&self, now: Time) -> usize {
-        self.asleep.len() - self.woken(now).count()
+    pub(super) fn waiting(&self, now: Time) -> u64 {
+        let (asleep, woken) = (self.asleep.len() as u64, self.woken(now).count() as u64);
+        if self.late.is_empty() { asleep - woken } else { self.all.len() - self.awake.len() - woken }
     }
 
-    /// The idle procs whose wait has ended since [`Idle::wake`].
-    fn woken(&self, now: Time) -> impl Iterator<Item = u32> {
+    /// The idle procs whose pause has ended since [`Idle::wake`].
+    fn ended(&self, now: Time) -> impl Iterator<Item = u32> {
         self.asleep.range(..=(now, u32::MAX)).map(|(_, proc)| *proc)
+    }
+
+    /// Those of them that do not wait for a time of the job's crontab either.
+    fn woken(&self, now: Time) -> impl Iterator<Item = u32> {
+        self.ended(now).filter(|proc| !self.late.contains(*proc))
     }
 
     /// The lowest idle proc that does not wait and is in none of these sets.
@@ -164,10 +209,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_lowest_proc_that_may_start_is_found_however_procs_came_and_went(
-            steps in prop::collection::vec((0_u8..6, 0_u32..20, 0_i64..30), 0..60)
+            steps in prop::collection::vec((0_u8..8, 0_u32..20, 0_i64..30), 0..60)
         ) {
             let mut ours = Idle::default();
-            let (mut all, mut until) = (BTreeSet::new(), BTreeMap::new());
+            let (mut all, mut until, mut late) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
             let mut now = 0;
             for (step, proc, number) in steps {
                 match step {
@@ -193,6 +238,15 @@ mod tests {
                         all = (0..proc).collect();
                         until.retain(|known, _| *known < proc);
                     }
+                    5 => {
+                        ours.note_late(proc, number > 10);
+                        late.remove(&proc);
+                        late.extend((number > 10).then_some(proc));
+                    }
+                    6 => {
+                        ours.set_late(Ranges::up_to(proc));
+                        late = (0..proc).collect();
+                    }
                     _ => {
                         now += number / 4;
                         let next = ours.wake(Time::from_secs(now));
@@ -204,7 +258,8 @@ mod tests {
                 for later in [now, now + 3] {
                     let at = Time::from_secs(later);
                     let waits = |proc: &u32| until.get(proc).is_some_and(|until| *until > later);
-                    let may: Vec<u32> = all.iter().copied().filter(|proc| !waits(proc)).collect();
+                    let may: Vec<u32> =
+                        all.iter().copied().filter(|proc| !waits(proc) && !late.contains(proc)).collect();
                     let (mut low, mut odd) = (Ranges::default(), Ranges::default());
                     for proc in 0..6 {
                         low.insert(proc);
@@ -217,11 +272,13 @@ mod tests {
                     prop_assert_eq!(ours.first_outside(&[], at), may.first().copied());
                     prop_assert_eq!(ours.first_outside(&[&low, &odd], at), outside);
                     prop_assert_eq!(ours.first_in(&odd, at), in_odd);
-                    prop_assert_eq!(ours.waiting(at), all.len() - may.len());
+                    prop_assert_eq!(ours.waiting(at), (all.len() - may.len()) as u64);
+                    prop_assert_eq!(ours.are_all_late(), all.is_subset(&late));
                     let first = all.iter().filter_map(|proc| Some((*until.get(proc)?, *proc))).filter(|(until, _)| *until > later);
-                    let first = first.min().filter(|_| may.is_empty()).map(|(_, proc)| proc);
+                    let first = first.min().filter(|_| all.iter().all(waits)).map(|(_, proc)| proc);
                     prop_assert_eq!(ours.all_pause(at).map(|(proc, _)| proc), first);
-                    prop_assert!((0..20).all(|proc| ours.waits(proc, at) == waits(&proc)));
+                    prop_assert!((0..20).all(|proc| ours.pauses(proc, at) == waits(&proc)));
+                    prop_assert!((0..20).all(|proc| ours.is_late(proc) == late.contains(&proc)));
                 }
                 prop_assert!(ours.iter().eq(all.iter().copied()));
             }

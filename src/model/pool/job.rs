@@ -538,21 +538,13 @@ impl Job {
 
     /// Whether the job may start a proc now, as far as no single proc is the reason.
     pub(super) fn starts_any(&self, now: Time) -> bool {
-        let may_start = || self.next_rested(now).is_some();
+        let may_start = || !self.awaits_time() && self.idle.first_outside(&[], now).is_some();
         self.triable(now) > 0 && (!self.is_paced() || (self.paced(1, now) > 0 && may_start()))
     }
 
     /// Whether a proc that is idle may start now, as far as the proc alone goes.
     pub(super) fn is_rested(&self, proc: u32, now: Time) -> bool {
-        !self.idle.waits(proc, now) && self.is_due(proc)
-    }
-
-    /// The lowest idle proc that may start now, as far as the proc alone goes.
-    fn next_rested(&self, now: Time) -> Option<u32> {
-        if self.pacing.has_crontab() {
-            return self.idle.iter().find(|proc| self.is_rested(*proc, now));
-        }
-        self.idle.first_outside(&[], now)
+        !self.idle.pauses(proc, now) && self.is_due(proc)
     }
 
     /// Whether a proc is idle and may start now, as far as the proc alone goes.

@@ -144,19 +144,11 @@ impl Job {
         if !self.starts_any(now) {
             return None;
         }
-        let by_crontab = self.pacing.has_crontab();
         let Some(own) = own else {
-            if by_crontab {
-                let may = |proc: &u32| self.is_rested(*proc, now) && self.own_spec(*proc).is_none();
-                return self.idle.iter().find(may);
-            }
             let others: Vec<&Ranges> = self.own_specs.0.iter().map(|(_, procs)| procs).collect();
             return self.idle.first_outside(&others, now);
         };
         let (_, procs) = self.own_specs.0.iter().find(|(other, _)| Arc::ptr_eq(other, own))?;
-        if by_crontab {
-            return procs.iter().find(|proc| self.may_try(*proc, now));
-        }
         self.idle.first_in(procs, now)
     }
 
