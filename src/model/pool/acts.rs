@@ -19,7 +19,7 @@ use super::slot::{Removal, Slot};
 use super::time::Time;
 use super::units::counted;
 
-/// After acts on so many procs of a job, the job's further acts wait until the job's status has recorded these: a job's author must
+/// After acts that looked at so many procs of a job, the job's further acts wait until the job's status has recorded these: a job's author must
 /// not keep the operator from other jobs.
 const AT_A_TIME: usize = 100_000;
 
@@ -115,7 +115,7 @@ impl Pool {
         }
     }
 
-    /// Carries out the acts that were not carried out before, in the order of their numbers. Stops once these acts have been about
+    /// Carries out the acts that were not carried out before, in the order of their numbers. Stops once these acts have looked at
     /// [`AT_A_TIME`] procs: the job's status then records them, which is a change of the job, and this change leads here again.
     ///
     /// While this operator has never understood the job's spec, the job's acts wait: the operator does not know the job's procs. A
@@ -142,9 +142,9 @@ impl Pool {
             job.last_act = act.id;
             let key = job.key.clone();
             // A job that is being deleted has no procs left to act on.
-            let procs = if job.removing { Vec::new() } else { meant(job, act) };
-            looked_at += procs.len();
-            let done = procs.into_iter().filter(|proc| self.act_on(uid, *proc, act, now)).count();
+            let meant = if job.removing { Meant::default() } else { Meant::by(act, job) };
+            looked_at += meant.looked_at;
+            let done = meant.procs.into_iter().filter(|proc| self.act_on(uid, *proc, act, now)).count();
             self.changed(Change::Procs(uid));
             self.changed(Change::Released);
             let (reason, action, done_to) = act.verb.told();
@@ -279,14 +279,27 @@ fn has_seen_deletion(slot: &Slot) -> bool {
 }
 
 /// The procs of a job that an act is about.
-fn meant(job: &Job, act: &Act) -> Vec<u32> {
-    let end = job.spec.as_ref().map_or(0, |spec| spec.count);
-    // A proc that runs on after the count was lowered, or is held, is still there.
-    let active = job.active.range(end..).map(|(proc, _)| *proc);
-    let beyond: BTreeSet<u32> = active.chain(job.on_hold.range(end..).map(|(proc, _)| *proc)).collect();
-    let is_meant = |proc: &u32| match &act.whom {
-        Whom::All => true,
-        Whom::Some(procs) => procs.contains(*proc),
-    };
-    (0..end).chain(beyond).filter(is_meant).collect()
+#[derive(Default)]
+struct Meant {
+    procs: Vec<u32>,
+    /// How many procs were looked at to find these.
+    looked_at: usize,
+}
+
+impl Meant {
+    fn by(act: &Act, job: &Job) -> Self {
+        let end = job.spec.as_ref().map_or(0, |spec| spec.count);
+        // A proc that runs on after the count was lowered, or is held, is still there.
+        let active = job.active.range(end..).map(|(proc, _)| *proc);
+        let beyond: BTreeSet<u32> = active.chain(job.on_hold.range(end..).map(|(proc, _)| *proc)).collect();
+        let over = beyond.len();
+        let procs: Vec<u32> = match &act.whom {
+            Whom::All => (0..end).chain(beyond).collect(),
+            Whom::Some(procs) => {
+                let counted = procs.iter().take_while(|proc| *proc < end);
+                counted.chain(beyond.into_iter().filter(|proc| procs.contains(*proc))).collect()
+            }
+        };
+        Self { looked_at: procs.len() + over, procs }
+    }
 }
