@@ -223,7 +223,7 @@ fn requests(
     let env = Env::at(now.secs());
     let constraint = config.cycle.job_constraint.as_ref();
     let queues = pool.queues();
-    let waiting = queues.waiting(&submitter.name).filter_map(|key| {
+    let waiting = queues.awake(&submitter.name).filter_map(|key| {
         let job = pool.jobs().get(&key.job().uid).filter(|job| schedd::may_start(pool, job))?;
         let each = if schedd::lacks_pods(pool, job, now) { Vec::new() } else { job.unmatched_each(now) };
         let requests = each.into_iter().filter_map(|(own, count)| {

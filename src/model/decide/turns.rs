@@ -69,7 +69,7 @@ fn pause_after(cycle: Duration) -> Duration {
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
     let queues = pool.queues();
-    let mut jobs = queues.all_waiting().filter_map(|key| pool.jobs().get(&key.job().uid));
+    let mut jobs = queues.all_awake().filter_map(|key| pool.jobs().get(&key.job().uid));
     jobs.any(|job| job.unmatched(now) > 0 && schedd::may_start(pool, job))
 }
 

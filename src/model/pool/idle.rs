@@ -96,6 +96,11 @@ impl Idle {
         }
     }
 
+    /// The end of the first pause, if all idle procs pause or wait for a time of the job's crontab.
+    pub(super) fn tried_from(&self) -> Option<Time> {
+        self.asleep.first().map(|(until, _)| *until).filter(|_| self.awake.is_empty())
+    }
+
     /// The pause of a proc that failed to end, whether over or not.
     pub(super) fn pause_of(&self, proc: u32) -> Option<&Pause> {
         self.pauses.get(&proc)

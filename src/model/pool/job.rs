@@ -331,8 +331,8 @@ impl JobFinalizer {
 pub struct Told {
     /// Whether the author was told that the job was accepted.
     pub accepted: bool,
-    /// Whether the author was told that the job's accounting group does not exist. The author is told again only if the
-    /// group existed in between.
+    /// Whether the author was told, at the last look at the job, that the job may not charge its accounting group. The author is
+    /// told again only if the job could charge the group in between.
     pub group_missing: bool,
     /// The warnings of the policy when the present spec was submitted.
     pub policy: Vec<Problem>,
@@ -539,7 +539,8 @@ impl Job {
     /// Whether the job may start a proc now, as far as no single proc is the reason.
     pub(super) fn starts_any(&self, now: Time) -> bool {
         let may_start = || !self.awaits_time() && self.idle.first_outside(&[], now).is_some();
-        self.triable(now) > 0 && (!self.is_paced() || (self.paced(1, now) > 0 && may_start()))
+        self.rested_from().is_some_and(|from| from <= now)
+            && (!self.is_paced() || (self.paced(1, now) > 0 && may_start()))
     }
 
     /// Whether a proc that is idle may start now, as far as the proc alone goes.

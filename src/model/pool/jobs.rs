@@ -7,6 +7,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use super::Pool;
 use super::ids::{JobUid, SubmitterName};
 use super::job::{Job, QueueKey};
+use super::time::Time;
+use super::timers::Timers;
 use crate::BoxMap;
 
 /// All jobs by their uids. The queues follow from the jobs: they are brought up to date before they are read, for the jobs that
@@ -41,11 +43,20 @@ impl Jobs {
         self.by_uid.get_mut(uid)
     }
 
+    /// Takes note of the time: some jobs may start procs now that could start none before.
+    pub(super) fn wake(&mut self, now: Time) {
+        self.queues_mut().wake(now);
+    }
+
     fn touch(&mut self, uid: &JobUid) {
-        let touched = &mut self.queues.get_mut().unwrap_or_else(PoisonError::into_inner).touched;
+        let touched = &mut self.queues_mut().touched;
         if !touched.contains(uid) {
             touched.insert(uid.clone());
         }
+    }
+
+    fn queues_mut(&mut self) -> &mut Queues {
+        self.queues.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queues(&self) -> RwLockReadGuard<'_, Queues> {
@@ -83,14 +94,18 @@ pub struct Queues {
     places: BTreeMap<JobUid, Place>,
     /// The jobs whose places may have changed.
     touched: BTreeSet<JobUid>,
+    /// The jobs that start no proc before a time that has not come yet.
+    asleep: Timers<JobUid>,
+    /// The time as of the last [`Queues::wake`].
+    now: Time,
 }
 
 /// The queue of a submitter.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     jobs: BTreeSet<QueueKey>,
-    /// The jobs among them that have an idle proc.
-    waiting: BTreeSet<QueueKey>,
+    /// The jobs among them that may start a proc now, as far as each job alone tells.
+    awake: BTreeSet<QueueKey>,
 }
 
 /// The place of a job in the queues.
@@ -98,7 +113,8 @@ struct Queue {
 struct Place {
     submitter: SubmitterName,
     key: QueueKey,
-    waits: bool,
+    /// The time before which the job starts no proc; `None` if the job starts none until something about the job changes.
+    starts_from: Option<Time>,
 }
 
 impl Place {
@@ -106,7 +122,7 @@ impl Place {
     fn of(job: &Job) -> Option<Self> {
         let spec = job.spec.as_ref().filter(|_| !job.is_complete())?;
         let (submitter, key) = (spec.submitter.clone(), job.queue_key());
-        Some(Self { submitter, key, waits: !job.idle.is_empty() })
+        Some(Self { submitter, key, starts_from: job.starts_from() })
     }
 }
 
@@ -116,14 +132,26 @@ impl Queues {
         self.by_submitter.get(submitter).into_iter().flat_map(|queue| &queue.jobs)
     }
 
-    /// The jobs of a submitter that have an idle proc.
-    pub fn waiting(&self, submitter: &SubmitterName) -> impl Iterator<Item = &QueueKey> {
-        self.by_submitter.get(submitter).into_iter().flat_map(|queue| &queue.waiting)
+    /// The jobs of a submitter that may start a proc now: no other job may, and one of these may not if more than the job alone
+    /// keeps it from that.
+    pub fn awake(&self, submitter: &SubmitterName) -> impl Iterator<Item = &QueueKey> {
+        self.by_submitter.get(submitter).into_iter().flat_map(|queue| &queue.awake)
     }
 
-    /// The jobs of all submitters that have an idle proc.
-    pub fn all_waiting(&self) -> impl Iterator<Item = &QueueKey> {
-        self.by_submitter.values().flat_map(|queue| &queue.waiting)
+    /// The jobs of all submitters that may start a proc now, as [`Queues::awake`] says.
+    pub fn all_awake(&self) -> impl Iterator<Item = &QueueKey> {
+        self.by_submitter.values().flat_map(|queue| &queue.awake)
+    }
+
+    fn wake(&mut self, now: Time) {
+        self.now = now;
+        while let Some(uid) = self.asleep.pop_due(now) {
+            let place = self.places.get(&uid);
+            let queue = place.and_then(|place| Some((self.by_submitter.get_mut(&place.submitter)?, place)));
+            if let Some((queue, place)) = queue {
+                queue.awake.insert(place.key.clone());
+            }
+        }
     }
 
     fn update(&mut self, jobs: &BoxMap<JobUid, Job>) {
@@ -145,14 +173,16 @@ impl Queues {
     fn join(&mut self, place: &Place) {
         let queue = self.by_submitter.entry(place.submitter.clone()).or_default();
         queue.jobs.insert(place.key.clone());
-        if place.waits {
-            queue.waiting.insert(place.key.clone());
+        match place.starts_from {
+            Some(at) if at <= self.now => drop(queue.awake.insert(place.key.clone())),
+            later => self.asleep.set(&place.key.job().uid, later),
         }
     }
 
     fn leave(&mut self, place: &Place) {
+        self.asleep.set(&place.key.job().uid, None);
         let Some(queue) = self.by_submitter.get_mut(&place.submitter) else { return };
-        queue.waiting.remove(&place.key);
+        queue.awake.remove(&place.key);
         queue.jobs.remove(&place.key);
         if queue.jobs.is_empty() {
             self.by_submitter.remove(&place.submitter);

@@ -70,6 +70,7 @@ mod plain;
 mod policy;
 mod ranges;
 mod read;
+mod readiness;
 mod resources;
 mod resting;
 mod schedule;
@@ -428,6 +429,7 @@ impl Pool {
     /// Marks all that was to be looked at by now: slots and machines by their alarms, the purposes of failed calls, and
     /// a cycle if a cycle may find something new.
     pub fn wake(&mut self, now: Time) {
+        self.jobs.wake(now);
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();
             if let Some(slot) = self.slots.get_mut(&name) {

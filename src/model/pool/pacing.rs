@@ -159,12 +159,23 @@ impl Job {
         self.pacing != Pacing::default()
     }
 
-    /// How many procs have a slot or are held: the count stops at `JobMaterializeLimit`. Without that limit, nobody asks.
+    /// Whether the limits of late materialization leave no proc to start.
+    pub(super) fn is_full(&self) -> bool {
+        self.pacing.materialized(self.in_queue()) == 0
+    }
+
+    /// How many procs have a slot or are held. Without `JobMaterializeLimit`, nobody asks.
     fn in_queue(&self) -> u64 {
-        let Some(most) = self.pacing.most else { return 0 };
-        let held = self.on_hold.keys().filter(|proc| !self.active.contains_key(proc));
-        let counted = held.take(usize::try_from(most).unwrap_or(usize::MAX)).count();
-        u64::try_from(self.active.len() + counted).unwrap_or(u64::MAX)
+        if self.pacing.most.is_none() {
+            return 0;
+        }
+        // Procs that are held and have not left their slots count once.
+        let both = if self.active.len() < self.on_hold.len() {
+            self.active.keys().filter(|proc| self.on_hold.contains_key(proc)).count()
+        } else {
+            self.on_hold.keys().filter(|proc| self.active.contains_key(proc)).count()
+        };
+        u64::try_from(self.active.len() + self.on_hold.len() - both).unwrap_or(u64::MAX)
     }
 
     /// The attribute that keeps the job's idle procs from slots; `None` if no attribute does. Once a cycle has found

@@ -76,9 +76,18 @@ impl Job {
     /// How many more procs may get slots now.
     pub(super) fn triable(&self, now: Time) -> u64 {
         let Some(resting) = &self.resting else { return u64::MAX };
-        if resting.cooling.until > now {
-            return 0;
-        }
+        if resting.cooling.until > now { 0 } else { self.left_to_try(resting) }
+    }
+
+    /// When the job's rest is over; `None` if the job then waits for the pods of the procs that it has tried.
+    pub(super) fn rested_from(&self) -> Option<Time> {
+        let Some(resting) = &self.resting else { return Some(Time::default()) };
+        // Each match asks. The slots of the procs are looked at only if these may be too many.
+        let tries_more = (resting.tried.len() as u64) < resting.most || self.left_to_try(resting) > 0;
+        tries_more.then_some(resting.cooling.until)
+    }
+
+    fn left_to_try(&self, resting: &Resting) -> u64 {
         let wait = resting.tried.keys().filter(|proc| self.active.contains_key(proc)).count() as u64;
         resting.most.saturating_sub(wait)
     }

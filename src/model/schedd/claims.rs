@@ -6,8 +6,8 @@ use super::caps::Place;
 use super::terms::{Matched, Refusal, check};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Backfill, ClaimWorklife, Job, JobFinalizer, JobUid, LastTransition, Noted, Phase, Pool, Slot, SlotKind,
-    SlotName, State, Time,
+    Backfill, ClaimWorklife, Job, JobUid, LastTransition, Noted, Phase, Pool, Slot, SlotKind, SlotName,
+    State, Time,
 };
 use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claim_weight, claimed_slot_ad, end_benchmarks, keep_slot_ad,
@@ -15,8 +15,8 @@ use crate::startd::{
 };
 use classad::{Env, symmetric_match_within};
 
-/// The most jobs of a queue that are tried for one slot, so that a long queue of jobs that do not fit costs bounded
-/// work.
+/// The most jobs of a queue that are looked at for one slot, and the most procs that are tried, so that a long queue of jobs that may
+/// not start or do not fit costs bounded work. The jobs behind them are left to the negotiator.
 const LOOKED_AT: usize = 256;
 
 /// The evaluation steps that trying these jobs may cost, since everything else waits meanwhile. A job that needs more
@@ -120,12 +120,7 @@ pub fn waits(pool: &Pool, matched: Matched, now: Time) -> bool {
 
 /// Whether a job may start procs at all.
 pub fn may_start(pool: &Pool, job: &Job) -> bool {
-    !job.removing
-        && job.finalizer == JobFinalizer::Held
-        && job.problems.is_empty()
-        && job.policy_recorded
-        && job.spec.is_some()
-        && super::jobs::may_charge(pool, job)
+    job.is_ready() && super::jobs::may_charge(pool, job)
 }
 
 /// How long the API server may take to create a pod before the pod's job gets no more claims.
@@ -165,7 +160,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     }
     let env = Env::at(now.secs());
     let queues = pool.queues();
-    let queue = queues.waiting(&slot.claim().submitter);
+    let queue = queues.awake(&slot.claim().submitter);
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     // A claim that has waited for its slot begins with the proc that was matched: the match may have preempted a job for that proc
     // alone. Afterwards that proc is no longer idle, or rests. The other procs of its job come next.
@@ -177,6 +172,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let may = |job: &&Job| may_start(pool, job) && !lacks_pods(pool, job, now);
     let own_proc = first.filter(&may).and_then(|job| Some((job, last.proc, job.spec_of(last.proc)?)));
     let others = jobs
+        .take(LOOKED_AT)
         .filter(may)
         .flat_map(|job| job.next_idle_each(now).into_iter().map(move |(proc, spec)| (job, proc, spec)));
     let waiting = own_proc.into_iter().chain(others);

@@ -41,6 +41,27 @@ fn a_pod_on_a_claim_that_is_used_again_is_as_large_as_its_own_proc_requests() {
     assert_eq!(sizes, [(4, 2048, 10 * 1024), (1, 128, 2048)]);
 }
 
+#[test]
+fn a_claim_finds_the_job_that_may_start_behind_hundreds_that_may_not() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (60, 0);
+    world.submit("first", "alice", 1, |_| {});
+    world.pass(10);
+    let claim = |world: &World| world.slots.values().map(|slot| slot.1.id.clone()).collect::<Vec<ClaimId>>();
+    let before = claim(&world);
+    for n in 0..300 {
+        world.submit(&format!("never-{n}"), "alice", 1, |job| {
+            job.attributes.insert("JobMaterializeLimit".to_owned(), "0".to_owned());
+        });
+    }
+    world.submit("last", "alice", 1, |_| {});
+    world.pass(60);
+    assert_eq!(world.runs.len(), 1, "the first has ended: {:?}", world.runs);
+    assert_eq!((before.len(), claim(&world)), (1, before));
+    assert!(world.pods.values().any(|pod| pod.facts.end.is_none() && pod.facts.job.as_str() == "uid-last"));
+}
+
 /// HTCondor's condor_submit adds a clause for a resource only if the job's own Requirements do not mention the
 /// resource.
 #[test]

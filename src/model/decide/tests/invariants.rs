@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pool::{
-    Group, MachineName, NegotiatorId, Pool, Quota, Record, Resources, SlotName, State, SubmitterName,
+    Group, Job, MachineName, NegotiatorId, Pool, Quota, Record, Resources, SlotName, State, SubmitterName,
+    Time,
 };
+use crate::schedd;
 
-/// Checks what must hold after each decision.
-pub fn always(pool: &Pool) {
+/// Checks what must hold after each decision at this time.
+pub fn always(pool: &Pool, now: Time) {
     if !pool.is_synced() {
         return;
     }
@@ -15,26 +17,26 @@ pub fn always(pool: &Pool) {
     accounts(pool);
     procs(pool);
     gatherings(pool);
-    queues(pool);
+    queues(pool, now);
 }
 
-/// The queues are those that follow from the jobs.
-fn queues(pool: &Pool) {
+/// The queues are those that follow from the jobs, and no job that may start procs is missing from those that do.
+fn queues(pool: &Pool, now: Time) {
     let queues = pool.queues();
     let mut names: BTreeSet<_> = pool.submitters().keys().collect();
     names.extend(pool.jobs().values().filter_map(|job| Some(&job.spec.as_ref()?.submitter)));
     for name in names {
-        let of_submitter =
-            |job: &&crate::pool::Job| job.spec.as_ref().is_some_and(|spec| spec.submitter == *name);
+        let of_submitter = |job: &&Job| job.spec.as_ref().is_some_and(|spec| spec.submitter == *name);
         let jobs: Vec<_> =
             pool.jobs().values().filter(of_submitter).filter(|job| !job.is_complete()).collect();
         let mut all: Vec<_> = jobs.iter().map(|job| job.queue_key()).collect();
-        let idle = jobs.iter().filter(|job| !job.idle.is_empty());
-        let mut waiting: Vec<_> = idle.map(|job| job.queue_key()).collect();
         all.sort();
-        waiting.sort();
         assert!(queues.of(name).eq(&all), "the queue of {name}");
-        assert!(queues.waiting(name).eq(&waiting), "the jobs of {name} that wait");
+        let awake: BTreeSet<_> = queues.awake(name).map(|key| key.job()).collect();
+        let may_start = |job: &&&Job| schedd::may_start(pool, job) && job.startable(now) > 0;
+        for job in jobs.iter().filter(may_start) {
+            assert!(awake.contains(&job.key), "{} may start procs", job.key.name);
+        }
     }
 }
 

@@ -53,7 +53,7 @@ impl World {
     pub(super) fn check(&self) {
         self.check_pods();
         self.check_limits();
-        invariants::always(&self.pool);
+        invariants::always(&self.pool, self.now);
         self.check_history();
         for (name, machine) in self.pool.machines() {
             let mut carved = Resources::default();
