@@ -1,196 +1,10 @@
 //! The attributes that expressions look at most, what a misspelt name likely means, and attributes of HTCondor's that no slot has.
 
-mod sides;
+mod known;
 
-pub use sides::{is_of_jobs, is_of_slots};
+pub use known::{is_known, is_of_jobs, is_of_slots};
 
-/// The attributes of machines and jobs that expressions look at most.
-const WELL_KNOWN: [&str; 59] = [
-    "AccountingGroup",
-    "Activity",
-    "Arch",
-    "AvailableGPUs",
-    "Capability",
-    "ClusterId",
-    "ConcurrencyLimits",
-    "CondorLoadAvg",
-    "ConsoleIdle",
-    "Cpus",
-    "CudaVersion",
-    "CurrentRank",
-    "CurrentTime",
-    "DetectedCpus",
-    "DetectedGPUs",
-    "DetectedMemory",
-    "DeviceName",
-    "Disk",
-    "DriverVersion",
-    "EnteredCurrentActivity",
-    "EnteredCurrentState",
-    "FileSystemDomain",
-    "GlobalMemoryMb",
-    "GPUs",
-    "ImageSize",
-    "IsOwner",
-    "JobPrio",
-    "JobStatus",
-    "JobUniverse",
-    "KeyboardIdle",
-    "KFlops",
-    "LoadAvg",
-    "Machine",
-    "Memory",
-    "Mips",
-    "NodeLabels",
-    "NodeResources",
-    "OpSys",
-    "OpSysAndVer",
-    "Owner",
-    "PartitionableSlot",
-    "RemoteGroup",
-    "RemoteOwner",
-    "RemoteUser",
-    "RemoteUserPrio",
-    "RequestCpus",
-    "RequestDisk",
-    "RequestGPUs",
-    "RequestMemory",
-    "SlotType",
-    "SlotWeight",
-    "SubmitterGroup",
-    "SubmitterUserPrio",
-    "TotalCpus",
-    "TotalDisk",
-    "TotalGPUs",
-    "TotalLoadAvg",
-    "TotalMemory",
-    "UidDomain",
-];
-
-/// Further attributes of machines and jobs, and the words for ads. No misspelt name is taken for any of these.
-const FURTHER: [&str; 109] = [
-    "Absent",
-    "AcctGroup",
-    "AcctGroupUser",
-    "BlockReadKbytes",
-    "BlockReads",
-    "BlockWriteKbytes",
-    "BlockWrites",
-    "ClockDay",
-    "ClockMin",
-    "CompletionDate",
-    "ContainerImage",
-    "CpuBusyTime",
-    "CpuIsBusy",
-    "CpuPressure",
-    "CpusUsage",
-    "CumulativeSuspensionTime",
-    "DiskUsage",
-    "DockerImage",
-    "Draining",
-    "DSlotID",
-    "DynamicSlot",
-    "EnteredCurrentStatus",
-    "ExitBySignal",
-    "ExitCode",
-    "ExitSignal",
-    "GlobalJobId",
-    "GPUsAverageUsage",
-    "GPUsMemoryUsage",
-    "HasContainer",
-    "HasDocker",
-    "HoldReason",
-    "HoldReasonCode",
-    "HoldReasonSubCode",
-    "Id",
-    "IoPressure",
-    "IsAccountingGroup",
-    "JobCurrentStartDate",
-    "JobCurrentStartExecutingDate",
-    "JobId",
-    "JobName",
-    "JobNamespace",
-    "JobRunCount",
-    "JobStart",
-    "JobStartDate",
-    "JobStarts",
-    "JobState",
-    "KillSigTimeout",
-    "LastBenchmark",
-    "LastMatchTime",
-    "LastRemoteHost",
-    "LastRemoteWallClockTime",
-    "LastVacateTime",
-    "MachineMaxVacateTime",
-    "MachineResources",
-    "MatchedConcurrencyLimits",
-    "MaxJobRetirementTime",
-    "MemoryPressure",
-    "MemoryUsage",
-    "My",
-    "MyCurrentTime",
-    "MyType",
-    "Name",
-    "NiceUser",
-    "NumClaims",
-    "NumDynamicSlots",
-    "NumHolds",
-    "NumJobCompletions",
-    "NumJobMatches",
-    "NumJobStarts",
-    "NumShadowStarts",
-    "OpSysLegacy",
-    "OpSysLongName",
-    "OpSysMajorVer",
-    "OpSysName",
-    "OpSysShortName",
-    "OpSysVer",
-    "Other",
-    "Parent",
-    "PreemptingRank",
-    "ProcId",
-    "QDate",
-    "Rank",
-    "RemoteScheddName",
-    "RemoteWallClockTime",
-    "RemoveReason",
-    "Requirements",
-    "ResidentSetSize",
-    "RetirementTimeRemaining",
-    "Self",
-    "ShadowBday",
-    "SlotID",
-    "SlotTypeID",
-    "Start",
-    "State",
-    "Submitter",
-    "Target",
-    "TargetType",
-    "TransferInputSizeMB",
-    "User",
-    "UtsnameMachine",
-    "UtsnameNodename",
-    "UtsnameRelease",
-    "UtsnameSysname",
-    "VacateReason",
-    "VacateReasonCode",
-    "VacateReasonSubCode",
-    "VirtualMachineID",
-    "VirtualMemory",
-    "WithinResourceLimits",
-];
-
-/// The beginnings of names of attributes that are made of a resource's name.
-const OF_RESOURCES: [&str; 8] =
-    ["Assigned", "Available", "Consumption", "Detected", "GPUs_", "Request", "Require", "Total"];
-
-/// Whether a machine's ad or a job's may have an attribute of this name, though nobody adds any. The words for ads, such as MY and
-/// TARGET, count too.
-pub fn is_known(name: &str) -> bool {
-    let begins = |with: &&str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let mut all = WELL_KNOWN.iter().chain(&FURTHER);
-    all.any(|known| known.eq_ignore_ascii_case(name)) || OF_RESOURCES.iter().any(begins)
-}
+use known::well_known;
 
 /// The advice for conditions on what HTCondor's starter can do.
 const IN_IMAGES: &str = "leave the condition out: each job runs in an image, and there is no starter";
@@ -281,16 +95,16 @@ const LONG: usize = 8;
 /// that are swapped. A long name may be two slips away. None for a name that is well known itself, and for names of under three letters.
 pub fn meant(name: &str) -> Option<&'static str> {
     let folded = name.to_ascii_lowercase();
-    if WELL_KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+    if well_known().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;
     }
     let slips = |known: &str| strsim::osa_distance(&folded, &known.to_ascii_lowercase());
-    let literals = LITERALS.iter().filter(|_| name.len() >= 3);
-    let attributes = WELL_KNOWN.iter().filter(|_| name.len() >= 4);
+    let literals = LITERALS.into_iter().filter(|_| name.len() >= 3);
+    let attributes = well_known().filter(|_| name.len() >= 4);
     let one = literals.chain(attributes).find(|known| slips(known) == 1);
     let may_be_two = name.len() >= LONG && !is_known(name) && absent(name).is_none();
-    let two = || WELL_KNOWN.iter().find(|known| may_be_two && known.len() >= LONG && slips(known) == 2);
-    one.or_else(two).copied()
+    let two = || well_known().find(|known| may_be_two && known.len() >= LONG && slips(known) == 2);
+    one.or_else(two)
 }
 
 #[cfg(test)]
@@ -354,18 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_machines_and_jobs_are_known() {
-        for name in ["memory", "ExitBySignal", "TotalSlotCpus", "RequestFpga", "TARGET", "GPUs_Capability"] {
-            assert!(is_known(name), "{name}");
-        }
-        for name in ["DUNE", "done", "é"] {
-            assert!(!is_known(name), "{name}");
-        }
-    }
-
-    #[test]
     fn no_well_known_name_is_taken_for_another() {
-        for name in WELL_KNOWN {
+        for name in well_known() {
             assert_eq!(meant(name), None, "{name}");
         }
     }
