@@ -42,7 +42,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     command(
         "ulog_execute_attrs",
-        "ULogExecuteEventAttrs",
+        "UserLogExecuteEventAttrs",
         Text,
         NoEffect("the job event log has no attributes of the machine"),
     ),
@@ -159,7 +159,7 @@ pub const COMMANDS: &[Command] = &[
     command("load_profile", "LoadProfile", Boolean, NoEffect("that is for Windows")),
     command(
         "primary_unix_group",
-        "JobPrimaryUnixGroup",
+        "PrimaryUnixGroup",
         Text,
         NoEffect("use securityContext.runAsGroup in the template"),
     ),
