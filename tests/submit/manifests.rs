@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use api::HTCJob;
-use serde_json::Value;
+use serde_json::{Value, json};
 use submit::commands::Support;
 use submit::each::Items;
 use submit::manifest::{self, Found, Manifests, Settings};
@@ -325,6 +325,41 @@ fn conditions_on_gpus_are_left_out_if_a_job_asks_for_none() {
 }
 
 /// What `condor_submit` takes for a request of a resource of its own, or for an expression with a mistake.
+/// condor_submit makes one cluster of these, in whose ad RequireGPUs has the bounds once.
+#[test]
+fn procs_with_bounds_on_gpus_that_differ_in_arguments_alone_are_one_htcjob() {
+    let text = "executable = /bin/sleep\ntransfer_executable = false\narguments = $(Process)\nrequest_gpus = 1\n\
+                gpus_minimum_memory = 8G\ngpus_minimum_capability = 7.5\nREQUIRE\nqueue 3\n";
+    for (require, expected, said) in [
+        ("", "Capability >= GPUsMinCapability && GlobalMemoryMb >= GPUsMinMemory", json!(null)),
+        (
+            "require_gpus = DeviceName == \"a\"",
+            "DeviceName == \"a\" && Capability >= GPUsMinCapability && GlobalMemoryMb >= GPUsMinMemory",
+            json!("DeviceName == \"a\""),
+        ),
+    ] {
+        let (submission, manifests) = submitted("job.sub", &text.replace("REQUIRE", require));
+        let cluster = submission.cluster.expect("a cluster");
+        assert_eq!(cluster.ad.get("RequireGPUs").expect("RequireGPUs").to_old(), expected);
+        assert!(cluster.procs.iter().skip(1).all(|proc| proc.ad.get("RequireGPUs").is_none()));
+        let [job] = manifests.jobs.as_slice() else { panic!("{:?}", manifests.jobs) };
+        assert_eq!((&job["spec"]["count"], &job["spec"]["requests"]["requireGpus"]), (&json!(3), &said));
+    }
+}
+
+/// The operator numbers a job that has its name already.
+#[test]
+fn a_batch_name_with_the_number_of_the_cluster_gives_a_name_without() {
+    for (batch, expected) in [("run-$(Cluster)", "run"), ("$(Cluster)", "job"), ("a$(Cluster)b", "ab")] {
+        let text =
+            format!("executable = /bin/true\ntransfer_executable = false\nbatch_name = {batch}\nqueue\n");
+        let (_, manifests) = submitted("job.sub", &text);
+        let job = &manifests.jobs[0];
+        assert_eq!(job["metadata"]["name"], expected, "{batch}");
+        assert!(!job.to_string().contains(&manifest::CLUSTER.to_string()), "{job}");
+    }
+}
+
 #[test]
 fn a_misspelt_request_and_a_unit_of_kubernetes_are_told_of() {
     let said = |line: &str| {

@@ -190,11 +190,13 @@ impl Job<'_, '_> {
 
     /// Adds the bounds on properties of GPUs to RequireGPUs, unless the expression looks at the property itself.
     pub(super) fn set_device_requirements(&mut self) -> Outcome {
-        self.program.require_gpus = self.get("RequireGPUs").cloned();
+        // The cluster's RequireGPUs has the first proc's bounds already: what the user said is in the first proc's program.
+        let own = self.own.get("RequireGPUs").or_else(|| self.first?.require_gpus.as_ref());
+        self.program.require_gpus = own.cloned();
         if !self.has("RequestGPUs") {
             return Ok(());
         }
-        let given = self.get("RequireGPUs").cloned();
+        let given = self.program.require_gpus.clone();
         let references = given.as_ref().map(Expr::references).unwrap_or_default();
         let names = |property: &str| {
             [&references.my, &references.bare].into_iter().flatten().any(|name| name.is(property))

@@ -314,8 +314,9 @@ fn name(cluster: &Cluster, settings: &Settings) -> String {
         let file = path.rsplit('/').next()?;
         Some(file.split(['.', ':']).next().unwrap_or(file).to_owned())
     };
-    let wanted =
-        settings.name.clone().or_else(|| text("JobBatchName")).or_else(executable).unwrap_or_default();
+    // The operator numbers the job, when the job has its name already: a batch name gives the name without the number.
+    let batch = || Some(text("JobBatchName")?.replace(&CLUSTER.to_string(), ""));
+    let wanted = settings.name.clone().or_else(batch).or_else(executable).unwrap_or_default();
     let mut name = String::new();
     for c in wanted.chars().take(50) {
         match c.to_ascii_lowercase() {
