@@ -4,6 +4,7 @@ use crate::pool::Machine;
 use crate::startd::ad::htcondor_arch;
 use condor_config::Config;
 
+use super::readers::Live;
 use super::remarks::Remark;
 
 /// The facts of a machine that a text can read: the values of the predefined macros.
@@ -103,12 +104,13 @@ pub(super) fn mentioned(text: &str) -> bool {
     KNOWN.iter().any(|name| references(&folded, name).next().is_some())
 }
 
-/// A remark for each reference to a macro that is not known here, unless the text defines the macro itself.
-pub(super) fn unknown(text: &str, config: &Config) -> Vec<Remark> {
+/// A remark for each reference to a macro that is not known here, unless the text defines the macro itself, or nothing acts on the
+/// value with the reference.
+pub(super) fn unknown(text: &str, config: &Config, live: &Live) -> Vec<Remark> {
     let folded = text.to_ascii_uppercase();
     let mut remarks = Vec::new();
     for (name, instead) in UNKNOWN.iter().filter(|(name, _)| config.definition(name).is_none()) {
-        for at in references(&folded, name) {
+        for at in references(&folded, name).filter(|at| live.holds_at(text, *at)) {
             let message = format!("$({name}) is not known of a node; {instead}");
             remarks.push(Remark::at_offset(text, at, "MachineMacro", message));
         }

@@ -10,6 +10,7 @@
 mod attributes;
 mod cron;
 mod macros;
+mod readers;
 mod remarks;
 mod words;
 
@@ -24,7 +25,8 @@ use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
 pub use attributes::{misspelt, of_policy};
 pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
-pub use remarks::{Readers, Remark, Severity, of_file, of_text, sort};
+pub use readers::Readers;
+pub use remarks::{Remark, Severity, of_file, of_text, sort};
 
 /// The knobs of a text that the operator acts on. Fields whose knobs the text does not set are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +62,9 @@ pub struct TextConfig {
     /// `ABSENT_REQUIREMENTS` and what belongs to it.
     pub absence: Option<Arc<Absence>>,
 }
+
+/// The parts of the operator that act on a NodePolicy's text.
+const READERS: &[knobs::Reader] = &[knobs::Reader::Startd, knobs::Reader::Collector];
 
 /// The latch that the manual's policies read.
 const CPU_BUSY: &str = "CpuBusy";
@@ -101,16 +106,12 @@ pub fn understand_beside(attributes: &[&str], text: &str) -> Understood {
         return Understood { config: None, remarks: Vec::new(), by_machine: false, said: Vec::new() };
     };
     let reading = read(text, first);
-    let mut remarks = remarks::of_reading(
-        text,
-        &reading,
-        Some(&[knobs::Reader::Startd, knobs::Reader::Collector]),
-        attributes,
-    );
+    let mut remarks = remarks::of_reading(text, &reading, Some(READERS), attributes);
     let mut faults = Vec::new();
     let config = act_on(&reading.config, &mut faults);
     remarks.extend(faults);
-    remarks.extend(macros::unknown(text, &reading.config));
+    let live = readers::Live::of(text, &reading.config, Some(READERS));
+    remarks.extend(macros::unknown(text, &reading.config, &live));
     remarks.extend(unsensed(&reading.config, &config));
     remarks::sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);

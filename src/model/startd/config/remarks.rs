@@ -13,6 +13,7 @@ use condor_config::{
 
 use super::attributes;
 use super::macros::{KNOWN, Macros};
+use super::readers::{Live, Readers};
 use crate::mistakes;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
@@ -168,7 +169,8 @@ pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
 }
 
 /// The remarks of the language and, for each name, of the knob table. `readers` are the parts of the operator that act on the
-/// text; none if any of them may. `beside` are the attributes that slots have besides those of the text.
+/// text; none if any of them may. `beside` are the attributes that slots have besides those of the text. A value that nothing acts on
+/// gives no errors, whatever it is.
 pub(super) fn of_reading(
     text: &str,
     reading: &Reading,
@@ -177,6 +179,7 @@ pub(super) fn of_reading(
 ) -> Vec<Remark> {
     let mut remarks = of_diagnostics(reading);
     let read = Readers::of(text, &reading.config);
+    let live = Live::of(text, &reading.config, readers);
     let mut by_template: BTreeMap<(u32, u32, String), Vec<String>> = BTreeMap::new();
     for definition in reading.config.definitions() {
         let position = reading.config.position(definition);
@@ -194,7 +197,9 @@ pub(super) fn of_reading(
         match definition.origin {
             Origin::Predefined => {}
             Origin::Source => {
-                remarks.extend(of_definition(&reading.config, definition, &position, &read, beside));
+                let is_live = live.holds(&definition.name);
+                let found = of_definition(&reading.config, definition, &position, &read, is_live, beside);
+                remarks.extend(found.into_iter().filter(|it| is_live || it.severity != Severity::Error));
                 remarks.extend(readers.and_then(|readers| of_others(&definition.name, &position, readers)));
             }
             Origin::Template(category, name) => {
@@ -214,10 +219,6 @@ pub(super) fn of_reading(
     remarks
 }
 
-fn is_acted_on(name: &str) -> bool {
-    matches!(knobs::classify(name), Class::Knob(knob) if knob.support == Support::Honored)
-}
-
 fn is_planned(name: &str) -> bool {
     matches!(knobs::classify(name), Class::Knob(knob) if knob.support == Support::Planned)
 }
@@ -227,14 +228,15 @@ fn of_definition(
     definition: &Definition,
     position: &Position,
     read: &Readers,
+    is_live: bool,
     beside: &[&str],
 ) -> Vec<Remark> {
     let name = &definition.name;
     let is_read = read.reads(name);
     let value = match config.value_of(definition) {
         Ok(value) => value,
-        // HTCondor's configuration has paths and addresses that no node has here. If nobody asks for such a value, it is no fault.
-        Err(_) if !is_read && !is_acted_on(name) => String::new(),
+        // HTCondor's configuration has paths and addresses that no node has here. If nothing acts on such a value, it is no fault.
+        Err(_) if !is_live => String::new(),
         Err(error) => return vec![Remark::of_value(&error.into())],
     };
     if let Some(remark) = of_type_out_of_range(config, name, position) {
@@ -491,59 +493,4 @@ pub(super) fn undefined_attribute(config: &Config, slot_type: Option<u32>, name:
     let message = format!("{} names {name}, which nothing defines; define it, or take it out", list.name);
     let position = config.position(list);
     Some(Remark::new(Severity::Warning, "ConfigurationWarning", &position, message).about(name))
-}
-
-/// The names that a text itself reads: in references, arguments of templates and lists of attributes.
-pub struct Readers(BTreeSet<String>);
-
-impl Readers {
-    /// The names that this text reads, with the lists of `config`, which the text became.
-    pub fn of(text: &str, config: &Config) -> Self {
-        let mut names = BTreeSet::new();
-        for line in text.lines() {
-            // `ALLOW_WRITE = $(ALLOW_WRITE), *.edu` appends, and nothing reads the result.
-            let own = line.split_once('=').map(|(name, _)| name.trim().trim_start_matches(['@', ':']));
-            for part in line.split('$').skip(1) {
-                let Some((_, inside)) = part.split_once('(') else { continue };
-                let read = words(inside.split(')').next().unwrap_or_default());
-                names.extend(read.filter(|name| own.is_none_or(|own| !own.eq_ignore_ascii_case(name))));
-            }
-        }
-        for line in text.lines().map(str::trim_start) {
-            let line = line.trim_start_matches(['@', ':']);
-            let first = line.split_whitespace().next().unwrap_or_default();
-            if ["use", "if", "elif"].iter().any(|keyword| keyword.eq_ignore_ascii_case(first)) {
-                names.extend(words(line));
-            }
-        }
-        for definition in config.definitions() {
-            let name = definition.name.to_ascii_uppercase();
-            if ["_ATTRS", "_EXPRS", "_NAMES"].iter().any(|end| name.ends_with(end)) {
-                let value = config.value_of(definition).unwrap_or_default();
-                names.extend(words(&value));
-            }
-        }
-        Self(names)
-    }
-
-    /// Whether the text reads a name, as it is or without its prefix for a daemon, a slot or a slot type.
-    pub fn reads(&self, name: &str) -> bool {
-        let folded = name.to_ascii_lowercase();
-        let bare = folded.rsplit_once('.').map_or(folded.as_str(), |(_, bare)| bare);
-        let number = |rest: &str| {
-            let (digits, name) = rest.split_once('_')?;
-            digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| name.to_owned())
-        };
-        let of_slot = bare.strip_prefix("slot_type_").or_else(|| bare.strip_prefix("slot")).and_then(number);
-        self.0.contains(&folded)
-            || self.0.contains(bare)
-            || of_slot.is_some_and(|name| self.0.contains(&name))
-    }
-}
-
-/// The words of a text that may be names, in small letters.
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
-        .filter(|word| !word.is_empty())
-        .map(str::to_ascii_lowercase)
 }

@@ -110,6 +110,47 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
+/// HTCondor's own template has such a line: `condor_config_val -summary` prints it.
+#[test]
+fn a_value_that_nothing_acts_on_is_no_error() {
+    let dead = [
+        "PERIODIC_CHECKPOINT = $(MINE)\nMINE = $(MINE_TOO)\nMINE_TOO = 3 + $RANDOM_INTEGER(-30,30,1)\n",
+        "PERIODIC_CHECKPOINT = $(LastCkpt) > 3\n",
+        "LOCK = $(LOG)/lock.$(PID) \\\n  $(PPID)\nLOG = $(TILDE)/log\n",
+        "PREEMPTION_REQUIREMENTS = $(MINE)\nMINE = (1 $(PID)\n",
+        "A = $(B)\nB = $(A)\n",
+    ];
+    let is_error = |remark: &Remark| remark.severity == Severity::Error;
+    for text in dead {
+        let found = understand(&format!("START = Owner == \"a\"\n{text}"));
+        assert!(!found.remarks.iter().any(is_error) && found.config.is_some(), "{text}: {found:?}");
+        assert!(!of_file(text).iter().any(is_error) || text.starts_with("PREEMPTION"), "{text}");
+    }
+    let live = [
+        "START = $(MINE)\nMINE = $(MINE_TOO)\nMINE_TOO = 3 + $RANDOM_INTEGER(-30,30,1)\n",
+        "SLOT_TYPE_1_START = $(MINE)\nMINE = $(MINE_TOO)\nMINE_TOO = $(MINE)\n",
+        "STARTD_ATTRS = $(ALL)\nALL = X\nSLOT1_X = $(MINE)\nMINE = $RANDOM_CHOICE(1, 2)\n",
+        "START = 1 == \\\n $(PID)\n",
+        "CpuBusy = $(MINE)\nMINE = $(MINE_TOO)\nMINE_TOO = $(MINE)\n",
+        "use POLICY : Preempt_If(MINE)\nMINE = $(PID)\n",
+        "if $(MINE)\nendif\nMINE = $(MINE_TOO)\nMINE_TOO = $(MINE)\n",
+    ];
+    for text in live {
+        assert!(understand(text).remarks.iter().any(is_error), "{text}");
+    }
+}
+
+/// `$(START)` finds START, and never what is said of one slot.
+#[test]
+fn what_is_said_of_one_slot_is_read_by_lists_alone() {
+    let told = |text: &str| understand(text).remarks.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let dead = "SLOT1_START = Owner == \"x\"\nSTART = true\nSLOT_TYPE_1_START = $(START) && TARGET.x\n";
+    let told_of = told(dead);
+    assert!(told_of.iter().any(|it| it.contains("nothing reads SLOT1_START")), "{told_of:?}");
+    let live = "STARTD_ATTRS = Door\nDoor = 1\nSLOT1_Door = 2\n";
+    assert!(told(live).is_empty(), "{:?}", told(live));
+}
+
 #[test]
 fn a_mistake_that_people_often_make_has_its_remedy() {
     for (text, expected) in [
