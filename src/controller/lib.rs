@@ -96,7 +96,7 @@ pub enum Error {
         "the machine's clock has jumped ahead by {0:#} since the operator started; restart to go by the new time"
     )]
     ClockBehind(SignedDuration),
-    /// A server of health, metrics or the history ended.
+    /// An address of health, metrics or the history cannot be bound.
     #[error("health, metrics or the history cannot be served: {0}")]
     Health(#[from] std::io::Error),
 }
@@ -139,32 +139,38 @@ pub async fn run_in(
 ) -> Result<(), Error> {
     let health = Arc::new(Health::beside(options.webhook_serves.clone()));
     let clock = surroundings.clock;
-    let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
+    // Before the operator stands for election: an operator that cannot serve keeps no Lease from others.
+    let mut aside = JoinSet::new();
     if let Some(addr) = options.health_addr {
-        aside.spawn(serving::serve_at(addr, health::probes(Arc::clone(&health), clock)));
+        aside.spawn(serving::serve_at(addr, health::probes(Arc::clone(&health), clock)).await?);
     }
     if let Some(addr) = options.metrics_addr {
-        aside.spawn(serving::serve_at(addr, health::metrics(Arc::clone(&health))));
+        aside.spawn(serving::serve_at(addr, health::metrics(Arc::clone(&health))).await?);
     }
     if let Some(history) = &options.history
         && let Some((addr, token)) = history.serve.clone()
     {
-        aside.spawn(serving::serve_at(addr, archive::router(&history.directory, token, clock)));
+        aside.spawn(serving::serve_at(addr, archive::router(&history.directory, token, clock)).await?);
     }
+    until_a_fault(Box::pin(stand(surroundings, options, health, stop)), &mut aside).await
+}
+
+/// Stands for election, and leads, until `stop`.
+async fn stand(
+    surroundings: Surroundings,
+    options: Options,
+    health: Arc<Health>,
+    stop: CancellationToken,
+) -> Result<(), Error> {
+    let clock = surroundings.clock;
     let (lost, highest) = (CancellationToken::new(), HighestClusterId::default());
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
     let mut leading = None;
     let client = answers::guarded(surroundings.elections.clone());
     if let Some(lease) = lease {
         let election = Election::new(client.clone(), clock, lease, &options.identity, highest.clone());
-        tokio::select! {
-            biased;
-            won = election.win(&stop) => {
-                let Some(held) = won else { return Ok(()) };
-                leading = Some(Kept::new(election, held, &lost));
-            }
-            Some(ended) = aside.join_next() => return health_ended(ended),
-        }
+        let Some(held) = election.win(&stop).await else { return Ok(()) };
+        leading = Some(Kept::new(election, held, &lost));
         tracing::info!(identity = options.identity, "this operator leads");
     }
     let owner = pool_lease::owner(lease, &options.identity);
@@ -176,7 +182,6 @@ pub async fn run_in(
             Ok(held) => held.map(|held| Kept::new(of_pool, held, &lost)),
             Err(Taken(owner)) => return Err(Error::PoolTaken { owner }),
         },
-        Some(ended) = aside.join_next() => return health_ended(ended),
     };
     if owning.is_some() {
         health.leads(clock.now());
@@ -187,7 +192,6 @@ pub async fn run_in(
             // A former leader may do nothing more: the engine is dropped, and its calls with it.
             () = lost.cancelled() => return Err(Error::LeadershipLost),
             () = engine => {}
-            Some(ended) = aside.join_next() => return health_ended(ended),
         }
     }
     // The pool's Lease first: the next leader of this release takes that Lease under the same name.
@@ -215,13 +219,6 @@ impl Kept {
     async fn give_back(self) {
         self.done.cancel();
         let _ = self.keeper.await;
-    }
-}
-
-fn health_ended(ended: Result<std::io::Result<()>, JoinError>) -> Result<(), Error> {
-    match ended {
-        Ok(result) => Ok(result?),
-        Err(error) => Err(Error::Health(std::io::Error::other(error))),
     }
 }
 
@@ -299,12 +296,12 @@ fn unless_cancelled<T>(ended: Result<T, JoinError>) -> Option<T> {
 ///
 /// # Panics
 /// With the panic of the task.
-async fn until_a_fault(engine: impl Future<Output = ()>, tasks: &mut JoinSet<()>) {
+async fn until_a_fault<T>(engine: impl Future<Output = T>, tasks: &mut JoinSet<()>) -> T {
     let mut engine = pin!(engine);
     loop {
         tokio::select! {
             biased;
-            () = &mut engine => return,
+            ended = &mut engine => return ended,
             Some(ended) = tasks.join_next() => {
                 unless_cancelled(ended);
             }

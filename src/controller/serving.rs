@@ -41,14 +41,16 @@ pub async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
     }
 }
 
-/// Serves at an address, without end. All connections are closed when the future is dropped.
+/// Binds an address, and returns the future that serves there without end. All connections are closed when that future is dropped.
 ///
 /// # Errors
 /// When the address cannot be bound.
-pub async fn serve_at(addr: SocketAddr, router: Router) -> std::io::Result<()> {
+pub async fn serve_at(
+    addr: SocketAddr,
+    router: Router,
+) -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     let listener = bind(addr).await.map_err(|error| std::io::Error::other(format!("{addr}: {error}")))?;
-    serve(listener, MOST, move |stream| answer_one(stream, router.clone())).await;
-    Ok(())
+    Ok(serve(listener, MOST, move |stream| answer_one(stream, router.clone())))
 }
 
 /// Serves without end, with at most `most` open connections. All connections are closed when the future is dropped. `answer` says all

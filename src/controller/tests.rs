@@ -52,9 +52,37 @@ async fn an_operator_that_waits_for_the_api_server_lives() {
     assert!(!lives(&health, clock).await, "nothing says so any more");
 }
 
+/// Otherwise the Lease would be held for half a minute by an operator that has ended.
+#[tokio::test]
+async fn an_operator_that_cannot_serve_takes_no_lease() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap();
+    let client = Client::new(
+        tower::service_fn(|_: Request<Body>| async {
+            panic!("nobody is asked") as Result<Response<Body>, Infallible>
+        }),
+        "ns",
+    );
+    let surroundings = Surroundings::of_a_process(client.clone(), client);
+    let options = Options {
+        health_addr: Some("127.0.0.1:0".parse().unwrap()),
+        metrics_addr: Some(addr),
+        leader_elect_namespace: Some("ns".to_owned()),
+        history: None,
+        webhook_serves: None,
+        identity: "me".to_owned(),
+    };
+    let ended = run_in(surroundings, options, CancellationToken::new()).await;
+    let said = ended.unwrap_err().to_string();
+    assert!(
+        said.starts_with(&format!("health, metrics or the history cannot be served: {addr}: ")),
+        "{said}"
+    );
+}
+
 #[tokio::test]
 async fn a_fault_of_a_task_ends_the_operator_after_others_have_ended_well() {
-    let (mut tasks, never) = (JoinSet::new(), std::future::pending());
+    let (mut tasks, never) = (JoinSet::new(), std::future::pending::<()>());
     tasks.spawn(async {});
     tasks.spawn(async {
         tokio::task::yield_now().await;

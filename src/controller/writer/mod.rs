@@ -34,8 +34,8 @@ use self::places::{Lane, Place, Places, TurnedAway};
 use self::run::{Sighted, claim_of, created, run, told_later};
 use self::task::Line;
 pub use self::task::Task;
-use super::{Clock, unless_cancelled};
 use super::cache::{Cache, Identity, Known, ObjectKey};
+use super::{Clock, unless_cancelled};
 use model::pool::{ClaimId, Document, Outcome, PodRef};
 
 /// The outcome of a write.

@@ -186,10 +186,10 @@ fn a_deleted_submitter_without_jobs_is_forgotten_and_any_other_keeps_its_account
         let alice = world.pool.submitters().get(&"alice".into())?;
         Some((alice.accounts.resources_used(), alice.accounts.iter().count()))
     };
-    world.sees(Event::SubmitterGone("alice".into()));
+    world.pool.apply(Event::SubmitterGone("alice".into()), world.now);
     assert_eq!(used(&world), Some((1, 1)), "the proc runs");
     world.pass(60);
-    world.sees(Event::SubmitterGone("alice".into()));
+    world.pool.apply(Event::SubmitterGone("alice".into()), world.now);
     assert_eq!(used(&world), None, "the job is complete");
     world.submit("more", "alice", 1, |_| {});
     assert_eq!(used(&world), Some((0, 0)), "the submitter is new, and has no account yet");
