@@ -2,124 +2,31 @@
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod common;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::{EACH, claim, job, machine, machine_name, now, pod};
 use model::decide::decide;
-use model::pool::{
-    Assignment, Capacity, Claim, ClaimId, Event, ExtendedResources, Forced, JobFacts, JobKey, LastInput,
-    MachineFacts, MachineName, NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Remains, ReportFacts,
-    Request, Resources, Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
-};
-use model::schedd::{Submission, submit};
+use model::pool::{Event, PolicyFacts, Pool, Resources, Selector, SlotFacts, SlotName, StartdConfig};
 use model::startd::config::understand;
 
-/// How many claimed slots each machine has.
-const EACH: u32 = 8;
-const START: i64 = 1_700_000_000;
-
-fn machine(pool: &mut Pool, name: &MachineName, now: Time) {
-    let facts = MachineFacts {
-        name: name.clone(),
-        arch: "amd64".into(),
-        os: "linux".into(),
-        labels: Arc::new(BTreeMap::from([("zone".to_owned(), "a".to_owned())])),
-        allocatable: Capacity {
-            milli_cpu: i64::from(EACH) * 1000,
-            memory: i64::from(EACH) << 32,
-            disk: 100 << 30,
-            extended: ExtendedResources::new(),
-        },
-        ready: true,
-        cordoned: false,
-        taints: Vec::new(),
-        system: model::pool::System::default(),
-    };
-    pool.apply(Event::Machine(facts), now);
-    let idle = LastInput::At(Time::from_secs(START - 3600));
-    let sensed = Sensed { keyboard: idle, console: idle, owner_load: 0.1 };
-    let report =
-        ReportFacts { sensed: Some(sensed), suspended: BTreeSet::new(), ..ReportFacts::of(name.clone()) };
-    pool.apply(Event::Report(report), now);
-}
-
 /// Adds one job to the pool, with `slots` procs that each run in a slot of their own.
-fn fill(pool: &mut Pool, slots: u32, now: Time) {
-    let submission = Submission {
-        name: "sweep".to_owned(),
-        namespace: "default".to_owned(),
-        owner: "alice".to_owned(),
-        submitted: now,
-        count: i64::from(slots),
-        request: Request { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Request::default() },
-        ..Submission::default()
-    };
-    let key = JobKey { uid: "job".into(), namespace: "default".into(), name: "sweep".into() };
-    let facts = JobFacts {
-        finalizer: true,
-        cluster_id: Some(1),
-        accepted: true,
-        ..JobFacts::new(key.clone(), now, submit(&submission).map(Arc::new))
-    };
-    pool.apply(Event::Job(facts), now);
+fn fill(pool: &mut Pool, slots: u32) {
+    let key = job(pool, 0, "alice", slots, 1);
     for proc in 0..slots {
-        let machine: MachineName = format!("node-{}", proc / EACH).into();
+        let machine = machine_name(proc / EACH);
         let name = SlotName { machine: machine.clone(), slot: 1, dynamic: Some(proc % EACH + 1) };
-        let claim = Claim {
-            id: ClaimId::new(&name, now, u64::from(proc)),
-            submitter: "alice".into(),
-            group: None,
-            negotiator: NegotiatorId::Unnamed,
-            regrouped: false,
-            weight: 1.0,
-            limits: model::pool::limits::Wants::default(),
-            since: now,
-            last: Assignment { job: key.clone(), cluster_id: 1, proc },
-        };
-        let pod = PodRef {
-            namespace: "default".into(),
-            name: claim.pod_name().into(),
-            uid: format!("pod-{proc}").into(),
-        };
+        let claim = claim(&name, &key, proc);
+        let pod = pod(&claim, Some(machine));
         let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
-        let id = claim.id.clone();
-        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim), recorded: None }), now);
-        pool.apply(
-            Event::Pod(PodFacts {
-                pod,
-                machine: Some(machine),
-                job: key.uid.clone(),
-                proc,
-                claim: id,
-                running: true,
-                created: None,
-                started: Some(now),
-                finished: None,
-                obstacle: None,
-                hold: None,
-                end: None,
-                told: false,
-                asked: None,
-                remains: Remains::Nothing,
-                deleting: false,
-                grace: None,
-                own_grace: Duration::ZERO,
-                forced: Forced::No,
-                disrupted: false,
-                suspended: false,
-                lease: None,
-                run: None,
-                size: None,
-                tracked: true,
-                requests: Capacity::default(),
-            }),
-            now,
-        );
+        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim), recorded: None }), now());
+        pool.apply(Event::Pod(pod), now());
     }
 }
 
-fn pool(slots: u32, text: &str, now: Time) -> Pool {
+fn pool(slots: u32, text: &str) -> Pool {
     let mut pool = Pool::default();
     let mut config = StartdConfig::default();
     understand(text).config.unwrap().put_into(&mut config);
@@ -134,13 +41,13 @@ fn pool(slots: u32, text: &str, now: Time) -> Pool {
         spec: text.into(),
         recorded: None,
     };
-    pool.apply(Event::Policy(policy), now);
+    pool.apply(Event::Policy(policy), now());
     for n in 0..slots.div_ceil(EACH) {
-        machine(&mut pool, &format!("node-{n}").into(), now);
+        machine(&mut pool, n);
     }
-    fill(&mut pool, slots, now);
-    pool.apply(Event::Synced, now);
-    decide(&mut pool, now);
+    fill(&mut pool, slots);
+    pool.apply(Event::Synced, now());
+    decide(&mut pool, now());
     pool.take_statuses();
     pool
 }
@@ -157,9 +64,9 @@ fn row(slots: u32, policy: &str) {
     // The manual's desktop policy has all of the policy expressions.
     let text = if policy == "Desktop" { "use POLICY : Desktop\n" } else { "" };
     let before = resident_mib();
-    let mut pool = pool(slots, text, Time::from_secs(START));
+    let mut pool = pool(slots, text);
     let used = resident_mib().saturating_sub(before);
-    let at = pool.next_look().unwrap_or(Time::from_secs(START) + Duration::from_secs(5));
+    let at = pool.next_look().unwrap_or(now() + Duration::from_secs(5));
     let start = Instant::now();
     let decision = decide(&mut pool, at);
     let took = start.elapsed();

@@ -3,136 +3,31 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark")]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod common;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use classad::Ad;
+use common::{EACH, START, claim, machine, machine_name, now, report};
 use model::decide::{conclude, decide};
 use model::negotiator::groups::{GroupSpec, Quota, Tree};
 use model::negotiator::{Candidate, Cycle, SubmitterInput, negotiate};
 use model::pool::{
-    Assignment, Capacity, Claim, ClaimId, Cooling, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event,
-    ExtendedResources, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId, Pause,
-    PodFacts, PodRef, Pool, Remains, ReportFacts, Request, Resources, Sensed, SlotName, Time,
+    Act, Cooling, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event, History, JobKey, Pause, PodFacts,
+    Pool, Ranges, Resources, SlotFacts, SlotName, Time, Verb, Whom,
 };
-use model::schedd::{Submission, submit};
+use model::schedd::{Submission, find_work};
 
-/// How many CPUs each machine has.
-const EACH: u32 = 8;
-const START: i64 = 1_700_000_000;
-
-fn now() -> Time {
-    Time::from_secs(START)
-}
-
-fn machine_name(n: u32) -> MachineName {
-    format!("node-{n}").into()
-}
-
-fn machine(pool: &mut Pool, n: u32) {
-    let facts = MachineFacts {
-        name: machine_name(n),
-        arch: "amd64".into(),
-        os: "linux".into(),
-        labels: Arc::new(BTreeMap::from([("zone".to_owned(), "a".to_owned())])),
-        allocatable: Capacity {
-            milli_cpu: i64::from(EACH) * 1000,
-            memory: i64::from(EACH) << 32,
-            disk: 100 << 30,
-            extended: ExtendedResources::new(),
-        },
-        ready: true,
-        cordoned: false,
-        taints: Vec::new(),
-        system: model::pool::System::default(),
-    };
-    pool.apply(Event::Machine(facts), now());
-}
-
-/// The report of an agent that senses this load of the owner.
-fn report(pool: &mut Pool, n: u32, owner_load: f64) {
-    let idle = LastInput::At(Time::from_secs(START - 3600));
-    let sensed = Sensed { keyboard: idle, console: idle, owner_load };
-    let report =
-        ReportFacts { sensed: Some(sensed), suspended: BTreeSet::new(), ..ReportFacts::of(machine_name(n)) };
-    pool.apply(Event::Report(report), now());
-}
-
-/// Adds a job of so many procs.
+/// Adds a job of so many procs to those of a hundred users.
 fn job(pool: &mut Pool, n: u32, procs: u32, cpus: i64) -> JobKey {
-    let name = format!("job-{n}");
-    let submission = Submission {
-        name: name.clone(),
-        namespace: "default".to_owned(),
-        owner: format!("user-{}", n % 100),
-        submitted: now(),
-        count: i64::from(procs),
-        request: Request { cpus, memory_mib: 128, disk_kib: 1024, ..Request::default() },
-        ..Submission::default()
-    };
-    let key = JobKey { uid: name.as_str().into(), namespace: "default".into(), name: name.as_str().into() };
-    let facts = JobFacts {
-        finalizer: true,
-        cluster_id: Some(i64::from(n) + 1),
-        accepted: true,
-        ..JobFacts::new(key.clone(), now(), submit(&submission).map(Arc::new))
-    };
-    pool.apply(Event::Job(facts), now());
-    key
-}
-
-fn claim(name: &SlotName, key: &JobKey, proc: u32) -> Claim {
-    Claim {
-        id: ClaimId::new(name, now(), u64::from(proc)),
-        submitter: "alice".into(),
-        group: None,
-        negotiator: NegotiatorId::Unnamed,
-        regrouped: false,
-        weight: 1.0,
-        limits: model::pool::limits::Wants::default(),
-        since: now(),
-        last: Assignment { job: key.clone(), cluster_id: 1, proc },
-    }
+    common::job(pool, n, &format!("user-{}", n % 100), procs, cpus)
 }
 
 /// A pod that lives, is being deleted, and names a claim that nobody knows.
 fn orphan(pool: &mut Pool, key: &JobKey, proc: u32) {
     let name = SlotName { machine: machine_name(proc / EACH), slot: 1, dynamic: Some(1000 + proc % EACH) };
-    let claim = claim(&name, key, proc);
-    let pod = PodRef {
-        namespace: "default".into(),
-        name: claim.pod_name().into(),
-        uid: format!("pod-{proc}").into(),
-    };
-    let facts = PodFacts {
-        pod,
-        machine: None,
-        job: key.uid.clone(),
-        proc,
-        claim: claim.id,
-        running: true,
-        created: None,
-        started: Some(now()),
-        finished: None,
-        obstacle: None,
-        hold: None,
-        end: None,
-        told: false,
-        asked: None,
-        remains: Remains::Nothing,
-        deleting: true,
-        grace: None,
-        own_grace: Duration::ZERO,
-        forced: Forced::No,
-        disrupted: false,
-        suspended: false,
-        lease: None,
-        run: None,
-        size: None,
-        tracked: true,
-        requests: Capacity::default(),
-    };
+    let facts = PodFacts { deleting: true, ..common::pod(&claim(&name, key, proc), None) };
     pool.apply(Event::Pod(facts), now());
 }
 
@@ -162,7 +57,6 @@ fn pool(machines: u32) -> Pool {
     let mut pool = Pool::default();
     for n in 0..machines {
         machine(&mut pool, n);
-        report(&mut pool, n, 0.1);
     }
     pool
 }
@@ -292,6 +186,67 @@ fn groups(groups: usize) {
     took(&format!("a cycle of {groups} groups"), || assert_eq!(negotiate(&cycle).matches.len(), groups));
 }
 
+/// A claim whose proc has ended looks for the next proc of the same submitter. The jobs before it in the queue rest after a refusal.
+fn resting(jobs: u32) {
+    let mut pool = pool(1);
+    for n in 0..jobs {
+        let key = common::job(&mut pool, n, "alice", 1, 1);
+        pool.edit_job(&key.uid, |job| job.rest(now()));
+    }
+    let mut facts = common::job_facts(jobs, &common::submission(jobs, "alice", 100, 1));
+    facts.succeeded = Ranges::of(0);
+    let name = SlotName { machine: machine_name(0), slot: 1, dynamic: Some(1) };
+    let claim = claim(&name, &facts.key, 0);
+    let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
+    pool.apply(Event::Job(facts), now());
+    let slot = SlotFacts { name: name.clone(), resources, claim: Some(claim), recorded: None };
+    pool.apply(Event::Slot(slot), now());
+    pool.apply(Event::Synced, now());
+    drop(pool.queues());
+    took(&format!("a claim looks for work, {jobs} jobs before it rest"), || {
+        assert!(find_work(&pool, &name, now()).is_some());
+    });
+    let cycle = decide(&mut pool, now()).negotiation.unwrap();
+    conclude(&mut pool, &cycle, &negotiate(&cycle.cycle), now());
+    decide(&mut pool, now());
+    took(&format!("a decision about nothing, {jobs} jobs rest"), || drop(decide(&mut pool, now())));
+}
+
+/// A cycle for a job with a crontab. The lower half of the procs has run for the present time, and waits for the next.
+fn crontab(procs: u32) {
+    let mut pool = pool(1_250);
+    let attributes = [("CronMinute", "\"*\""), ("DeferralPrepTime", "0"), ("DeferralWindow", "600")];
+    let submission = Submission {
+        submitted: Time::from_secs(START - 3600),
+        attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        ..common::submission(0, "alice", procs, 1)
+    };
+    let ran = History { completions: 1, starts: 1, since: Time::from_secs(START - 10), ..History::default() };
+    let mut facts = common::job_facts(0, &submission);
+    facts.life.history = (0..procs / 2).map(|proc| (proc, ran)).collect();
+    pool.apply(Event::Job(facts), now());
+    pool.apply(Event::Synced, now());
+    let cycle = decide(&mut pool, now()).negotiation.unwrap();
+    let outcome = negotiate(&cycle.cycle);
+    let what = format!("a crontab, {procs} procs, {} have run: ", procs / 2);
+    took(&format!("{what}{} claims", outcome.matches.len()), || {
+        conclude(&mut pool, &cycle, &outcome, now());
+    });
+    took(&format!("{what}pods"), || drop(decide(&mut pool, now())));
+}
+
+/// The author of a job of many procs writes acts on one of them.
+fn acts(procs: u32, acts: u64) {
+    let mut pool = pool(1);
+    let mut facts = common::job_facts(0, &common::submission(0, "alice", procs, 1));
+    pool.apply(Event::Job(facts.clone()), now());
+    ready(&mut pool);
+    let act =
+        |id| Act { id, verb: Verb::Hold, whom: Whom::Some(Ranges::of(0)), reason: "no".into(), subcode: 0 };
+    facts.life.acts = (1..=acts).map(act).collect();
+    took(&format!("{acts} acts on one proc of {procs}"), || pool.apply(Event::Job(facts), now()));
+}
+
 fn main() {
     println!("| what | time |\n| --- | ---: |");
     drains(12_500, 0);
@@ -305,4 +260,7 @@ fn main() {
     idle(10_000, 100, 0);
     idle(10, 100_000, 0);
     idle(10, 100_000, 10_000);
+    resting(100_000);
+    crontab(100_000);
+    acts(100_000, 32);
 }
