@@ -1,25 +1,24 @@
-//! Negotiation cycles: takes the snapshot that a cycle works on, and turns its matches into claims.
+//! Negotiation cycles: the snapshot that a cycle works on, and the claims that its matches become.
+
+mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{gathering, preemption, quotas, reasons, sharing};
+use super::{gathering, preemption, quotas, reasons};
+
+pub(super) use snapshot::snapshot;
 
 use crate::negotiator::limits::Wants;
-use crate::negotiator::{
-    Candidate, Config, Cycle, Outcome, OwnerInput, PreemptState, RejectReason, Rejection, Request,
-    SubmitterInput,
-};
-use crate::pool::slot_types::by_name;
+use crate::negotiator::{Cycle, Outcome, PreemptState, RejectReason, Rejection};
 use crate::pool::units::counted;
 use crate::pool::{
-    AtWork, CycleFigures, Given, HoldReason, JOB_POLICY_UNDEFINED, Job, JobUid, MachineName, Matchable,
-    NegotiatorConfig, NegotiatorId, OwnSpec, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State,
-    Submitter, SubmitterName, Time,
+    CycleFigures, Given, HoldReason, JOB_POLICY_UNDEFINED, Job, JobUid, MachineName, Matchable, NegotiatorId,
+    OwnSpec, Pool, SlotName, Time,
 };
 use crate::schedd::{self, Explained, Matched, Refusal};
-use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
+use crate::startd::claimed_slot_ad;
 use classad::{Ad, Env, Expr};
 
 /// A cycle to run: a snapshot of slots and requests, with the objects behind them.
@@ -65,175 +64,9 @@ pub(super) fn nothing_waits(pool: &mut Pool) {
     pool.set_barred(BTreeMap::new());
 }
 
-/// Takes the snapshot for a negotiator's cycle: its slots, the jobs that wait, and what their submitters use of its
-/// slots.
-pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time) -> Negotiation {
-    pool.review_charges(now);
-    sharing::survey(pool, now);
-    let config = &*one.config;
-    let env = Env::at(now.secs());
-    let mut negotiation = Negotiation {
-        cycle: Cycle::default(),
-        started: now,
-        negotiator: one.id.clone(),
-        slots: Vec::new(),
-        asking: Vec::new(),
-    };
-    let cycle = &mut negotiation.cycle;
-    cycle.now = now.secs();
-    cycle.config = Config::clone(&config.cycle);
-    cycle.limits = pool.holdings().book().clone();
-    let several = cycle.config.allow_pslot_preemption && cycle.config.consider_preemption;
-    let mut parents = BTreeMap::new();
-    for (slot, left, startd) in unclaimed(pool, several) {
-        if !pool.sharing().has(&one.id, &slot) {
-            continue;
-        }
-        let ad = pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &startd));
-        let (Some(ad), Some(host)) = (ad.flatten(), pool.machines().get(&slot.machine)) else { continue };
-        let own = host.slot_config(&startd, slot.slot);
-        let weight = slot_weight(&ad, &left, own, &env);
-        cycle.slots.push(Candidate {
-            carving: Some(Arc::clone(&own.requests)),
-            overdrawn: host
-                .machine_slots
-                .get(&slot.slot)
-                .map(|share| by_name(&host.overdrawn_in(share)))
-                .unwrap_or_default(),
-            ..Candidate::new(ad, weight)
-        });
-        if several {
-            parents.insert(slot.clone(), negotiation.slots.len());
-        }
-        negotiation.slots.push(slot);
-    }
-    for (slot, mut candidate) in preemption::candidates(pool, &cycle.config, &env) {
-        if sharing::has_claimed(all, &one.id, &candidate.ad, &env) {
-            candidate.parent = parents.get(&SlotName { dynamic: None, ..slot.clone() }).copied();
-            cycle.slots.push(candidate);
-            negotiation.slots.push(slot);
-        }
-    }
-    let tree = quotas::tree(pool, one, all, now);
-    cycle.pool_weight = sharing::weight(pool, one, &env);
-    let mut own_usage = vec![0.0; tree.groups().len()];
-    let (owners, places) = owners(pool, &one.id);
-    cycle.owners = owners;
-    for submitter in pool.submitters().values() {
-        let group = tree.group_of(submitter.name.as_str());
-        let used = submitter.accounts.used_with(&one.id);
-        match group.and_then(|group| own_usage.get_mut(group)) {
-            Some(sum) => *sum += used,
-            None => cycle.ungrouped_used += used,
-        }
-        let (requests, asking) = requests(pool, submitter, config, now);
-        let running = submitter.accounts.resources_used();
-        if requests.is_empty() && used <= 0.0 && running == 0 {
-            continue;
-        }
-        let account = submitter.account_with(&one.id).at(now.millis(), config.halflife.as_secs_f64());
-        // Floor and ceiling limit all that a submitter holds, whichever negotiator matched it.
-        let elsewhere = submitter.accounts.used_elsewhere(&one.id);
-        let of_these = |limit: Option<f64>| limit.map(|limit| (limit - elsewhere).max(0.0));
-        let input = SubmitterInput {
-            name: submitter.name.as_str().to_owned(),
-            effective_priority: account.effective_priority(pool.priority_factor(submitter, config)),
-            weighted_used: used,
-            running,
-            floor: of_these(submitter.floor),
-            ceiling: of_these(submitter.ceiling),
-            owner: places.get(&submitter.name.owner()).copied(),
-            group,
-            requests,
-        };
-        let served = !input.requests.is_empty() || used > 0.0;
-        if served && is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
-            cycle.submitters.push(input);
-            negotiation.asking.push(asking);
-        } else {
-            cycle.others.push(input);
-        }
-    }
-    cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
-    negotiation
-}
-
-/// The owners that have ceilings, each with what all its submitters use of a negotiator's slots and what they may use
-/// of these slots; and their places in the list by name.
-fn owners(pool: &Pool, with: &NegotiatorId) -> (Vec<OwnerInput>, BTreeMap<SubmitterName, usize>) {
-    let (mut owners, mut places) = (Vec::new(), BTreeMap::new());
-    for (name, submitter) in pool.submitters() {
-        // A negative ceiling means no ceiling, as in HTCondor.
-        let Some(ceiling) = submitter.ceiling.filter(|ceiling| *ceiling >= 0.0 && name.owner() == *name)
-        else {
-            continue;
-        };
-        places.insert(name.clone(), owners.len());
-        owners.push(OwnerInput { name: name.as_str().to_owned(), weighted_used: 0.0, ceiling });
-    }
-    if places.is_empty() {
-        return (owners, places);
-    }
-    for submitter in pool.submitters().values() {
-        let place = places.get(&submitter.name.owner());
-        if let Some(owner) = place.and_then(|place| owners.get_mut(*place)) {
-            owner.weighted_used += submitter.accounts.used_with(with);
-            owner.ceiling -= submitter.accounts.used_elsewhere(with);
-        }
-    }
-    for owner in &mut owners {
-        owner.ceiling = owner.ceiling.max(0.0);
-    }
-    (owners, places)
-}
-
-/// Unclaimed slots with something left: partitionable slots, and static slots. Each with what is left and its
-/// configuration. Slots with backfill work are included, since the work ends for a claim. If several dynamic slots may
-/// make room (`several`), full partitionable slots with dynamic slots are included, too.
-fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
-    let slots = pool
-        .machines()
-        .values()
-        .flat_map(|machine| machine.machine_slots.values().map(move |slot| (machine, slot)));
-    let left = slots
-        .filter(|(_, slot)| matches!(slot.state(), State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
-        .filter_map(|(machine, slot)| {
-            let left = machine.available_in(slot);
-            let may_be_room = several && !slot.dynamic.is_empty();
-            let full = left.cpus == 0 && !may_be_room
-                || left.extended.get(PODS) == Some(&0)
-                || slot.kind == SlotKind::Static && !slot.total.fits_in(&left);
-            (!full).then(|| (slot.name(&machine.facts.name), left, pool.startd(machine)))
-        });
-    left.collect()
-}
-
 /// Whether a constraint is true for an ad, or there is no constraint.
 pub(super) fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
-}
-
-/// A submitter's waiting jobs for which `NEGOTIATOR_JOB_CONSTRAINT` is true, in the order of the queue.
-fn requests(
-    pool: &Pool,
-    submitter: &Submitter,
-    config: &NegotiatorConfig,
-    now: Time,
-) -> (Vec<Request>, Vec<Asking>) {
-    let env = Env::at(now.secs());
-    let constraint = config.cycle.job_constraint.as_ref();
-    let queues = pool.queues();
-    let waiting = queues.awake(&submitter.name).filter_map(|key| {
-        let job = pool.jobs().get(&key.job().uid).filter(|job| schedd::may_start(pool, job))?;
-        let each = if schedd::lacks_pods(pool, job, now) { Vec::new() } else { job.unmatched_each(now) };
-        let requests = each.into_iter().filter_map(|(own, count)| {
-            let spec = own.as_ref().map(|own| own.spec()).or(job.spec.as_ref())?;
-            let request = Request { ad: spec.ad.clone(), count };
-            is_true(constraint, &spec.ad, &env).then(|| (request, Asking { job: job.key.uid.clone(), own }))
-        });
-        Some(requests.collect::<Vec<_>>())
-    });
-    waiting.flatten().unzip()
 }
 
 /// The ad of a claimed slot; an empty ad if its machine is not known.
