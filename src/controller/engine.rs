@@ -124,6 +124,7 @@ impl Engine {
             self.decide();
             self.publish();
             self.health.beat(&self.pool, self.clock.now());
+            self.health.dropped(self.writer.dropped());
             turned = Instant::now();
         }
         self.finish_writes().await;

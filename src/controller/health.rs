@@ -91,6 +91,11 @@ impl Health {
         self.metrics.overdue_kill();
     }
 
+    /// Notes how many events the writer has dropped so far.
+    pub fn dropped(&self, events: u64) {
+        self.metrics.dropped(events);
+    }
+
     /// The counters and gauges of the history.
     pub fn history(&self) -> History {
         self.metrics.history()

@@ -27,6 +27,7 @@ pub struct Metrics {
     orphan_pods: Gauge,
     negotiation_cycles: Counter,
     killing_timeouts: Counter,
+    events_dropped: Counter,
     watch_stale_seconds: Family<ByKind, Gauge>,
     undecodable_objects: Family<ByKind, Gauge>,
     history: History,
@@ -129,6 +130,10 @@ impl Default for Metrics {
             "killing_timeouts",
             "Pods that a kubelet had not ended within KILLING_TIMEOUT, so that the agent was asked",
         );
+        let events_dropped = counter(
+            "events_dropped",
+            "Kubernetes events that were not written, since many about the same object waited",
+        );
         let mut by_kind = |name: &str, help: &str| {
             let family = Family::<ByKind, Gauge>::default();
             registry.register(name, help, family.clone());
@@ -151,6 +156,7 @@ impl Default for Metrics {
             orphan_pods,
             negotiation_cycles,
             killing_timeouts,
+            events_dropped,
             watch_stale_seconds,
             undecodable_objects,
             history: History::register(&mut registry),
@@ -193,9 +199,14 @@ impl Metrics {
         self.undecodable_objects.get_or_create(&label).set(set(undecodable as u64));
     }
 
-    /// `cycles` is how many cycles there were since the start. A counter takes what has come since it was read last.
+    /// `cycles` is how many cycles there were since the start.
     fn count_cycles(&self, cycles: u64) {
-        self.negotiation_cycles.inc_by(cycles.saturating_sub(self.negotiation_cycles.get()));
+        raise(&self.negotiation_cycles, cycles);
+    }
+
+    /// `events` is how many events were dropped since the start.
+    pub fn dropped(&self, events: u64) {
+        raise(&self.events_dropped, events);
     }
 
     /// Counts a pod that a kubelet has not ended within `KILLING_TIMEOUT`.
@@ -210,6 +221,11 @@ impl Metrics {
         let _ = text::encode(&mut text, &self.registry);
         text
     }
+}
+
+/// Brings a counter up to a total: a counter takes what has come since it was read last.
+fn raise(counter: &Counter, total: u64) {
+    counter.inc_by(total.saturating_sub(counter.get()));
 }
 
 fn set(gauge: &Gauge, count: usize) {

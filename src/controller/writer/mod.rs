@@ -147,6 +147,8 @@ pub struct Writer {
     statuses_of_slots: usize,
     /// The pods that are being made: the claim of each, and the task that waits to hear that the pod was seen.
     making: BTreeMap<Line, (ClaimId, oneshot::Sender<PodRef>)>,
+    /// How many events were dropped.
+    dropped: u64,
 }
 
 /// The tasks about one object.
@@ -187,18 +189,23 @@ impl Writer {
             running: HashMap::new(),
             statuses_of_slots: 0,
             making: BTreeMap::new(),
+            dropped: 0,
         }
     }
 
-    /// Starts a task, or queues the task behind those about the same object. A notice is dropped while [`NOTICES`] others about its
-    /// object wait, and so is a look at a pod while any call about the pod is under way: the deciders ask for another look if need be.
+    /// Starts a task, or queues the task behind those about the same object. A notice is dropped and counted while [`NOTICES`] others about
+    /// its object wait. A look at a pod is dropped while any call about the pod is under way: the deciders ask for another look if need be.
     ///
     /// The calls of a task act on the object that `cache` has when the turn comes to the task. An object that somebody has made under the
     /// same name since, and that the operator has not seen, is neither changed nor deleted.
     pub fn submit(&mut self, task: Task, cache: &Cache) {
         let line = task.line();
         if let Some(queue) = self.lines.get_mut(&line) {
-            if matches!(line, Line::Notice(_)) && queue.behind.len() >= NOTICES || task.is_look() {
+            if task.is_look() {
+                return;
+            }
+            if matches!(line, Line::Notice(_)) && queue.behind.len() >= NOTICES {
+                self.dropped += 1;
                 return;
             }
             queue.behind.push_back(task);
@@ -230,6 +237,11 @@ impl Writer {
     /// Whether a write about this object is under way.
     pub fn is_busy(&self, object: &ObjectKey) -> bool {
         self.lines.contains_key(&Line::Object(object.clone()))
+    }
+
+    /// How many events were dropped so far.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// How many statuses of slots are being written, or wait for that.

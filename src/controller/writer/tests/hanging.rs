@@ -80,6 +80,7 @@ async fn few_events_of_a_job_wait_and_those_of_others_are_written() {
         written += 1;
     }
     assert_eq!(written, 1 + NOTICES + 1, "the first at once, those that wait, and the other job's");
+    assert_eq!(writer.dropped(), 100_000 - 1 - NOTICES as u64);
 }
 
 /// The pool would wait for the write's outcome for ever.
