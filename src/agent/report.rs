@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub use super::benchmark::Figures;
 pub use super::cron::CronSenses;
@@ -206,7 +206,8 @@ impl Reporter {
         let status = self.status();
         let as_json = |status: &NodeReportStatus| serde_json::to_value(status).unwrap_or_default();
         let stored = self.stored.as_ref().map_or_else(anything, as_json);
-        let patch = json!({"status": merge_patch(&stored, &as_json(&status))});
+        let patch = answers::merge_patch(&stored, &as_json(&status)).unwrap_or_else(|| json!({}));
+        let patch = json!({ "status": patch });
         Some(Write { status, patch })
     }
 
@@ -408,17 +409,6 @@ fn has_moved(now: Option<f64>, before: Option<f64>, step: f64) -> bool {
         }
         (now, before) => now.is_some() != before.is_some(),
     }
-}
-
-/// The JSON merge patch (RFC 7396) that makes `to` of `from`.
-fn merge_patch(from: &Value, to: &Value) -> Value {
-    let (Value::Object(old), Value::Object(new)) = (from, to) else { return to.clone() };
-    let gone = old.keys().filter(|key| !new.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(value)).map(|(key, value)| {
-        let before = old.get(key).unwrap_or(&Value::Null);
-        (key.clone(), merge_patch(before, value))
-    });
-    Value::Object(gone.chain(changed).collect::<Map<_, _>>())
 }
 
 /// The API server keeps whole seconds: a fraction would differ from the status that was written.

@@ -6,11 +6,13 @@
 //! | [`chain`] | an error with what caused the error |
 //! | [`decode`] | an [`Item`] is an object that is there even if the object cannot be decoded |
 //! | [`guarded`](mod@guarded) | a client that checks answers before kube decodes them |
+//! | [`merge_patch`] | the patch that makes an object what it should be |
 //! | [`wire`] | calls whose answers are [`Item`]s |
 
 mod causes;
 pub mod decode;
 pub mod guarded;
+mod patch;
 pub mod wire;
 
 use std::time::Duration;
@@ -18,6 +20,7 @@ use std::time::Duration;
 pub use causes::chain;
 pub use decode::{Decode, Item, Parts, Undecodable};
 pub use guarded::{guarded, watching};
+pub use patch::merge_patch;
 
 /// How long a connection to the API server may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(4);

@@ -345,7 +345,7 @@ impl Engine {
         };
         match (known, create) {
             (Some(known), _) => {
-                let patch = kinds::merge_patch(&old, &status)?;
+                let patch = answers::merge_patch(&old, &status)?;
                 let (uid, version) = (known.uid.to_string(), known.version.to_string());
                 Some(Task::Status { document, object, uid, version, patch })
             }

@@ -255,39 +255,6 @@ fn an_agent_that_starts_anew_keeps_the_times_of_conditions_that_stay() {
     assert_eq!((&ready, &*cron_jobs), (&began[0], "1970-01-01T00:33:22Z"));
 }
 
-/// A merge patch, applied as RFC 7396 says, makes the new value of the old one.
-#[test]
-fn a_merge_patch_makes_the_new_of_the_old() {
-    fn apply(target: &mut Value, patch: &Value) {
-        let Value::Object(patch) = patch else { return *target = patch.clone() };
-        if !target.is_object() {
-            *target = json!({});
-        }
-        let target = target.as_object_mut().unwrap();
-        for (key, value) in patch {
-            if value.is_null() {
-                target.remove(key);
-            } else {
-                apply(target.entry(key.clone()).or_insert(Value::Null), value);
-            }
-        }
-    }
-    let values = [
-        json!({}),
-        json!({"a": 1}),
-        json!({"a": {"b": 1, "c": [1, 2]}}),
-        json!({"a": {"c": [2]}, "d": "x"}),
-        json!({"d": {"e": {"f": true}}}),
-    ];
-    for from in &values {
-        for to in &values {
-            let mut made = from.clone();
-            apply(&mut made, &merge_patch(from, to));
-            assert_eq!(&made, to, "from {from}");
-        }
-    }
-}
-
 fn cron(attributes: &[(&str, &str)]) -> CronSenses {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let mut senses = CronSenses { jobs: 1, ..CronSenses::default() };

@@ -40,7 +40,7 @@ use super::watch::{self, Watching};
 use answers::{Decode, Item, Parts};
 use model::pool::{Document, Pool, Time};
 
-pub use self::document::{Rendered, merge_patch, object_of, render};
+pub use self::document::{Rendered, object_of, render};
 pub use self::sighting::{Names, News, Seen, Sighting, Trace, Unread, gone, there};
 
 use self::node::SlimNode;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::calls::{Failure, api as dynamic, attempt, of_uid, patch_params, post_params};
 use super::{Context, Reply};
 use crate::cache::{Known, ObjectKey};
-use crate::kinds::{self, Custom, merge_patch};
+use crate::kinds::{self, Custom};
 use crate::uid::Version;
 use answers::Item;
 use answers::wire;
@@ -73,7 +73,7 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
 /// The merge patch that makes the spec of a Slot that was found the spec of `object`. The Slot may be of an earlier layout: nothing of
 /// its resources is left. `None` if the spec is the same.
 fn onto(found: &api::Slot, object: &api::Slot) -> Option<Value> {
-    let spec = merge_patch(&json!(found.spec), &json!(object.spec))?;
+    let spec = answers::merge_patch(&json!(found.spec), &json!(object.spec))?;
     let metadata = json!({"labels": object.metadata.labels, "resourceVersion": found.resource_version()});
     Some(json!({"metadata": metadata, "spec": spec}))
 }
