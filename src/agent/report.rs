@@ -14,8 +14,7 @@ pub use super::benchmark::Figures;
 pub use super::cron::CronSenses;
 use super::pods::Uid;
 use api::{
-    LastInput, LastInputs, NodeReport, NodeReportStatus, PodDevices, PodUsage, ReportedDevice,
-    ReportedSlotAd, condition,
+    LastInput, LastInputs, NodeReport, NodeReportStatus, PodDevices, PodUsage, ReportedSlotAd, condition,
 };
 
 /// The least time between two writes that report nothing new but the load.
@@ -56,8 +55,6 @@ pub struct Senses {
     pub usage: Vec<PodUsage>,
     /// The devices that the kubelet has given to the pool's pods, in the order of their uids.
     pub pod_devices: Vec<PodDevices>,
-    /// Devices with their properties.
-    pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, as ClassAd expressions.
     pub attributes: BTreeMap<String, String>,
     /// The cron jobs' part of the report.
@@ -200,7 +197,7 @@ impl Reporter {
 
     /// Returns the write that is due at `now`, if one is.
     pub fn due_write(&self, now: Timestamp) -> Option<Write> {
-        if self.due(now).is_none_or(|due| due > now) {
+        if self.next_wake(now).is_none_or(|due| due > now) {
             return None;
         }
         let status = self.status();
@@ -220,13 +217,8 @@ impl Reporter {
         self.written = Some((status, now));
     }
 
-    /// When [`Reporter::due_write`] is to be called again; none if nothing will be due until something is observed.
+    /// When the next write is due; `None` if nothing will be due until something is observed.
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
-        self.due(now)
-    }
-
-    /// When the next write is due.
-    fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let Some((written, at)) = &self.written else { return Some(now) };
         let status = self.status();
         let same = NodeReportStatus {
@@ -280,7 +272,8 @@ impl Reporter {
             virtual_memory_kib: self.senses.virtual_memory_kib,
             usage: self.senses.usage.clone(),
             pod_devices: self.senses.pod_devices.clone(),
-            devices: self.senses.devices.clone(),
+            // The field is not the agent's: somebody else may describe the node's devices there.
+            devices: self.stored.as_ref().map(|stored| stored.devices.clone()).unwrap_or_default(),
             attributes: self.attributes(),
             slot_ads: self.slot_ads(),
             conditions: [Some(self.ready()), self.cron_jobs()].into_iter().flatten().collect(),
@@ -367,7 +360,8 @@ fn anything() -> Value {
         virtual_memory_kib: Some(0),
         usage: vec![PodUsage::default()],
         pod_devices: vec![PodDevices::default()],
-        devices: vec![ReportedDevice::default()],
+        // The agent leaves this field alone.
+        devices: Vec::new(),
         attributes: [(String::new(), String::new())].into(),
         slot_ads: vec![ReportedSlotAd::default()],
         conditions: Vec::new(),

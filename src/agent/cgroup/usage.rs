@@ -14,8 +14,6 @@ pub struct Usage {
     pub cpu: Option<Duration>,
     /// Memory in use in bytes, without file pages that the kernel may drop at once: the kubelet's working set.
     pub memory_bytes: Option<u64>,
-    /// The most memory in bytes that was in use at once, file pages included. Version 2 needs Linux 5.19.
-    pub memory_peak_bytes: Option<u64>,
     /// Memory in bytes that belongs to no file: HTCondor's ResidentSetSize, without shared libraries.
     pub rss_bytes: Option<u64>,
     /// Bytes read from disks since the pod started. Pages that the kernel still had in memory do not count.
@@ -26,8 +24,6 @@ pub struct Usage {
     pub reads: Option<u64>,
     /// How many operations wrote to disks since the pod started.
     pub writes: Option<u64>,
-    /// How many threads the pod has now.
-    pub threads: Option<u64>,
 }
 
 /// Measures the cgroup in `directory` (version 2).
@@ -42,13 +38,11 @@ pub(super) fn of_v2(directory: &Path) -> Usage {
     Usage {
         cpu: read("cpu.stat").and_then(|text| parse::keyed(&text, "usage_usec")).map(Duration::from_micros),
         memory_bytes: number("memory.current").map(|all| working_set(all, memory("inactive_file"))),
-        memory_peak_bytes: number("memory.peak"),
         rss_bytes: memory("anon"),
         read_bytes: bytes.map(|bytes| bytes.read),
         written_bytes: bytes.map(|bytes| bytes.written),
         reads: operations.map(|operations| operations.read),
         writes: operations.map(|operations| operations.written),
-        threads: number("pids.current"),
     }
 }
 
@@ -65,13 +59,11 @@ pub(super) fn of_v1(root: &Path, path: &Path) -> Usage {
         cpu: number("cpuacct", "cpuacct.usage").map(Duration::from_nanos),
         memory_bytes: number("memory", "memory.usage_in_bytes")
             .map(|all| working_set(all, memory("total_inactive_file"))),
-        memory_peak_bytes: number("memory", "memory.max_usage_in_bytes"),
         rss_bytes: memory("total_rss"),
         read_bytes: bytes.map(|bytes| bytes.read),
         written_bytes: bytes.map(|bytes| bytes.written),
         reads: operations.map(|operations| operations.read),
         writes: operations.map(|operations| operations.written),
-        threads: number("pids", "pids.current"),
     }
 }
 
@@ -113,21 +105,17 @@ mod tests {
             ("cpu.stat", "usage_usec 1500000\nuser_usec 1000000\nsystem_usec 500000\n"),
             ("memory.current", "10000\n"),
             ("memory.stat", "anon 4000\nfile 5000\ninactive_file 3000\n"),
-            ("memory.peak", "12000\n"),
             ("io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n"),
-            ("pids.current", "3\n"),
         ];
         write(root.path(), &files);
         let expected = Usage {
             cpu: Some(Duration::from_millis(1500)),
             memory_bytes: Some(7000),
-            memory_peak_bytes: Some(12_000),
             rss_bytes: Some(4000),
             read_bytes: Some(1),
             written_bytes: Some(2),
             reads: Some(3),
             writes: Some(4),
-            threads: Some(3),
         };
         assert_eq!(of_v2(root.path()), expected);
         assert_eq!(of_v2(&root.path().join("gone")), Usage::default());
@@ -139,7 +127,6 @@ mod tests {
         let files = [
             ("cpuacct/kubepods/podu/cpuacct.usage", "2500000000\n"),
             ("memory/kubepods/podu/memory.usage_in_bytes", "10000\n"),
-            ("memory/kubepods/podu/memory.max_usage_in_bytes", "12000\n"),
             (
                 "memory/kubepods/podu/memory.stat",
                 "rss 0\ninactive_file 0\ntotal_rss 4000\ntotal_inactive_file 3000\n",
@@ -154,13 +141,11 @@ mod tests {
         let expected = Usage {
             cpu: Some(Duration::from_millis(2500)),
             memory_bytes: Some(7000),
-            memory_peak_bytes: Some(12_000),
             rss_bytes: Some(4000),
             read_bytes: Some(6),
             written_bytes: Some(8),
             reads: Some(2),
             writes: Some(3),
-            threads: None,
         };
         assert_eq!(of_v1(root.path(), Path::new("kubepods/podu")), expected);
         write(root.path(), &[("blkio/kubepods/podx/blkio.throttle.io_service_bytes", "Total 0\n")]);

@@ -204,11 +204,23 @@ fn an_agent_that_does_not_know_what_its_forerunner_left_takes_away_each_field() 
     let mut reporter = Reporter::new(at(1000));
     reporter.observe(Senses::default(), at(1000));
     let patch = write(&mut reporter, 1000).unwrap();
-    for field in ["suspendedPods", "diskKiB", "lastInput", "mips", "attributes", "slotAds", "devices", "load"]
-    {
+    for field in ["suspendedPods", "diskKiB", "lastInput", "mips", "attributes", "slotAds", "load"] {
         assert_eq!(patch.get(field), Some(&Value::Null), "{field}");
     }
+    assert_eq!(patch.get("devices"), None, "the field is not the agent's");
     assert_eq!(patch["conditions"][0]["status"], "True");
+}
+
+/// Somebody else may describe the devices of the node.
+#[test]
+fn the_devices_of_a_stored_report_stay() {
+    let mut reporter = Reporter::new(at(1000));
+    let devices = json!([{"resource": "nvidia.com/gpu", "id": "GPU-1"}]);
+    reporter.observe_report(&report(0, json!({"devices": devices, "diskKiB": 7})));
+    reporter.observe(idle(), at(1000));
+    let patch = write(&mut reporter, 1000).unwrap();
+    assert_eq!((patch.get("devices"), &patch["diskKiB"]), (None, &Value::Null));
+    assert_eq!(json!(reporter.status())["devices"], devices);
 }
 
 #[test]
