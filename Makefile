@@ -20,12 +20,12 @@ demo: ## Run a pool on an embedded cluster: make demo, make demo ARGS=--serve
 
 test: ## Run all tests against the embedded server, and the examples in the docs
 ifeq ($(NEXTEST),yes)
-	$(CARGO) nextest run
+	$(CARGO) nextest run --locked
 else
 	@echo "cargo-nextest is not installed: cargo test instead"
-	$(CARGO) test --lib --bins --tests
+	$(CARGO) test --locked --lib --bins --tests
 endif
-	$(CARGO) test --doc -q
+	$(CARGO) test --locked --doc -q
 
 # A test of the program beside chaos, for the features: see BUILT.
 chaos: ## Run the operator under faults in virtual time: make chaos SEEDS=2000, or SEED=7 for the story of one
