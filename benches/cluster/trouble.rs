@@ -24,7 +24,7 @@ pub const SLOW: &str = "slow-";
 
 /// A line of the table.
 pub struct Case {
-    /// What the line says of the trouble.
+    /// The line's words for the trouble.
     pub title: &'static str,
     /// The trouble.
     pub trouble: Trouble,
@@ -52,7 +52,7 @@ pub const CASES: [Case; 5] = [
 /// The most bytes of a request that the proxy passes on.
 const LARGEST: usize = 8 << 20;
 
-/// What is wrong with the API server.
+/// A fault of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Nothing.

@@ -67,7 +67,7 @@ impl Owner {
         self
     }
 
-    /// What is known after a renewal of this Lease. If another Lease was renewed before, somebody has deleted that: perhaps its Node
+    /// The knowledge after a renewal of this Lease. If another Lease was renewed before, somebody has deleted that: perhaps its Node
     /// was deleted and made anew. Then the Node is read again.
     fn after(self, lease: Option<&str>) -> Self {
         let is_another = self.lease.is_some() && self.lease.as_deref() != lease;

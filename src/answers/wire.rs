@@ -76,7 +76,7 @@ fn without_field_validation(uri: &Uri) -> Result<Uri, http::Error> {
     Ok(format!("{uri}{separator}fieldValidation=Ignore").parse()?)
 }
 
-/// What is read of an object of which the caller wants the metadata alone.
+/// An object of which the caller wants the metadata alone: nothing else is decoded.
 struct MetadataAlone;
 
 impl Decode for MetadataAlone {

@@ -59,7 +59,7 @@ impl ParseError {
         &self.0.found
     }
 
-    /// What is wrong, and the advice if there is any, for a message that names the place in another way. Prints like
+    /// The fault, and the advice if there is any, for a message that names the place in another way. Prints like
     /// `expected an operator or the end of the expression, found '='; write == to compare`.
     pub fn fault(&self) -> impl fmt::Display {
         fmt::from_fn(|f| {

@@ -22,7 +22,7 @@ pub(crate) struct Layers {
     own: Table,
     /// How many of `own` are in the common layer, too.
     replaced: usize,
-    /// What other ads have as well; none if the ad shares no layer.
+    /// The layer that other ads have as well; none if the ad shares no layer.
     common: Option<Arc<Common>>,
     /// Names of the common layer that the ad lacks. Never those of `own`.
     lacks: Vec<Name>,

@@ -70,8 +70,8 @@ pub enum CertificateFrom {
 }
 
 /// Serves reviews without end. Sends the key of seals once the key is there, and `serves` once there is a certificate and all objects
-/// are known that others refer to. If the future is dropped, everything ends. A client that
-/// retries by itself is not of use here: the keeper of the certificate tries again.
+/// are known that others refer to. If the future is dropped, everything ends. The client should not retry by itself: the watches and the
+/// keeper of the certificate try again.
 ///
 /// # Errors
 /// When the address cannot be bound.

@@ -220,7 +220,7 @@ pub const ATTRIBUTES: u8 = 10;
 /// Policies with this number and higher ask for backfill work.
 pub const BACKFILL: u8 = 11;
 
-/// What an API server has that another may lack.
+/// Features of an API server that another may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Whether the server sends bookmarks.
@@ -253,7 +253,7 @@ pub struct Plan {
     pub seed: u64,
     /// When faults stop, in seconds.
     pub ends: u32,
-    /// What the server has.
+    /// The features of the server.
     pub server: Server,
     /// Whether a call whose caller hung up long ago takes effect when it arrives at last.
     pub ghosts: bool,

@@ -51,7 +51,7 @@ pub struct World {
     pub store: Store,
     /// Notified when watches must look for changes. (tokio's `watch` wakes its receivers in a random order.)
     pub changed: Arc<Notify>,
-    /// What the server has.
+    /// The features of the server.
     pub server: Server,
     pub ghosts: bool,
     pub items: Vec<Item>,

@@ -11,3 +11,4 @@ mod links;
 mod mutations;
 mod programs;
 mod purity;
+mod sentences;

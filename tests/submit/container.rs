@@ -1,4 +1,4 @@
-//! What a container runs: its image, the entry point of the image, and the program.
+//! Containers of jobs: the image, the entry point of the image, and the program.
 
 use serde_json::json;
 use submit::Options;

@@ -324,7 +324,6 @@ fn conditions_on_gpus_are_left_out_if_a_job_asks_for_none() {
     assert!(jobs[0]["spec"]["requests"].get("requireGpus").is_none(), "{}", jobs[0]["spec"]["requests"]);
 }
 
-/// What `condor_submit` takes for a request of a resource of its own, or for an expression with a mistake.
 /// condor_submit makes one cluster of these, in whose ad RequireGPUs has the bounds once.
 #[test]
 fn procs_with_bounds_on_gpus_that_differ_in_arguments_alone_are_one_htcjob() {
@@ -360,6 +359,7 @@ fn a_batch_name_with_the_number_of_the_cluster_gives_a_name_without() {
     }
 }
 
+/// `condor_submit` takes these lines for a request of a resource of its own, or for an expression with a mistake.
 #[test]
 fn a_misspelt_request_and_a_unit_of_kubernetes_are_told_of() {
     let said = |line: &str| {

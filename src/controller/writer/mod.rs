@@ -81,7 +81,7 @@ pub struct Tools {
     places: Arc<Places>,
 }
 
-/// What every call of a task needs.
+/// The needs of every call of a task.
 struct Context {
     tools: Arc<Tools>,
     /// The lane whose places the calls of the task take.

@@ -164,7 +164,7 @@ struct Question {
     hand: oneshot::Sender<Place>,
 }
 
-/// What a place is for.
+/// The call that a place is for.
 enum Asks {
     /// The first call of a task. With a time, the question may be turned away once it has waited for too long since then.
     First(Option<Instant>),

@@ -27,7 +27,7 @@ const NAMED: usize = 5;
 /// The longest reason, in characters.
 const REASON: usize = 400;
 
-/// What is to be done: the verb of the request, on these procs of a job.
+/// An act to write: the verb of the request, on these procs of a job.
 pub(super) struct Task<'a> {
     pub(super) job: &'a Found<'a>,
     pub(super) which: Which,
@@ -39,7 +39,7 @@ pub(super) enum Which {
     These(Ranges),
 }
 
-/// What came of a task.
+/// The outcome of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// There was nothing to write, or nothing that the operator has to carry out.

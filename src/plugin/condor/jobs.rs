@@ -276,7 +276,7 @@ fn shared(job: &HTCJob, known: &Job, each: &Each<'_>, now: Time) -> Ad {
     ad
 }
 
-/// What the template of a job's pods tells, where each proc has values of its own.
+/// The facts that the template of a job's pods tells, where each proc has values of its own.
 #[derive(Default)]
 struct Each<'j> {
     /// The template, if it tells the same of all procs.

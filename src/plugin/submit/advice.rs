@@ -1,4 +1,4 @@
-//! What is told of the HTCJobs: what the submission finds, and what `slotwright lint` and the operator would warn of later.
+//! The advice about HTCJobs: what the submission finds, and what `slotwright lint` and the operator would warn of later.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What lint reads: standard input, paths that lead to nothing, and files to which several paths lead.
+//! The input of lint: standard input, paths that lead to nothing, and files to which several paths lead.
 
 use super::*;
 

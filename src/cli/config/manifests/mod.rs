@@ -46,7 +46,7 @@ use notes::Notes;
 pub(super) struct ManifestsArgs {
     #[command(flatten)]
     texts: Texts,
-    /// What condor_userprio -allusers -long printed: factors, ceilings, floors and usage become Submitters, and who charged a group
+    /// The output of condor_userprio -allusers -long: factors, ceilings, floors and usage become Submitters, and who charged a group
     /// may charge it; - is standard input
     #[arg(long, value_name = "FILE")]
     userprio: Option<PathBuf>,

@@ -22,15 +22,15 @@ pub(super) enum Marks {
     Backfill { slot: Option<SlotName>, mark: Arc<str> },
 }
 
-/// What is known of a proc's pod since its first version, whatever somebody does to the pod later: the marks that the operator wrote
-/// on it, besides those that say whose pod it is, and since when the pod is asked to go.
+/// The facts about a proc's pod that are known since its first version, whatever somebody does to the pod later: the marks that the
+/// operator wrote on it, besides those that say whose pod it is, and since when the pod is asked to go.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     /// The lease of the pod's claim.
     pub(super) lease: Option<Duration>,
     /// How many runs of the proc came before.
     pub(super) run: Option<u32>,
-    /// What the pod requests of its slot.
+    /// The resources that the pod requests of its slot.
     pub(super) size: Option<PlainSize>,
     /// The earliest second since which a version of the pod showed that the pod was asked to go.
     pub(super) asked: Option<i64>,
