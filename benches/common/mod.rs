@@ -1,4 +1,4 @@
-//! What the benches of the model put into a pool: machines with their agents, jobs, claims, and pods.
+//! The objects that the benches of the model put into a pool: machines with their agents, jobs, claims, and pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

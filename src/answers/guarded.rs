@@ -162,7 +162,7 @@ fn of_the_present(uri: &Uri) -> Option<Uri> {
 
 /// A refusal as a `Status`, which kube understands. The API server answers in plain text if nobody serves a path, such as that of a kind
 /// without its CustomResourceDefinition, and if it is too busy; kube's [`Status::is_not_found`] and its companions miss such answers.
-/// Of other texts, such as a proxy's page, nothing is quoted.
+/// Nothing is quoted of other texts, such as the page of a proxy.
 async fn as_status(answer: Response<Body>) -> Result<Response<Body>, BoxError> {
     let (mut head, body) = answer.into_parts();
     let body = body.collect_bytes().await?;

@@ -133,9 +133,9 @@ struct Asked {
     asking: Vec<Vec<Asking>>,
     others: Vec<SubmitterInput>,
     owners: Vec<OwnerInput>,
-    /// What the submitters of each group use.
+    /// The slot weight that the submitters of each group use.
     used_by_groups: Vec<f64>,
-    /// What the submitters of no group use.
+    /// The slot weight that the submitters of no group use.
     ungrouped_used: f64,
 }
 
