@@ -226,7 +226,7 @@ impl Pool {
         if over && let Some(machine) = self.forget_machine(name) {
             let documents = machine.documents().collect();
             self.changed(Change::Forgotten(&documents, machine.policy.as_ref()));
-            self.changed(Change::Tied(&machine.tied, &[]));
+            self.changed(Change::Tied { before: &machine.tied, after: &[] });
         }
     }
 

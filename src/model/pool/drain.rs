@@ -321,7 +321,7 @@ impl Pool {
             !drain.problems.is_empty() && before.is_none_or(|before| before.problems != drain.problems);
         let specs = [before.and_then(|before| before.spec.clone()), drain.spec.clone()];
         let machines = specs.each_ref().map(|spec| spec.as_ref().map(|spec| &spec.machine));
-        self.changed(Change::Drain(Some(&facts.name), machines));
+        self.changed(Change::Drain { request: Some(&facts.name), machines });
         self.drains.insert(facts.name.clone(), drain);
         if is_news {
             self.tell_of_drain(&facts.name);
@@ -369,7 +369,7 @@ impl Pool {
 
     pub(super) fn drain_gone(&mut self, name: &str) {
         if let Some(spec) = self.drains.remove(name).and_then(|drain| drain.spec) {
-            self.changed(Change::Drain(None, [Some(&spec.machine), None]));
+            self.changed(Change::Drain { request: None, machines: [Some(&spec.machine), None] });
         }
     }
 }

@@ -120,10 +120,10 @@ impl Pool {
             self.changed(Change::Offer(name));
         }
         if before.policy != after.policy {
-            self.changed(Change::PolicyOf(before.policy.as_ref(), after.policy.as_ref()));
+            self.changed(Change::PolicyOf { before: before.policy.as_ref(), after: after.policy.as_ref() });
         }
         if before.tied != after.tied {
-            self.changed(Change::Tied(&before.tied, &after.tied));
+            self.changed(Change::Tied { before: &before.tied, after: &after.tied });
         }
         if before.unfit != after.unfit {
             self.changed(Change::Unfit(name));

@@ -182,6 +182,6 @@ impl Pool {
         if other {
             self.holdings.book.set_capacities(capacities);
         }
-        self.changed(Change::Limits(other));
+        self.changed(Change::Limits { other });
     }
 }

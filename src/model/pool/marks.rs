@@ -62,11 +62,20 @@ pub(super) enum Change<'a> {
     DrainPace(&'a MachineName),
     /// Whether a policy's text can be used on a machine changed.
     Unfit(&'a MachineName),
-    /// Another policy governs a machine: the policy before, and the policy now.
-    PolicyOf(Option<&'a PolicyName>, Option<&'a PolicyName>),
-    /// Other policies than before tie on a machine: they select it with equal precedence, and their names decide. The tied policies before,
-    /// and now.
-    Tied(&'a [PolicyName], &'a [PolicyName]),
+    /// Another policy governs a machine.
+    PolicyOf {
+        /// The policy before.
+        before: Option<&'a PolicyName>,
+        /// The policy now.
+        after: Option<&'a PolicyName>,
+    },
+    /// Other policies than before tie on a machine: they select it with equal precedence, and their names decide.
+    Tied {
+        /// The tied policies before.
+        before: &'a [PolicyName],
+        /// The tied policies now.
+        after: &'a [PolicyName],
+    },
     /// A machine was divided into other slots; these objects showed its slots before.
     Layout(&'a MachineName, &'a BTreeSet<Document>),
     /// A latched value of a slot changed (`STARTD_LATCH_EXPRS`).
@@ -171,8 +180,11 @@ pub(super) enum Change<'a> {
     },
     /// Units of concurrency limits that were kept for a replaced claim no longer count.
     LimitFreed,
-    /// ConcurrencyLimits, or knobs that set limits, changed. The flag says whether other amounts may be had now.
-    Limits(bool),
+    /// ConcurrencyLimits, or knobs that set limits, changed.
+    Limits {
+        /// Whether other amounts may be had now.
+        other: bool,
+    },
     /// Other procs than before wait for concurrency limits.
     Barred,
 
@@ -186,8 +198,13 @@ pub(super) enum Change<'a> {
     Overlaps,
     /// A negotiator's cycle is over.
     Cycle(Option<&'a Arc<str>>),
-    /// A DrainRequest for these machines was added, changed or removed.
-    Drain(Option<&'a Arc<str>>, [Option<&'a MachineName>; 2]),
+    /// A DrainRequest was added, changed or removed.
+    Drain {
+        /// The DrainRequest, if it still exists.
+        request: Option<&'a Arc<str>>,
+        /// The machine that it was for before, and the machine that it is for now.
+        machines: [Option<&'a MachineName>; 2],
+    },
     /// A DrainRequest's phase or cost changed.
     DrainStatus(&'a Arc<str>),
     /// A time has come at which something may have changed.
@@ -247,10 +264,10 @@ impl Pool {
                 self.offer_changed();
             }
             Change::Unfit(name) => self.show_machine(name),
-            Change::PolicyOf(before, after) => {
+            Change::PolicyOf { before, after } => {
                 self.marks.statuses.extend(before.into_iter().chain(after).cloned().map(Document::Policy));
             }
-            Change::Tied(before, after) => {
+            Change::Tied { before, after } => {
                 self.marks.statuses.extend(before.iter().chain(after).cloned().map(Document::Policy));
             }
             Change::Layout(name, before) => {
@@ -386,7 +403,7 @@ impl Pool {
                 self.marks.cycle |= less;
                 self.marks.statuses.extend(objects.iter().cloned().map(Document::Limit));
             }
-            Change::Limits(other) => {
+            Change::Limits { other } => {
                 self.marks.cycle |= other;
                 self.show_limits();
             }
@@ -410,7 +427,7 @@ impl Pool {
             Change::Cycle(negotiator) => {
                 self.marks.statuses.extend(negotiator.cloned().map(Document::Negotiator));
             }
-            Change::Drain(request, machines) => {
+            Change::Drain { request, machines } => {
                 self.marks.machines.extend(machines.into_iter().flatten().cloned());
                 self.marks.statuses.extend(request.cloned().map(Document::Drain));
             }
