@@ -233,14 +233,17 @@ fn left(job: &HTCJob, known: &Job, last_runs: &LastRuns, now: Time, ads: &mut Ve
         let mut ad = Ad::new().with("ProcId", i64::from(proc));
         ad.chain(Some(shared.clone()));
         each.set_in(&mut ad, proc);
-        known.history_of(proc).set_in(&mut ad, true);
+        let history = known.history_of(proc);
+        history.set_in(&mut ad, true);
         ad.set("JobStatus", state::COMPLETED);
+        // The history counts the runs before the last, which is the one that the program ended by itself.
+        ad.set("NumJobCompletions", i64::from(history.completions).saturating_add(1));
         if let Some(completed) = completed {
             ad.set("CompletionDate", completed);
             ad.set("EnteredCurrentStatus", completed);
         }
         match last_runs.get(uid, proc) {
-            Some(run) => run.set_in(&mut ad),
+            Some(run) => run.set_in(&history, &mut ad),
             None if known.succeeded.contains(proc) => {
                 ad.set("ExitBySignal", false);
                 ad.set("ExitCode", success(&ad, &env));

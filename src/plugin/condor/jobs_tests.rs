@@ -237,6 +237,18 @@ fn procs_that_are_done_are_in_the_queue_for_as_long_as_leave_in_queue_is_true() 
     let failed = ads.iter().find(|ad| states(std::slice::from_ref(ad))[0].0 == 2).unwrap();
     let names = ["ExitCode", "ExitBySignal", "NumJobStarts", "CompletionDate", "JobCurrentStartDate"];
     assert_eq!(super::tests::shown(failed, &names), ["3", "false", "2", "1893461400", "1893459600"]);
+    let names = [
+        "RemoteWallClockTime",
+        "LastRemoteWallClockTime",
+        "NumJobCompletions",
+        "JobStartDate",
+        "LastRemoteHost",
+    ];
+    let half_an_hour = "1.800000000000000E+03";
+    assert_eq!(
+        super::tests::shown(failed, &names),
+        [half_an_hour, half_an_hour, "1", "1893459600", "\"slot1_1@node1\""]
+    );
 }
 
 /// "Late materialization": procs beyond the limits are not in the queue yet.

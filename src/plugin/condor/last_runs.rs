@@ -8,7 +8,7 @@ use api::HTCJob;
 use api::labels::{JOB_UID, SLOT, SUSPEND};
 use classad::Ad;
 use controller::kinds::pod::{self, PodView, SlimPod};
-use model::pool::{End, Exit};
+use model::pool::{End, Exit, History};
 
 use crate::cluster::{self, Cluster};
 
@@ -97,13 +97,29 @@ impl LastRun {
         self.end.as_ref()?.code().map(Exit::of_code)
     }
 
-    /// Puts into the ad of a proc that is done the begin and end of the last run, and how the program ended.
-    pub(crate) fn set_in(&self, ad: &mut Ad) {
+    /// Puts into the ad of a proc that is done the slot, the begin and the end of the last run, how long the run took, and how the
+    /// program ended. `history` is that of the runs before.
+    pub(crate) fn set_in(&self, history: &History, ad: &mut Ad) {
         ad.set("NumJobStarts", i64::from(self.number));
         ad.set("NumShadowStarts", i64::from(self.number));
         ad.set("JobRunCount", i64::from(self.number));
         if let Some(started) = self.started {
             ad.set("JobCurrentStartDate", started);
+            if history.first_start.is_none() {
+                ad.set("JobStartDate", started);
+            }
+        }
+        if let Some(slot) = &self.slot {
+            ad.set("LastRemoteHost", slot.as_str());
+        }
+        if let Some((started, finished)) = self.started.zip(self.finished) {
+            let ran = u64::try_from(finished.saturating_sub(started)).unwrap_or(0);
+            #[allow(clippy::cast_precision_loss, reason = "HTCondor has reals here")]
+            for (name, secs) in
+                [("LastRemoteWallClockTime", ran), ("RemoteWallClockTime", history.wall.saturating_add(ran))]
+            {
+                ad.set(name, secs as f64);
+            }
         }
         if let Some(finished) = self.finished {
             ad.set("CompletionDate", finished);
