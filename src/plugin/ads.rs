@@ -148,8 +148,8 @@ fn by_object_name<K: ResourceExt>(objects: &[K]) -> HashMap<&str, &K> {
 }
 
 /// Sets state and activity, and their start times, to those in the status of the slot's object, because they depend on
-/// what happened before. The status of a PartitionableSlot has no start times: there, the time at which the object was
-/// created stands for them. Other start times that no status has are removed from the ad.
+/// what happened before. Start times that no status has are removed from the ad, such as those of a slot that nobody claims: the
+/// status of a PartitionableSlot has none.
 fn set_state(ad: &mut Ad, slot: Option<&Slot>, partitionable: Option<&PartitionableSlot>) {
     ad.remove("EnteredCurrentState");
     ad.remove("EnteredCurrentActivity");
@@ -168,13 +168,6 @@ fn set_state(ad: &mut Ad, slot: Option<&Slot>, partitionable: Option<&Partitiona
     let Some(partitionable) = partitionable else { return };
     if let Some(status) = &partitionable.status {
         set(ad, status.state, status.activity);
-    }
-    if claimed.is_none() {
-        for attribute in ["EnteredCurrentState", "EnteredCurrentActivity"] {
-            if let Some(created) = &partitionable.metadata.creation_timestamp {
-                ad.set(attribute, created.0.as_second());
-            }
-        }
     }
 }
 

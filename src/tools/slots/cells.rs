@@ -73,7 +73,7 @@ pub(super) fn will_forget(ad: &Ad, screen: &Screen, env: &Env) -> Option<String>
 
 fn since(ad: &Ad, name: &str, env: &Env) -> Option<String> {
     let now = number(ad, "LastHeardFrom", env)?;
-    Some(span(now.saturating_sub(number(ad, name, env).unwrap_or(0))))
+    Some(span(now.saturating_sub(number(ad, name, env)?)))
 }
 
 pub(super) fn state_elapsed(ad: &Ad, _: &Screen, env: &Env) -> Option<String> {
