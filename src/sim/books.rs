@@ -17,6 +17,7 @@ pub struct Counts {
     pub waited: f64,
     pub done: u64,
     pub evictions: u64,
+    pub removed: u64,
     pub goodput: f64,
     pub badput: f64,
 }
@@ -29,6 +30,7 @@ impl Counts {
         self.waited += other.waited;
         self.done += other.done;
         self.evictions += other.evictions;
+        self.removed += other.removed;
         self.goodput += other.goodput;
         self.badput += other.badput;
     }
@@ -156,12 +158,26 @@ impl Books {
 
     /// Notes that a proc's pod was evicted. The work of `ran` is lost; `None` if its container had not started.
     pub fn evicted(&mut self, record: usize, cpus: i64, ran: Option<Duration>) {
+        self.given_up(record, cpus, ran);
+        if let Some((_, counts)) = self.at(record) {
+            counts.evictions += 1;
+        }
+    }
+
+    /// Notes that a proc's pod was ended because the proc was held or removed. The work of `ran` is lost, as in an eviction.
+    pub fn given_up(&mut self, record: usize, cpus: i64, ran: Option<Duration>) {
         let Some((record, counts)) = self.at(record) else { return };
         let lost = ran.unwrap_or_default().as_secs_f64();
         record.lost += lost;
         record.started = None;
-        counts.evictions += 1;
         counts.badput += amount(cpus) * lost;
+    }
+
+    /// Notes that so many more procs of a job were removed. `record` is that of one of the job's procs.
+    pub fn removed(&mut self, record: usize, procs: u64) {
+        if let Some((_, counts)) = self.at(record) {
+            counts.removed += procs;
+        }
     }
 
     fn at(&mut self, record: usize) -> Option<(&mut JobRecord, &mut Counts)> {

@@ -40,6 +40,8 @@ const POOL: &[Column] = &[
     column("badput_core_hours", "core hours of runs that did not"),
     column("cycles", "negotiation cycles"),
     column("matches", "matches made"),
+    column("held", "procs that are held"),
+    column("removed", "procs that were removed"),
 ];
 
 /// The columns of the table `slots`: cores by the state and activity of their slot.
@@ -72,6 +74,8 @@ const SUBMITTERS: &[Column] = &[
     column("evictions", "procs that were thrown out"),
     column("goodput_core_hours", "core hours of runs that ended by themselves"),
     column("badput_core_hours", "core hours of runs that did not"),
+    column("held", "procs that are held"),
+    column("removed", "procs that were removed"),
 ];
 
 /// The columns of the table `groups`. The values of a group include those of the groups inside it.
@@ -96,11 +100,21 @@ pub struct Measures {
     present: f64,
 }
 
-/// How many procs wait, and how many have a claim.
+/// How many procs wait, how many have a claim, and how many are held.
 #[derive(Clone, Copy, Debug, Default)]
 struct Procs {
     idle: u64,
     running: u64,
+    held: u64,
+}
+
+impl Procs {
+    fn add(&mut self, job: &Job) {
+        self.idle += job.idle.len();
+        self.running += job.active.len() as u64;
+        // A proc whose pod still ends is on hold already.
+        self.held += job.on_hold.keys().filter(|proc| !job.active.contains_key(proc)).count() as u64;
+    }
 }
 
 impl Measures {
@@ -135,8 +149,7 @@ impl Measures {
         let mut waiting: BTreeMap<Shape, &JobSpec> = BTreeMap::new();
         for (index, job) in pool.jobs().values().filter_map(|job| Some((submitter_of(books, job)?, job))) {
             let Some(sum) = procs.get_mut(index) else { continue };
-            sum.idle += job.idle.len();
-            sum.running += job.active.len() as u64;
+            sum.add(job);
             if let Some(spec) = job.spec.as_ref().filter(|_| !job.idle.is_empty()) {
                 waiting.entry(shape(&spec.request)).or_insert(&**spec);
             }
@@ -219,6 +232,8 @@ impl Measures {
                 all.badput / HOUR,
                 real(self.cycles - self.counted.0),
                 real(self.matches - self.counted.1),
+                real(procs.iter().map(|procs| procs.held).sum()),
+                real(all.removed),
             ],
         );
         self.counted = (self.cycles, self.matches);
@@ -258,6 +273,8 @@ impl Measures {
                 real(counts.evictions),
                 counts.goodput / HOUR,
                 counts.badput / HOUR,
+                real(procs.held),
+                real(counts.removed),
             ];
             self.submitters.push(seconds(self.start, now), Some(label.clone()), &row);
         }
@@ -315,8 +332,7 @@ impl Measures {
         let mut left = vec![Procs::default(); books.names.len()];
         for job in pool.jobs().values() {
             if let Some(sum) = submitter_of(&books, job).and_then(|index| left.get_mut(index)) {
-                sum.idle += job.idle.len();
-                sum.running += job.active.len() as u64;
+                sum.add(job);
             }
         }
         let mut all = Tally::default();
@@ -333,6 +349,8 @@ impl Measures {
                 done: total.done,
                 running: left.running,
                 idle: left.idle,
+                held: left.held,
+                removed: total.removed,
                 evictions: total.evictions,
                 goodput_core_hours: total.goodput / HOUR,
                 badput_core_hours: total.badput / HOUR,
@@ -343,6 +361,8 @@ impl Measures {
             all.done += tally.done;
             all.running += tally.running;
             all.idle += tally.idle;
+            all.held += tally.held;
+            all.removed += tally.removed;
             all.evictions += tally.evictions;
             all.goodput_core_hours += tally.goodput_core_hours;
             all.badput_core_hours += tally.badput_core_hours;

@@ -291,11 +291,15 @@ pub struct Tally {
     pub running: u64,
     /// Procs that wait at the end.
     pub idle: u64,
-    /// How often a proc was evicted.
+    /// Procs that are held at the end.
+    pub held: u64,
+    /// Procs that were removed.
+    pub removed: u64,
+    /// How often a proc was evicted. Procs that are held or removed are not evicted.
     pub evictions: u64,
     /// Core hours of runs that ended by themselves.
     pub goodput_core_hours: f64,
-    /// Core hours of runs that were evicted.
+    /// Core hours of runs that were evicted, held or removed.
     pub badput_core_hours: f64,
     /// Hours of claims times their slot weight, as the accountant charged them; core hours unless a policy sets
     /// SLOT_WEIGHT.

@@ -172,6 +172,33 @@ fn a_machine_that_leaves_costs_its_jobs_their_work_and_they_run_again() {
     assert_eq!(report.jobs.iter().map(|record| record.runs).sum::<u32>(), 5);
 }
 
+/// A proc that is held or removed is neither done nor evicted, and is counted.
+#[test]
+fn procs_that_are_held_and_removed_are_counted_as_such() {
+    let with = |name: &str, attribute: &str| {
+        let mut source = source(name, Arrivals::Listed(vec![at(0)]));
+        source.count = Spread::always(3.0);
+        source.runtime = Spread::always(7200.0);
+        let attributes = [(attribute.to_owned(), "JobStatus == 2 && time() - JobStartDate > 600".to_owned())];
+        source.template.attributes = attributes.into();
+        source
+    };
+    let report = run(&scenario(
+        vec![machines("a", 2, 4)],
+        vec![with("held", "PeriodicHold"), with("removed", "PeriodicRemove")],
+    ));
+    let counts = |tally: &Tally| {
+        (tally.submitted, tally.done, tally.running, tally.idle, tally.held, tally.removed, tally.evictions)
+    };
+    let all: Vec<_> = report.summary.submitters.iter().map(counts).collect();
+    assert_eq!(all, [(3, 0, 0, 0, 3, 0, 0), (3, 0, 0, 0, 0, 3, 0)]);
+    assert_eq!((report.summary.all.held, report.summary.all.removed), (3, 3));
+    assert!(report.summary.all.badput_core_hours >= 1.0);
+    let pool = report.table("pool").unwrap();
+    assert_eq!(pool.series("held")[0].1.last().unwrap().1, 3.0);
+    assert_eq!(pool.series("removed")[0].1.iter().map(|(_, removed)| removed).sum::<f64>(), 3.0);
+}
+
 fn at(seconds: u64) -> Listed {
     Listed { at: Duration::from_secs(seconds), count: None, runtime: None, request: None, priority: None }
 }

@@ -72,6 +72,8 @@ struct Job {
     record: usize,
     status_due: bool,
     status_written: Option<Time>,
+    /// How many procs were removed when the status was last written.
+    removed: u64,
 }
 
 impl<'s> World<'s> {
@@ -239,6 +241,9 @@ impl<'s> World<'s> {
     fn write_status(&mut self, uid: &JobUid, pool: &mut Pool, now: Time) {
         let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs().get(uid)) else { return };
         (job.status_due, job.status_written) = (false, Some(now));
+        let removed = queued.removed.len();
+        self.books.removed(job.record, removed.saturating_sub(job.removed));
+        job.removed = removed;
         job.facts.succeeded.clone_from(&queued.succeeded);
         job.facts.failed.clone_from(&queued.failed);
         job.facts.cluster_id = Some(queued.cluster_id);
@@ -276,7 +281,8 @@ impl<'s> World<'s> {
         let record = self.books.submitted(&key, &spec, &arrival.runtimes, now);
         let facts = JobFacts::new(key, now, Ok(Arc::new(said)));
         pool.apply(Event::Job(facts.clone()), now);
-        let job = Job { facts, runtimes: arrival.runtimes, record, status_due: false, status_written: None };
+        let runtimes = arrival.runtimes;
+        let job = Job { facts, runtimes, record, status_due: false, status_written: None, removed: 0 };
         self.jobs.insert(uid, job);
     }
 
@@ -377,12 +383,16 @@ impl<'s> World<'s> {
         let left = self.machines.get(host).and_then(|machine| machine.left.get(pod.stay));
         let ran = pod.ran(left.map_or(now, |left| now.min(*left)));
         pool.apply(Event::Pod(pod.facts.clone()), now);
-        let is_done = pool.jobs().get(&pod.facts.job).is_none_or(|job| job.is_done(pod.facts.proc));
+        let (job, proc) = (pool.jobs().get(&pod.facts.job), pod.facts.proc);
+        let is_done = job.is_none_or(|job| job.is_done(proc));
+        let is_given_up =
+            job.is_some_and(|job| job.on_hold.contains_key(&proc) || job.removed.contains(proc));
         match pod.facts.end {
             Some(End::Exited { .. }) if is_done => {
                 self.books.done(pod.record, pod.cpus, ran.unwrap_or_default(), now);
             }
             Some(End::Exited { .. }) => self.books.runs_again(pod.record, pod.cpus, ran.unwrap_or_default()),
+            _ if is_given_up => self.books.given_up(pod.record, pod.cpus, ran),
             _ => self.books.evicted(pod.record, pod.cpus, ran),
         }
         if self.machines.get_mut(host).is_some_and(|host| host.suspended.remove(uid)) {

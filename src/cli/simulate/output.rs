@@ -49,43 +49,52 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         summary.cycles,
         summary.matches,
     )?;
-    let mut table = Table::new(&[
-        ("SUBMITTER", Align::Left),
-        ("SUBMITTED", Align::Right),
-        ("DONE", Align::Right),
-        ("RUNNING", Align::Right),
-        ("IDLE", Align::Right),
-        ("EVICTIONS", Align::Right),
-        ("GOOD CORE-H", Align::Right),
-        ("BAD CORE-H", Align::Right),
-        ("WAIT MEAN", Align::Right),
-        ("MEDIAN", Align::Right),
-        ("P95", Align::Right),
-        ("MAX", Align::Right),
-    ]);
+    let counts = counts(&summary.all);
+    let name = ("SUBMITTER", Align::Left);
+    let counted = counts.iter().map(|(heading, _)| (*heading, Align::Right));
+    let measured = ["GOOD CORE-H", "BAD CORE-H", "WAIT MEAN", "MEDIAN", "P95", "MAX"];
+    let columns: Vec<_> =
+        [name].into_iter().chain(counted).chain(measured.map(|heading| (heading, Align::Right))).collect();
+    let mut table = Table::new(&columns);
     for tally in summary.submitters.iter().chain([&summary.all]) {
-        table.row(row(tally));
+        table.row(row(tally, &counts));
     }
     write!(out, "{table}")
 }
 
-fn row(tally: &Tally) -> [String; 12] {
+/// A number of procs, of one submitter or of all.
+type Count = fn(&Tally) -> u64;
+
+/// The numbers of procs that the summary shows: no procs that are held or removed if there are none.
+fn counts(all: &Tally) -> Vec<(&'static str, Count)> {
+    let counts: [(&str, Count); 7] = [
+        ("SUBMITTED", |tally| tally.submitted),
+        ("DONE", |tally| tally.done),
+        ("RUNNING", |tally| tally.running),
+        ("IDLE", |tally| tally.idle),
+        ("HELD", |tally| tally.held),
+        ("REMOVED", |tally| tally.removed),
+        ("EVICTIONS", |tally| tally.evictions),
+    ];
+    let is_shown =
+        |(heading, count): &(&str, Count)| !["HELD", "REMOVED"].contains(heading) || count(all) > 0;
+    counts.into_iter().filter(is_shown).collect()
+}
+
+fn row(tally: &Tally, counts: &[(&str, Count)]) -> Vec<String> {
     let waits = tally.wait_seconds;
     let wait = |seconds: Option<f64>| seconds.map_or_else(String::new, span);
-    [
-        if tally.name.is_empty() { "all".to_owned() } else { tally.name.clone() },
-        tally.submitted.to_string(),
-        tally.done.to_string(),
-        tally.running.to_string(),
-        tally.idle.to_string(),
-        tally.evictions.to_string(),
+    let name = if tally.name.is_empty() { "all".to_owned() } else { tally.name.clone() };
+    let measured = [
         format!("{:.1}", tally.goodput_core_hours),
         format!("{:.1}", tally.badput_core_hours),
         wait(waits.mean),
         wait(waits.median),
         wait(waits.p95),
         wait(waits.max),
-    ]
+    ];
+    let counted = counts.iter().map(|(_, count)| count(tally).to_string());
+    [name].into_iter().chain(counted).chain(measured).collect()
 }
 
 /// A span of time in its two largest units.
