@@ -34,6 +34,8 @@ pub struct NamedGroup {
     pub accept_surplus: Option<bool>,
     /// `GROUP_AUTOREGROUP_<group>`.
     pub autoregroup: Option<bool>,
+    /// `GROUP_PRIO_FACTOR_<group>`.
+    pub priority_factor: Option<f64>,
 }
 
 impl NamedGroup {
@@ -52,21 +54,37 @@ impl NamedGroup {
 /// The groups that `GROUP_NAMES` lists, in this order.
 ///
 /// # Errors
-/// The first value that cannot be used.
-pub fn named_groups(text: &Text) -> Result<Vec<NamedGroup>, ValueError> {
-    let group = |name: String| {
-        let number = |family: &str| {
-            let knob = format!("{family}_{name}");
-            text.real(&knob)?.map(|number| text.in_range(&knob, number)).transpose()
-        };
-        let truth = |family: &str| text.boolean(&format!("{family}_{name}"));
-        Ok(NamedGroup {
-            quota: number("GROUP_QUOTA")?,
-            dynamic_quota: number("GROUP_QUOTA_DYNAMIC")?,
-            accept_surplus: truth("GROUP_ACCEPT_SURPLUS")?,
-            autoregroup: truth("GROUP_AUTOREGROUP")?,
-            name,
-        })
+/// All values that cannot be used.
+pub fn named_groups(text: &Text) -> Result<Vec<NamedGroup>, Vec<ValueError>> {
+    let names = text.list("GROUP_NAMES").map_err(|fault| vec![fault.into()])?;
+    let mut faults = Vec::new();
+    let groups = names.into_iter().map(|name| named_group(text, name, &mut faults)).collect();
+    if faults.is_empty() { Ok(groups) } else { Err(faults) }
+}
+
+fn named_group(text: &Text, name: String, faults: &mut Vec<ValueError>) -> NamedGroup {
+    let number = |family: &str, faults: &mut Vec<ValueError>| {
+        let knob = format!("{family}_{name}");
+        let found =
+            text.real(&knob).and_then(|found| found.map(|number| text.in_range(&knob, number)).transpose());
+        kept(found, faults)
     };
-    text.list("GROUP_NAMES")?.into_iter().map(group).collect()
+    let truth =
+        |family: &str, faults: &mut Vec<ValueError>| kept(text.boolean(&format!("{family}_{name}")), faults);
+    NamedGroup {
+        quota: number("GROUP_QUOTA", faults),
+        dynamic_quota: number("GROUP_QUOTA_DYNAMIC", faults),
+        accept_surplus: truth("GROUP_ACCEPT_SURPLUS", faults),
+        autoregroup: truth("GROUP_AUTOREGROUP", faults),
+        priority_factor: number("GROUP_PRIO_FACTOR", faults),
+        name,
+    }
+}
+
+/// The value; `None` if the knob is not set, or if the value cannot be used, which is added to the faults.
+fn kept<T>(found: Result<Option<T>, ValueError>, faults: &mut Vec<ValueError>) -> Option<T> {
+    found.unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    })
 }

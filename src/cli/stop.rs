@@ -19,6 +19,13 @@ pub enum Stop {
     Io(io::Error),
 }
 
+impl Stop {
+    /// The stop for values that cannot be used, with a line for each.
+    pub fn of_values(faults: &[impl Display]) -> Self {
+        Self::Unusable(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+}
+
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         Self::Io(error)

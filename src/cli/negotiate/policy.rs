@@ -111,10 +111,8 @@ fn configuration(args: &NegotiateArgs, env: &Env) -> Result<Configuration, Stop>
     let reading = Reader::new(host).subsystem("NEGOTIATOR").read(&sources);
     let read = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
     let slot_weight = read.expr("SLOT_WEIGHT").map_err(|error| Stop::Unusable(error.to_string()))?;
-    let config = Config::read(&read).map_err(|faults| {
-        Stop::Unusable(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    })?;
-    let named = named_groups(&read).map_err(|error| Stop::Unusable(error.to_string()))?;
+    let config = Config::read(&read).map_err(|faults| Stop::of_values(&faults))?;
+    let named = named_groups(&read).map_err(|faults| Stop::of_values(&faults))?;
     let named: Vec<GroupSpec> = named.iter().map(|group| group.spec(&config)).collect();
     let warnings = knobs::unused(&read, &named);
     Ok(Configuration { config, slot_weight, named, warnings })

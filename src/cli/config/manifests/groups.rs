@@ -10,7 +10,7 @@ use super::notes::{Notes, place_of};
 use super::object::object;
 use crate::named_groups::NamedGroup;
 use api::{GroupQuota, GroupQuotaSpec};
-use condor_config::{Config, ValueError};
+use condor_config::Config;
 use model::negotiator;
 use model::negotiator::groups::{GroupSpec, Tree};
 use model::pool::GroupName;
@@ -23,8 +23,6 @@ const MOST_OWNERS: usize = 256;
 pub(super) struct Groups {
     tree: Tree,
     named: Vec<NamedGroup>,
-    /// `GROUP_PRIO_FACTOR_<group>`, by the place in `named`.
-    factors: Vec<Option<f64>>,
     /// The owners who may charge each group, by the group's place in the tree.
     owners: Vec<BTreeSet<String>>,
     /// The group of nice users, which needs no declaration.
@@ -32,16 +30,26 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a configuration. Groups that the negotiator ignores are left out, and noted.
-    ///
-    /// # Errors
-    /// The first factor that cannot be used.
+    /// The groups of a configuration. Groups that the negotiator ignores are left out, and noted; and so are those whose names no group
+    /// has here.
     pub(super) fn new(
         central: &Config,
         named: Vec<NamedGroup>,
         knobs: &negotiator::Config,
         notes: &mut Notes,
-    ) -> Result<Self, ValueError> {
+    ) -> Self {
+        let (named, misnamed): (Vec<_>, Vec<_>) =
+            named.into_iter().partition(|group| GroupName::is_valid(&group.name));
+        for group in misnamed {
+            if let Some(place) = place_of(central, "GROUP_NAMES") {
+                let quoted = if group.name.contains('"') { "; write the name without quotes" } else { "" };
+                let rule = "letters, digits, _ and -, and a dot before a group inside another";
+                notes.at(
+                    place,
+                    format!("the group {} is left out: a group's name has {rule}{quoted}", group.name),
+                );
+            }
+        }
         let specs: Vec<GroupSpec> = named.iter().map(|group| group.spec(knobs)).collect();
         let tree = Tree::new(&specs);
         let place = |knob: &str| place_of(central, knob);
@@ -60,13 +68,8 @@ impl Groups {
                 );
             }
         }
-        let factor = |group: &NamedGroup| {
-            let knob = format!("GROUP_PRIO_FACTOR_{}", group.name);
-            central.real(&knob)?.map(|number| central.in_range(&knob, number)).transpose()
-        };
-        let factors = named.iter().map(factor).collect::<Result<_, _>>()?;
         let owners = vec![BTreeSet::new(); tree.groups().len()];
-        Ok(Self { tree, named, factors, owners, nice: knobs.nice_user_group.clone() })
+        Self { tree, named, owners, nice: knobs.nice_user_group.clone() }
     }
 
     /// Whether `GROUP_NAMES` lists the group.
@@ -87,7 +90,7 @@ impl Groups {
     /// The group in which a submitter is counted, with the factor that the group gives to its submitters.
     pub(super) fn of_submitter(&self, submitter: &str) -> Option<(&str, Option<f64>)> {
         let group = self.tree.groups().get(self.tree.group_of(submitter)?)?;
-        Some((&group.name, self.factors.get(group.spec).copied().flatten()))
+        Some((&group.name, self.named.get(group.spec)?.priority_factor))
     }
 
     /// Lets everybody charge every group: the groups at the top, and with them those inside.
@@ -162,7 +165,7 @@ impl Groups {
                 dynamic_quota: named.dynamic_quota.filter(|_| named.quota.is_none()),
                 accept_surplus: named.accept_surplus,
                 autoregroup: named.autoregroup,
-                priority_factor: self.factors.get(group.spec).copied().flatten(),
+                priority_factor: named.priority_factor,
             };
             Some(object(&GroupQuota::new(&name, spec)))
         };

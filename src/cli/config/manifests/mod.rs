@@ -7,9 +7,11 @@
 //! | `policies` | the Negotiator, the NodePolicy and the SubmitPolicy, with the knobs that their texts take |
 //! | `accounts`, `submitters` | Submitters of what condor_userprio prints |
 //! | `leftovers` | warnings about settings that are in no object |
+//! | `defaults` | warnings about knobs that are not set, and whose defaults differ |
 //! | `names`, `notes`, `object` | names of objects; all warnings; an object as YAML |
 
 mod accounts;
+mod defaults;
 mod groups;
 mod leftovers;
 mod limits;
@@ -33,7 +35,6 @@ use crate::lint;
 use crate::named_groups::named_groups;
 use crate::problems::Problems;
 use crate::stop::{DONE, NO, Stop};
-use condor_config::ValueError;
 use groups::Groups;
 use model::negotiator;
 use notes::Notes;
@@ -53,6 +54,20 @@ pub(super) struct ManifestsArgs {
     /// Let every owner of jobs charge every group, as HTCondor does
     #[arg(long)]
     open_groups: bool,
+    /// Print only the objects of this kind, such as NodePolicy for the file of an execute node; may be given several times
+    #[arg(long, value_name = "KIND", value_parser = KINDS, ignore_case = true)]
+    only: Vec<String>,
+}
+
+/// The kinds of objects that the command makes.
+const KINDS: [&str; 6] =
+    ["GroupQuota", "ConcurrencyLimit", "Negotiator", "NodePolicy", "SubmitPolicy", "Submitter"];
+
+impl ManifestsArgs {
+    /// Whether objects of a kind are printed.
+    fn prints(&self, kind: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only.eq_ignore_ascii_case(kind))
+    }
 }
 
 /// The names that objects stand for, in small letters.
@@ -65,19 +80,25 @@ pub(super) fn print(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let unusable = |error: ValueError| Stop::Unusable(error.to_string());
     let sources = args.texts.sources(stdin)?;
     let central = configuration(args.texts.read_as(&sources, "NEGOTIATOR", None), stderr)?;
-    let (mut notes, mut taken) = (Notes::default(), Taken::new());
+    let named = named_groups(&central).map_err(|faults| Stop::of_values(&faults))?;
+    let (mut notes, mut unsaid, mut taken) = (Notes::default(), Notes::default(), Taken::new());
     let mut policies = Vec::new();
     for policy in policies::ALL {
         let reading = args.texts.read_as(&sources, policy.subsystem, None);
         let config = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
-        policies.extend(policy.object(&config, &mut taken, &mut notes));
+        let notes = if args.prints(policy.kind) { &mut notes } else { &mut unsaid };
+        let object = policy.object(&config, &mut taken, notes);
+        let has_groups = policy.kind == policies::NEGOTIATOR.kind && !named.is_empty();
+        if object.is_some() || has_groups {
+            defaults::note(policy, &config, &sources, notes);
+        }
+        policies.extend(object);
     }
     let knobs = knobs(&policies);
-    let named = named_groups(&central).map_err(unusable)?;
-    let mut groups = Groups::new(&central, named, &knobs, &mut notes).map_err(unusable)?;
+    let of_groups = if args.prints("GroupQuota") { &mut notes } else { &mut unsaid };
+    let mut groups = Groups::new(&central, named, &knobs, of_groups);
     let accounts = match &args.userprio {
         Some(path) => accounts::read(path, stdin, &groups, &mut notes)?,
         None => Vec::new(),
@@ -86,7 +107,7 @@ pub(super) fn print(
         groups.open();
     } else {
         groups.open_to(&accounts);
-        groups.note_closed(&central, &mut notes);
+        groups.note_closed(&central, if args.prints("GroupQuota") { &mut notes } else { &mut unsaid });
     }
     let mut objects = groups.objects();
     objects.extend(limits::objects(&central, &mut taken, &mut notes));
@@ -96,6 +117,7 @@ pub(super) fn print(
     objects.extend(policies);
     objects.extend(submitters::objects(&accounts, &knobs, &groups));
     leftovers::note(&central, &groups, &taken, &mut notes);
+    objects.retain(|object| object.get("kind").and_then(Value::as_str).is_some_and(|kind| args.prints(kind)));
     let text = yaml(&objects)?;
     stdout.write_all(text.as_bytes())?;
     notes.tell(stderr)?;

@@ -8,7 +8,7 @@ use super::Taken;
 use super::notes::Notes;
 use crate::config::{assignment, can_be_read};
 use api::{GROUP, VERSION};
-use condor_config::knobs::{self, Reader, Support};
+use condor_config::knobs::{self, Knob, Reader, Support};
 use condor_config::{Config, Definition, Host, Origin, Reader as ConfigReader, Source};
 use model::startd::config::Readers;
 
@@ -18,7 +18,7 @@ const NAME: &str = "default";
 /// A kind of objects whose text takes knobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
-    kind: &'static str,
+    pub(super) kind: &'static str,
     /// The daemon as which the operator reads the text.
     pub(super) subsystem: &'static str,
     /// Whose knobs the text takes.
@@ -53,6 +53,7 @@ impl Policy {
     pub(super) fn object(self, config: &Config, taken: &mut Taken, notes: &mut Notes) -> Option<Value> {
         let mut lines = BTreeMap::new();
         let mut chosen: Vec<&Definition> = self.own(config).filter(|found| self.acts(found)).collect();
+        self.note_templates(config, &chosen, notes);
         while !chosen.is_empty() {
             for definition in chosen {
                 let value = definition.raw();
@@ -93,10 +94,23 @@ impl Policy {
 
     /// Whether the operator acts on the name in the object's text.
     fn acts(self, definition: &Definition) -> bool {
-        knobs::find(&definition.name).is_some_and(|knob| {
-            knob.support == Support::Honored
-                && knob.readers.iter().any(|reader| self.readers.contains(reader))
-        })
+        knobs::find(&definition.name).is_some_and(|knob| knob.support == Support::Honored && self.takes(knob))
+    }
+
+    /// Whether the object's text takes a knob.
+    pub(super) fn takes(self, knob: &Knob) -> bool {
+        knob.readers.iter().any(|reader| self.readers.contains(reader))
+    }
+
+    /// Notes that only policies of execute nodes have set what a Negotiator's text takes.
+    fn note_templates(self, config: &Config, chosen: &[&Definition], notes: &mut Notes) {
+        let of_policy = |found: &&Definition| matches!(found.origin, Origin::Template("POLICY", _));
+        let Some(first) = chosen.first().filter(|_| self.kind == NEGOTIATOR.kind) else { return };
+        if chosen.iter().all(of_policy) {
+            let what = "the Negotiator has nothing but what policies of execute nodes set by the way; if this is the file of an execute \
+                        node, give --only NodePolicy";
+            notes.at(config.position(first), what);
+        }
     }
 }
 

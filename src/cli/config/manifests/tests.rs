@@ -185,14 +185,69 @@ Site = \"cern\"
 UNUSED = 3
 GROUP_NAMES = a
 ";
-    let (status, made, said) = outcome(&["--open-groups"], text);
-    assert_eq!((status, said.as_str()), (0, ""), "{made}");
+    let (status, made, said) = outcome(&["--open-groups", "--only", "NodePolicy"], text);
+    let keyboard = "slotwright config: warning: -: the NodePolicy goes by defaults that are not HTCondor's; for HTCondor's, add: \
+                    SLOTS_CONNECTED_TO_KEYBOARD = 0; SLOTS_CONNECTED_TO_CONSOLE = 0\n";
+    assert_eq!((status, said.as_str()), (0, keyboard), "{made}");
     let specs = specs(&made, "NodePolicy");
     let copy = specs["default"]["config"].as_str().unwrap();
     let (by_file, by_object) = (understand(text), understand(copy));
     assert!(by_file.config.is_some());
     assert_eq!(by_object.config, by_file.config, "{copy}");
     assert!(!copy.contains("UNUSED") && !copy.contains("GROUP_NAMES"), "{copy}");
+}
+
+/// An execute node's file may hold what HTCondor's policies for desktops set for the negotiator.
+#[test]
+fn the_kinds_of_objects_can_be_chosen() {
+    let text = "use POLICY : UWCS_Desktop\n";
+    let kinds = |made: &str| -> Vec<String> {
+        parsed(made).iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    let (status, made, said) = outcome(&[], text);
+    assert_eq!((status, kinds(&made)), (0, vec!["Negotiator".to_owned(), "NodePolicy".to_owned()]), "{said}");
+    assert!(
+        said.contains("line 1, column 14: the Negotiator has nothing but what policies of execute nodes set"),
+        "{said}"
+    );
+    let (status, made, said) = outcome(&["--only", "nodepolicy"], text);
+    assert_eq!((status, kinds(&made)), (0, vec!["NodePolicy".to_owned()]), "{said}");
+    assert!(!said.contains("Negotiator"), "{said}");
+    let (_, made, _) = outcome(&["--only", "GroupQuota", "--only", "ConcurrencyLimit"], POOL);
+    assert!(kinds(&made).iter().all(|kind| kind == "GroupQuota" || kind == "ConcurrencyLimit"));
+    assert!(kinds(&made).len() > 4, "{made}");
+    // The Negotiator of a central manager is its own.
+    let (_, _, said) = outcome(&[], &format!("{text}NEGOTIATOR_INTERVAL = 60\n"));
+    assert!(!said.contains("nothing but"), "{said}");
+}
+
+/// `condor_config_val -summary` leaves out what is set to HTCondor's default.
+#[test]
+fn a_default_that_is_not_htcondors_is_told_where_nothing_is_set() {
+    let said = |text: &str| outcome(&["--open-groups"], text).2;
+    let quota = "GROUP_NAMES = a\nGROUP_QUOTA_a = 1\n";
+    let expected = "-: the Negotiator goes by defaults that are not HTCondor's; for HTCondor's, add: \
+                    NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = true\n";
+    assert!(said(quota).contains(expected), "{}", said(quota));
+    for set in ["", "NEGOTIATOR."] {
+        let text = format!("{quota}{set}NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = True\n");
+        assert_eq!(said(&text), "");
+    }
+    assert!(said("JOB_DEFAULT_REQUESTMEMORY = 1\n").contains("add: QUEUE_SUPER_USERS = root, condor\n"));
+    assert_eq!(said("SW_LIMIT = 1\n"), "");
+}
+
+#[test]
+fn what_no_group_is_named_is_left_out() {
+    let (status, made, said) = outcome(&["--open-groups"], "GROUP_NAMES = \"a\", b\nGROUP_QUOTA_b = 1\n");
+    assert_eq!(
+        (status, specs(&made, "GroupQuota").into_keys().collect::<Vec<_>>()),
+        (0, vec!["b".to_owned()])
+    );
+    assert!(
+        said.contains("the group \"a\" is left out: ") && said.contains("; write the name without quotes"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -242,6 +297,9 @@ fn a_pool_becomes_objects() {
 fn what_is_in_no_object_is_told_with_its_place() {
     let (_, _, said) = outcome(&[], POOL);
     insta::assert_snapshot!(said, @r#"
+    slotwright config: warning: -: the Negotiator goes by defaults that are not HTCondor's; for HTCondor's, add: NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = true
+    slotwright config: warning: -: the NodePolicy goes by defaults that are not HTCondor's; for HTCondor's, add: SLOTS_CONNECTED_TO_KEYBOARD = 0; SLOTS_CONNECTED_TO_CONSOLE = 0
+    slotwright config: warning: -: the SubmitPolicy goes by defaults that are not HTCondor's; for HTCondor's, add: QUEUE_SUPER_USERS = root, condor
     slotwright config: warning: -, line 2, column 1: CONDOR_HOST is left out: the API server is the collector
     slotwright config: warning: -, line 3, column 1: DAEMON_LIST is left out: the operator is every daemon
     slotwright config: warning: -, line 6, column 1: group "group_x.orphan": its parent "group_x" is not an accepted group; define or correct it; until then the group is left out, as HTCondor ignores it
@@ -393,6 +451,14 @@ fn unusable_input_is_told() {
             "-, line 2, column 17: GROUP_QUOTA_a is much, which is no",
         ),
         ("GROUP_NAMES = a\nGROUP_PRIO_FACTOR_a = 0.5\n", "-, line 2, column 23: "),
+        (
+            "GROUP_NAMES = a b\nGROUP_QUOTA_a = much\nGROUP_PRIO_FACTOR_b = 0.5\nGROUP_AUTOREGROUP_b = 3 +\n",
+            "GROUP_QUOTA_a is much, which is no",
+        ),
+        (
+            "GROUP_NAMES = a b\nGROUP_QUOTA_a = much\nGROUP_PRIO_FACTOR_b = 0.5\nGROUP_AUTOREGROUP_b = 3 +\n",
+            "GROUP_AUTOREGROUP_b",
+        ),
         ("GROUP_NAMES\n", "-, line 1, column 1: expected NAME = value"),
     ] {
         let (status, made, said) = outcome(&[], text);
