@@ -21,7 +21,7 @@ Usage: condor_userprio [OPTIONS] [NAME ...]
   -most (default), -all, -priority, -usage   these columns
   -long, -autoformat[:jlhVr,tng] ATTRIBUTE ..., -af
  edits, of the user's Submitter:
-  -setfactor USER N, -setceiling USER N, -setfloor USER N
+  -setfactor USER N, -setceiling USER N (-1: none), -setfloor USER N
   -setprio USER N, -setaccum USER N, -setbegin USER SECONDS, -setlast USER SECONDS, -resetusage USER
   -delete USER
   -version, -help";
@@ -55,8 +55,8 @@ pub struct Edit {
 pub enum Change {
     /// The priority factor.
     Factor(f64),
-    /// The ceiling.
-    Ceiling(f64),
+    /// The ceiling; `None`: there is none.
+    Ceiling(Option<f64>),
     /// The floor.
     Floor(f64),
     /// The real priority.
@@ -99,6 +99,8 @@ pub struct Request {
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Change(fn(f64) -> Change),
+    /// A change to a number, or to none, which is written -1.
+    ChangeOrNone(fn(Option<f64>) -> Change),
     ChangeTime(fn(i64) -> Change),
     ChangeTo(Change),
     Shows(Columns),
@@ -120,7 +122,7 @@ const OPTIONS: &[Known<Does>] = &[
     known("setprio", 4, Does::Change(Change::Priority)),
     known("setfactor", 4, Does::Change(Change::Factor)),
     known("setfloor", 5, Does::Change(Change::Floor)),
-    known("setceiling", 4, Does::Change(Change::Ceiling)),
+    known("setceiling", 4, Does::ChangeOrNone(Change::Ceiling)),
     known("setaccum", 4, Does::Change(Change::Usage)),
     known("setbegin", 4, Does::ChangeTime(Change::Begin)),
     known("setlast", 4, Does::ChangeTime(Change::Last)),
@@ -195,7 +197,7 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
                 let wrong = |error| format!("Error:  could not parse constraint {text}: {error}");
                 request.constraint.and(text).map_err(wrong)?;
             }
-            Does::Change(_) | Does::ChangeTime(_) | Does::ChangeTo(_) => {
+            Does::Change(_) | Does::ChangeOrNone(_) | Does::ChangeTime(_) | Does::ChangeTo(_) => {
                 let user = words.needed(name, "the name of a user")?.to_owned();
                 edit = Some((user, change(given.does, name, &mut words)?));
             }
@@ -208,14 +210,18 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
 }
 
 fn change(does: Does, name: &str, words: &mut Words) -> Result<Change, String> {
+    let may_be_none = matches!(does, Does::ChangeOrNone(_));
     let mut number = || {
         let text = words.needed(name, "a number")?;
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| format!("condor_userprio: -{name}: {text} is no number of at least 0"))
+        let is_right = |number: f64| number >= 0.0 || (may_be_none && number.total_cmp(&-1.0).is_eq());
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && is_right(*number));
+        let or = if may_be_none { ", or -1 for none" } else { "" };
+        number.ok_or_else(|| format!("condor_userprio: -{name}: {text} is no number of at least 0{or}"))
     };
     #[allow(clippy::cast_possible_truncation, reason = "the nearest there is")]
     match does {
         Does::Change(make) => number().map(make),
+        Does::ChangeOrNone(make) => number().map(|number| make(Some(number).filter(|number| *number >= 0.0))),
         Does::ChangeTime(make) => number().map(|secs| make(secs as i64)),
         Does::ChangeTo(change) => Ok(change),
         _ => Err(format!("condor_userprio: -{name} is no edit")),
@@ -348,6 +354,12 @@ fn shown_number(ad: &Ad, name: &str, width: usize, decimals: usize, env: &Env) -
     number(ad, name, env).map_or_else(String::new, |value| fitted(value, width, decimals))
 }
 
+/// The name of a user without the domain that condor_userprio of HTCondor demands: submitters have no domain here. `None`: the name
+/// has none.
+pub fn without_domain(name: &str) -> Option<&str> {
+    name.rsplit_once('@').map(|(local, _)| local).filter(|local| !local.is_empty())
+}
+
 /// Users are active if they used something in this time, in seconds.
 const ACTIVE: i64 = 86_400;
 
@@ -357,7 +369,9 @@ impl Request {
         let name = name.as_str().unwrap_or_default();
         let last = integer(&ad.eval_attr("LastUsageTime", None, env)).unwrap_or(-1);
         let is_active = self.everybody || !self.names.is_empty() || last >= env.now.saturating_sub(ACTIVE);
-        let named = |wanted: &String| wanted == name || name.split('@').next() == Some(wanted);
+        let named = |wanted: &String| {
+            wanted == name || name.split('@').next() == Some(wanted) || without_domain(wanted) == Some(name)
+        };
         (self.names.is_empty() || self.names.iter().any(named)) && is_active
     }
 
@@ -459,7 +473,10 @@ Number of users: 2                             6        1e+11                   
         // Who has used nothing for a day is not active.
         assert!(printed("").contains("Number of users: 1 "));
         assert_eq!(printed("-af Name Priority"), "bob 1234.5\nada 500.0\n");
-        assert!(printed("-priority ada").contains("\nada                      500.00     0.50   1000.00\n"));
+        for name in ["ada", "ada@example.org"] {
+            let said = printed(&format!("-priority {name}"));
+            assert!(said.contains("\nada                      500.00     0.50   1000.00\n"), "{said}");
+        }
     }
 
     #[test]
@@ -469,12 +486,16 @@ Number of users: 2                             6        1e+11                   
             ("-setprio ada 0.5", Change::Priority(0.5)),
             ("-setlast ada 7", Change::Last(7)),
             ("-resetusage ada", Change::Reset),
+            ("-setceil ada 3", Change::Ceiling(Some(3.0))),
+            ("-setceiling ada -1", Change::Ceiling(None)),
         ] {
             let Ok(Asked::Edit(edit)) = parsed(line) else { panic!("{line}") };
             assert_eq!((edit.user.as_str(), edit.what), ("ada", what), "{line}");
         }
         for (line, part) in [
             ("-setfactor ada x", "x is no number"),
+            ("-setfactor ada -1", "-1 is no number of at least 0"),
+            ("-setceil ada -2", "-2 is no number of at least 0, or -1 for none"),
             ("-setfactor", "requires the name of a user"),
             ("-quotas", "-quotas is not supported: see kubectl get groupquotas"),
             ("-pool x", "-pool is not supported"),

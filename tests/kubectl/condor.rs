@@ -315,6 +315,20 @@ async fn priorities() {
     assert_eq!(said, "The ceiling of eve was set to 20\n");
     let spec = cluster.spec_of::<Submitter>(None, "eve", "/spec").await;
     assert_eq!(spec, json!({"ceiling": 20.0}));
+    // -1 is no ceiling, as in HTCondor.
+    let said = cluster.tool_says(&["condor_userprio", "-setceil", "eve", "-1"]).await;
+    assert_eq!(said, "The ceiling of eve was set to -1\n");
+    assert_eq!(cluster.spec_of::<Submitter>(None, "eve", "/spec").await, json!({}));
+    // HTCondor's condor_userprio demands a domain, which no submitter has here.
+    let output = cluster.tool(&["condor_userprio", "-setfactor", "bob@example.org", "60"]).await;
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "The priority factor of bob was set to 60\n");
+    let note = "bob@example.org is bob: submitters have no domain here\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), note);
+    let spec = cluster.spec_of::<Submitter>(None, "bob", "/spec").await;
+    assert_eq!(spec.pointer("/priorityFactor"), Some(&json!(60.0)), "{spec}");
+    cluster.tool(&["condor_userprio", "-setfloor", "fay@example.org", "2"]).await;
+    let spec = cluster.spec_of::<Submitter>(None, "fay", "/spec").await;
+    assert_eq!(spec, json!({"floor": 2.0}));
     // So may one of a user whose name no object may have.
     for (option, number) in [("-setfactor", "50"), ("-setfloor", "3")] {
         cluster.tool_says(&["condor_userprio", option, "group_physics.Alice", number]).await;

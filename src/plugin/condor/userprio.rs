@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use model::pool::Time;
 use serde_json::{Map, Value, json};
-use tools::users::{self, Asked, Change, Edit, Request};
+use tools::users::{self, Asked, Change, Edit, Request, without_domain};
 
 use super::{Answer, Failure, Outcome, place, version};
 use crate::cluster::{Cluster, Connection};
@@ -73,6 +73,10 @@ fn object<'a>(submitters: &'a [Submitter], name: &str) -> Option<&'a Submitter> 
 async fn change(edit: &Edit, connection: &Connection) -> Outcome {
     let cluster = Cluster::connect(connection).await?;
     let submitters: Vec<Submitter> = cluster.list_all().await?;
+    let meant = meant(&edit.user, &submitters);
+    let notes = meant.iter().map(|name| format!("{} is {name}: submitters have no domain here", edit.user));
+    let notes = notes.collect();
+    let edit = &Edit { user: meant.unwrap_or(&edit.user).to_owned(), ..edit.clone() };
     let unknown = || {
         Failure(format!(
             "condor_userprio: no Submitter {}; see all with: condor_userprio -allusers",
@@ -87,7 +91,7 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
         (Some((name, _)), _) => cluster.merge::<Submitter>(None, &name, &json!({"spec": spec()})).await?,
         // HTCondor's accountant keeps an entry for each name that it was ever told. So a name without a Submitter
         // gets one.
-        (None, Change::Factor(_) | Change::Ceiling(_) | Change::Floor(_)) => {
+        (None, Change::Factor(_) | Change::Ceiling(Some(_)) | Change::Floor(_)) => {
             let name = submitter_object_name(&edit.user);
             let mut spec = spec();
             if let Some(fields) = spec.as_object_mut().filter(|_| name != edit.user) {
@@ -103,7 +107,13 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
         }
         (None, _) => return Err(unknown()),
     }
-    Ok(Answer { text: said(edit), ..Answer::default() })
+    Ok(Answer { text: said(edit), notes, ..Answer::default() })
+}
+
+/// The submitter that is meant by a name with a domain, as people type it in HTCondor; `None` if the name itself is meant: it has no
+/// domain, or it is that of a Submitter, as where users own jobs and a user's name has an @.
+fn meant<'n>(name: &'n str, submitters: &[Submitter]) -> Option<&'n str> {
+    without_domain(name).filter(|_| object(submitters, name).is_none())
 }
 
 /// The part of the Submitter's spec that an edit sets. Each correction has an id of its own, so that it is made once.
@@ -147,7 +157,7 @@ fn said(edit: &Edit) -> String {
     let user = &edit.user;
     match edit.what {
         Change::Factor(factor) => format!("The priority factor of {user} was set to {factor}\n"),
-        Change::Ceiling(ceiling) => format!("The ceiling of {user} was set to {ceiling}\n"),
+        Change::Ceiling(ceiling) => format!("The ceiling of {user} was set to {}\n", ceiling.unwrap_or(-1.0)),
         Change::Floor(floor) => format!("The floor of {user} was set to {floor}\n"),
         Change::Priority(priority) => format!("The priority of {user} was set to {priority}\n"),
         Change::Usage(usage) => format!("The Accumulated Usage of {user} was set to {usage}\n"),
