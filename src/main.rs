@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use cli::{
-    agent, classad, complete, config, crds, demo, guard, knobs, lint, negotiate, operator, quota, simulate,
-    submit, transform,
+    agent, classad, complete, config, crds, demo, guard, knobs, link, lint, negotiate, operator, quota,
+    simulate, submit, transform,
 };
 use start::{Outcome, log_to_stderr, run_on};
 use tokio::runtime::Builder;
@@ -61,6 +61,9 @@ enum Command {
 
 fn main() -> ExitCode {
     start::choose_tls();
+    if let Some(advice) = std::env::args_os().next().and_then(|program| link::advice(&program)) {
+        return start::failed("slotwright", &io::Error::other(advice));
+    }
     let outcome: Outcome = match Cli::parse().command {
         Command::Operator(args) => {
             log_to_stderr("info,kube=warn,hyper=warn,tower=warn");

@@ -19,6 +19,7 @@
 //! | [`submit`] | prints what a submit file makes |
 //! | [`simulate`] | tries a policy on a workload in virtual time |
 //! | [`complete`] | completions of shells, and manual pages |
+//! | [`link`] | says what to link to, where HTCondor's tools are linked to this program |
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
 //! | `daemon` | how commands begin and end that run until they are stopped |
@@ -37,6 +38,7 @@ mod daemon;
 pub mod demo;
 pub mod guard;
 pub mod knobs;
+pub mod link;
 pub mod lint;
 mod named_groups;
 pub mod negotiate;
