@@ -55,7 +55,7 @@ pub struct NegotiateArgs {
     /// Priorities of submitters, JSON: {"NAME": {"rup": 0.5, "factor": 1000, "floor": 0, "ceiling": null}}
     #[arg(long, value_name = "FILE")]
     priorities: Option<PathBuf>,
-    /// Write a line of JSON for each match to this file
+    /// Write a line of JSON for each match to this file; - prints the lines before the figures
     #[arg(long, value_name = "FILE")]
     matches: Option<PathBuf>,
     #[command(flatten)]
@@ -119,7 +119,10 @@ fn cycle(
     figures.why = output::left(&outcome, &cycle, &waiting, &env);
     figures.took(read, prepared.cpu, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
     if let Some(path) = &args.matches {
-        let write = || -> io::Result<()> {
+        let mut write = || -> io::Result<()> {
+            if path.as_os_str() == "-" {
+                return output::matches(&outcome, &cycle, &waiting, &env, stdout);
+            }
             let mut out = BufWriter::new(File::create(path)?);
             output::matches(&outcome, &cycle, &waiting, &env, &mut out)?;
             out.flush()

@@ -69,6 +69,16 @@ fn each_match_is_a_line_and_jobs_are_matched_in_their_order() {
     assert!(figures["cpu_s"].is_number() && figures["wall_s"].is_number() && figure("pies") >= Some(1));
 }
 
+#[test]
+fn matches_can_be_printed() {
+    let mut case = Case::new(SLOTS, &jobs(1, "User = \"al@x\""));
+    case.args.extend(["--matches", "-"].map(str::to_owned));
+    let (status, out, err) = case.run();
+    assert_eq!((status, err.as_str()), (DONE, ""));
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[0]["job"], &lines[1]["matches"]), (2, &"7.0".into(), &1.into()), "{out}");
+}
+
 /// With ALLOW_PSLOT_PREEMPTION, the match is with the partitionable slot, and its line names the dynamic slots that
 /// it preempts.
 #[test]
