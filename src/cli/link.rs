@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What to do instead, if the program was called by the name of a tool of HTCondor.
+/// Advice on what to link, if the program was called by the name of a tool of HTCondor.
 pub fn advice(program: &OsStr) -> Option<String> {
     let name = Path::new(program).file_name()?.to_str()?;
     let is_tool = name.strip_prefix("condor").is_some_and(|rest| rest.starts_with(['_', '-']));

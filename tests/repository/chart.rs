@@ -153,7 +153,7 @@ fn of_alpha(object: &Value) -> Value {
 fn default_values() {
     let Some(text) = render(&[]) else { return };
     insta::assert_snapshot!("default_values", text);
-    assert_eq!(check_types(&objects(&text)), 17);
+    assert_eq!(check_types(&objects(&text)), 19);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 51);
+    assert_eq!(check_types(&objects(&text)), 53);
 }
 
 #[test]
