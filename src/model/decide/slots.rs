@@ -348,7 +348,7 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
     if let Some((job, proc, limits)) = schedd::find_work(pool, name, now) {
         schedd::assign(pool, name, &job, proc, limits, now);
     } else {
-        let why = "the schedd has nothing more for the claim";
+        let why = schedd::why_no_work(pool, name, now);
         take(pool, name, &startd::CLAIMED_IDLE_TO_PREEMPTING, why, Change::None, now);
     }
 }

@@ -6,8 +6,8 @@ use super::caps::Place;
 use super::terms::{Matched, Refusal, check};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Backfill, ClaimWorklife, Job, JobUid, LastTransition, Noted, Phase, Pool, Slot, SlotKind, SlotName,
-    State, Time,
+    Backfill, ClaimWorklife, Job, JobUid, LastTransition, Noted, Phase, Pool, Slot, SlotConfig, SlotKind,
+    SlotName, State, Time,
 };
 use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claim_weight, claimed_slot_ad, end_benchmarks, keep_slot_ad,
@@ -153,9 +153,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
     let own = machine.slot_config(&config, name.slot);
-    if let ClaimWorklife::Limited(worklife) = own.policy.worklife()
-        && now.since(slot.claim().since) > worklife
-    {
+    if is_worn_out(slot, own, now) {
         return None;
     }
     let env = Env::at(now.secs());
@@ -192,4 +190,22 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
         }
     }
     None
+}
+
+/// Why [`find_work`] finds no more work for a claim, for people.
+pub fn why_no_work(pool: &Pool, name: &SlotName, now: Time) -> &'static str {
+    let too_old = |slot: &Slot| {
+        let machine = pool.machines().get(&name.machine)?;
+        let waits = pool.queues().waiting(&slot.claim().submitter).next().is_some();
+        Some(waits && is_worn_out(slot, machine.slot_config(&pool.startd(machine), name.slot), now))
+    };
+    match pool.slots().get(name).and_then(too_old) {
+        Some(true) => "the claim is older than CLAIM_WORKLIFE: it takes no more procs",
+        _ => "the schedd has nothing more for the claim",
+    }
+}
+
+/// Whether a claim is older than the CLAIM_WORKLIFE of its slot.
+fn is_worn_out(slot: &Slot, config: &SlotConfig, now: Time) -> bool {
+    matches!(config.policy.worklife(), ClaimWorklife::Limited(worklife) if now.since(slot.claim().since) > worklife)
 }

@@ -388,6 +388,26 @@ fn claims_end_by_claim_worklife() {
     assert_eq!((world.runs.len(), claims.len()), (4, 2), "two jobs of 30 s each, then another claim");
 }
 
+/// The reason of transition 10 says what has ended a claim.
+#[test]
+fn a_claim_that_is_given_up_says_why() {
+    let (old, no_work) = (
+        "the claim is older than CLAIM_WORKLIFE: it takes no more procs",
+        "the schedd has nothing more for the claim",
+    );
+    for (worklife, expected) in [(20, vec![old, no_work]), (1200, vec![no_work])] {
+        let mut world = World::new();
+        configure(&mut world, &format!("CLAIM_WORKLIFE = {worklife}\n"));
+        world.node("n1", 1, 0);
+        world.submit("sweep", "alice", 2, |_| {});
+        world.pass(200);
+        let taken = world.taken.iter().map(|noted| &noted.taken);
+        let why: Vec<&str> =
+            taken.filter(|taken| taken.number.to_string() == "10").map(|taken| &*taken.why).collect();
+        assert_eq!(why, expected);
+    }
+}
+
 #[test]
 fn is_owner_keeps_a_slot_its_owners() {
     let mut world = World::new();
