@@ -37,7 +37,8 @@ pub struct Elastic {
     pub index: String,
     /// The operator's credentials there.
     pub credentials: Credentials,
-    /// A file of certificates of authorities that are trusted beside those of the system.
+    /// A file of certificates of authorities that are trusted beside those of the system. The file is read for each request, so that
+    /// a Secret may change.
     pub authority: Option<PathBuf>,
 }
 
@@ -84,8 +85,15 @@ enum Answer {
     Again(Vec<Pending>, String),
     /// Elasticsearch has all documents, but for those that were refused for ever and left out.
     Taken,
-    /// The request was too long.
-    TooLong,
+    /// The request was refused as a whole, for this reason: it is too long, or a document in it is wrong.
+    Refused(String),
+}
+
+/// A client, with the authorities that it trusts.
+struct Trusting {
+    client: Client,
+    /// The content of the file of authorities.
+    authorities: Option<Vec<u8>>,
 }
 
 #[derive(Deserialize)]
@@ -96,13 +104,7 @@ struct Said {
 
 impl Shipper {
     async fn run(&self, pauses: Pauses, marks: Marks) {
-        let client = loop {
-            match self.client() {
-                Ok(client) => break client,
-                Err(error) => tracing::error!(error, "no client can be made for Elasticsearch"),
-            }
-            tokio::time::sleep(PATIENCE).await;
-        };
+        let mut client = None;
         let directory = self.directory.clone();
         let mut at = aside(move || checkpoint(&directory)).await.unwrap_or_default();
         marks.shipped.send_replace(Some(at));
@@ -124,7 +126,7 @@ impl Shipper {
                 Ok((pending, end)) => {
                     // There may be nothing to read: the files are damaged, or were removed.
                     at = if pending.is_empty() { end.max(last) } else { end };
-                    self.send(&client, pending, pauses.clone()).await;
+                    self.send(&mut client, pending, pauses.clone()).await;
                     let directory = self.directory.clone();
                     if let Err(error) = aside(move || save(&directory, at)).await.flatten() {
                         // The ads are sent again after a restart, which changes nothing.
@@ -143,14 +145,32 @@ impl Shipper {
         }
     }
 
-    fn client(&self) -> Result<Client, String> {
+    /// The client, which is made anew when the file of authorities has changed.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or no client can be made.
+    async fn client(&self, last: &mut Option<Trusting>) -> Result<Client, String> {
+        let mut authorities = None;
+        if let Some(path) = &self.elastic.authority {
+            let file = path.clone();
+            let read = aside(move || fs::read(file)).await.flatten();
+            authorities = Some(read.map_err(|error| format!("{}: {error}", path.display()))?);
+        }
+        if let Some(last) = last.as_ref().filter(|last| last.authorities == authorities) {
+            return Ok(last.client.clone());
+        }
+        let client = self.new_client()?;
+        Ok(last.insert(Trusting { client, authorities }).client.clone())
+    }
+
+    fn new_client(&self) -> Result<Client, String> {
         let mut config = Config::new(self.elastic.url.clone());
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(10));
         config.read_timeout = Some(PATIENCE);
         config.write_timeout = Some(PATIENCE);
         config.root_cert_file.clone_from(&self.elastic.authority);
-        Client::try_from(config).map_err(|error| error.to_string())
+        Client::try_from(config).map_err(|error| format!("no client can be made: {error}"))
     }
 
     /// The documents of the ads after the ad of number `after`, and the number of the last ad that was passed.
@@ -180,7 +200,7 @@ impl Shipper {
     }
 
     /// Sends documents until Elasticsearch has each, or refuses it for ever.
-    async fn send(&self, client: &Client, documents: Vec<Pending>, mut pauses: Pauses) {
+    async fn send(&self, client: &mut Option<Trusting>, documents: Vec<Pending>, mut pauses: Pauses) {
         let mut waiting = vec![documents];
         while let Some(next) = waiting.pop() {
             if next.is_empty() {
@@ -188,11 +208,11 @@ impl Shipper {
             }
             match self.send_once(client, &next).await {
                 Answer::Taken => kube::runtime::utils::Backoff::reset(&mut pauses),
-                Answer::TooLong if next.len() > 1 => {
+                Answer::Refused(_) if next.len() > 1 => {
                     let (first, second) = next.split_at(next.len() / 2);
                     waiting.extend([second.to_vec(), first.to_vec()]);
                 }
-                Answer::TooLong => self.refuse(&next, "the request is too long"),
+                Answer::Refused(why) => self.refuse(&next, &why),
                 Answer::Again(left, why) => {
                     tracing::warn!(
                         documents = left.len(),
@@ -206,8 +226,12 @@ impl Shipper {
         }
     }
 
-    async fn send_once(&self, client: &Client, documents: &[Pending]) -> Answer {
+    async fn send_once(&self, client: &mut Option<Trusting>, documents: &[Pending]) -> Answer {
         let again = |why: String| Answer::Again(documents.to_vec(), why);
+        let client = match self.client(client).await {
+            Ok(client) => client,
+            Err(why) => return again(why),
+        };
         let body: String = documents.iter().map(|document| document.body.as_str()).collect();
         let mut request = Request::post("/_bulk").header("content-type", "application/x-ndjson");
         if let Credentials::Authorization(path) = &self.elastic.credentials {
@@ -227,7 +251,7 @@ impl Shipper {
         };
         let status = answer.status();
         if status == StatusCode::PAYLOAD_TOO_LARGE {
-            return Answer::TooLong;
+            return Answer::Refused("the request is too long".to_owned());
         }
         let body = match answer.into_body().collect_bytes().await {
             Ok(body) => body,
@@ -235,7 +259,9 @@ impl Shipper {
         };
         if !status.is_success() {
             let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
-            return again(format!("{status}: {text}"));
+            let why = format!("{status}: {text}");
+            // The same request would be refused again. Another one, without the document that is wrong, is not.
+            return if status == StatusCode::BAD_REQUEST { Answer::Refused(why) } else { again(why) };
         }
         match serde_json::from_slice::<Said>(&body) {
             Ok(said) if said.items.len() == documents.len() => self.judge(documents, &said.items),

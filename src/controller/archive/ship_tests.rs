@@ -12,6 +12,7 @@ use classad::Ad;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
+use super::super::super::metrics::Metrics;
 use super::*;
 
 /// The answers of the server to one request after the other; the server takes all documents of later requests.
@@ -23,6 +24,8 @@ enum Does {
     Says(i64, u16),
     /// Says that the request is too long if it has more documents than this.
     Shortens(usize),
+    /// Says that the whole request is bad, now and later, if it has the document with this ProcId.
+    Rejects(i64),
 }
 
 #[derive(Default)]
@@ -54,6 +57,12 @@ async fn bulk(
             index.plan.insert(0, Does::Shortens(most));
             return (StatusCode::PAYLOAD_TOO_LARGE, String::new());
         }
+        Some(Does::Rejects(proc)) => {
+            index.plan.insert(0, Does::Rejects(proc));
+            if documents.iter().any(|(_, document)| document["ProcId"] == proc) {
+                return (StatusCode::BAD_REQUEST, "illegal_argument_exception".to_owned());
+            }
+        }
         _ => {}
     }
     let mut items = Vec::new();
@@ -77,7 +86,7 @@ struct World {
     store: Store,
     index: Shared,
     url: http::Uri,
-    figures: Figures,
+    metrics: Metrics,
     _server: JoinSet<()>,
 }
 
@@ -91,7 +100,7 @@ async fn world(plan: Vec<Does>) -> World {
     let router = Router::new().route("/_bulk", post(bulk)).with_state(Arc::clone(&index));
     let mut server = JoinSet::new();
     server.spawn(async move { axum::serve(listener, router).await.unwrap() });
-    World { directory, store, index, url, figures: Figures::default(), _server: server }
+    World { directory, store, index, url, metrics: Metrics::default(), _server: server }
 }
 
 impl World {
@@ -117,7 +126,7 @@ impl World {
         marks.written.send_replace(self.store.last());
         let mut shipped = marks.shipped.subscribe();
         let (directory, clock) = (self.directory.path().to_owned(), Clock::start());
-        let ships = ship(elastic, directory, clock, Pauses::new(1), self.figures.clone(), marks);
+        let ships = ship(elastic, directory, clock, Pauses::new(1), self.metrics.history(), marks);
         let last = self.store.last();
         tokio::select! {
             () = ships => panic!("it ships without end"),
@@ -163,6 +172,53 @@ async fn a_request_that_is_too_long_is_divided() {
     world.index.lock().unwrap().plan = vec![Does::Shortens(1), Does::Shortens(1)];
     world.ship(Credentials::None).await;
     assert_eq!(world.sent(), [1, 1]);
+}
+
+#[tokio::test]
+async fn the_document_for_which_a_request_is_refused_is_left_out_and_counted() {
+    let mut world = world(vec![Does::Rejects(3)]).await;
+    world.ends(0..7);
+    world.ship(Credentials::None).await;
+    assert_eq!(world.sent(), [1; 6]);
+    assert!(!world.index.lock().unwrap().documents.contains_key("ns#1.3#u#1003"));
+    let metrics = world.metrics.text();
+    assert!(metrics.contains("\nslotwright_adstash_ads_refused_total 1\n"), "{metrics}");
+}
+
+/// Nobody has the key of this certificate.
+const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
+MIIBiDCCAS+gAwIBAgIUM9qSYpoKrPCCjXl8rPmLZ9j0jhMwCgYIKoZIzj0EAwIw
+GTEXMBUGA1UEAwwOdGVzdCBhdXRob3JpdHkwIBcNMjYxMTI5MTgxODMxWhgPMjEy
+NjExMDUxODE4MzFaMBkxFzAVBgNVBAMMDnRlc3QgYXV0aG9yaXR5MFkwEwYHKoZI
+zj0CAQYIKoZIzj0DAQcDQgAE0s49rxzAM5h0ywQDcZFN3AN5ySx/pcI5paGr2rqb
+qFp1avPwmq5uFPZXTlN4vqfkuLiMK568vpFdPipFzSVfTKNTMFEwHQYDVR0OBBYE
+FC9mKaaV1lit5EvQGXWmoT1305ZAMB8GA1UdIwQYMBaAFC9mKaaV1lit5EvQGXWm
+oT1305ZAMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgTIpv65cc
+TSkuwpB1d/ETCKXiygMQSnGH1sSB+p0LtpICIBBfvQsbOU6/+chjvKkFr0KYetcF
+Amow1I4PBJiLzW8K
+-----END CERTIFICATE-----
+";
+
+#[tokio::test]
+async fn a_client_trusts_the_authorities_that_the_file_has_now() {
+    let world = world(Vec::new()).await;
+    let file = world.directory.path().join("ca.crt");
+    let elastic = Elastic {
+        url: world.url.clone(),
+        index: "jobs".to_owned(),
+        credentials: Credentials::None,
+        authority: Some(file.clone()),
+    };
+    let directory = world.directory.path().to_owned();
+    let shipper = Shipper { elastic, directory, clock: Clock::start(), figures: world.metrics.history() };
+    let mut client = None;
+    assert!(shipper.client(&mut client).await.is_err_and(|why| why.contains("ca.crt")));
+    for before in ["", "", "# The authority of next year.\n"] {
+        let text = format!("{before}{AUTHORITY}");
+        fs::write(&file, &text).unwrap();
+        shipper.client(&mut client).await.unwrap();
+        assert_eq!(client.as_ref().unwrap().authorities.as_deref(), Some(text.as_bytes()));
+    }
 }
 
 #[tokio::test]
