@@ -124,7 +124,7 @@ impl Report {
             severity: rule.severity,
             rule,
             message: one_line(&saying.message),
-            hint: saying.hint.map(|hint| one_line(&hint)),
+            hint: saying.hint.map(|hint| clean_lines(&hint)),
             object: saying.object,
         });
     }
@@ -146,8 +146,27 @@ impl Report {
     }
 }
 
+/// The text with its lines, which may be meant for a file, but without other control characters.
+fn clean_lines(text: &str) -> String {
+    let clean = |line: &str| line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    text.trim().lines().map(|line| clean(line).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
 /// The text in one line: control characters, which a quoted text may have, become blanks.
 fn one_line(text: &str) -> String {
     let shown: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     shown.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hint for a transform in the old syntax is the transform to paste.
+    #[test]
+    fn a_hint_keeps_its_lines_and_nothing_that_a_terminal_obeys() {
+        assert_eq!(clean_lines(" write\nA @=end\n   SET B 1 \n@end\n"), "write\nA @=end\n   SET B 1\n@end");
+        assert_eq!(clean_lines("say \u{1b}[2J\r\nso"), "say  [2J\nso");
+        assert_eq!(one_line("a\nb\t"), "a b");
+    }
 }

@@ -54,7 +54,8 @@ fn human(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             finding.rule.id
         )?;
         if let Some(hint) = &finding.hint {
-            writeln!(out, "    hint: {hint}")?;
+            // Only a line without an indent begins a finding.
+            writeln!(out, "    hint: {}", hint.replace('\n', "\n    "))?;
         }
     }
     writeln!(out, "{}", summary(report))
