@@ -90,22 +90,22 @@ async fn a_job_says_why_the_api_server_refuses_its_pods() {
     let cluster = Cluster::start(shapes::uniform(1, 2000, 8 * GIB)).await;
     cluster.namespace("main-refused").await;
     cluster.quick_cycles().await;
-    // Nothing but the API server looks at the names of containers.
+    // Nothing but the API server looks at the letters of a container's name.
     let names = |side: &str| {
         let beside = json!({"name": side, "image": "busybox", "resources": {"limits": {"cpu": "10m", "memory": "8Mi"}}});
         let containers = json!([{"name": "main", "image": "busybox"}, beside]);
-        job("main-refused", "twins", 2, "100ms", |o| o["spec"]["template"]["spec"]["containers"] = containers)
+        job("main-refused", "named", 2, "100ms", |o| o["spec"]["template"]["spec"]["containers"] = containers)
     };
-    cluster.apply(names("main")).await;
+    cluster.apply(names("Side_1")).await;
     let refused = cluster
-        .job_when("main-refused", "twins", "is refused", |job| condition(job, "PodRefused").is_some())
+        .job_when("main-refused", "named", "is refused", |job| condition(job, "PodRefused").is_some())
         .await;
     let (status, reason, message) = condition(&refused, "PodRefused").unwrap();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "RefusedByServer"));
-    assert!(message.contains("spec.containers[1].name: Duplicate value"), "{message}");
+    assert!(message.contains("spec.containers[1].name: Invalid value"), "{message}");
 
     cluster.apply(names("side")).await;
-    let done = cluster.completed("main-refused", "twins").await;
+    let done = cluster.completed("main-refused", "named").await;
     assert_eq!(condition(&done, "PodRefused"), None);
     assert_eq!(condition(&done, "Matchable").unwrap().1, "NoneWaits");
     cluster.stop().await;

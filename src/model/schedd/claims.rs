@@ -196,7 +196,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
 pub fn why_no_work(pool: &Pool, name: &SlotName, now: Time) -> &'static str {
     let too_old = |slot: &Slot| {
         let machine = pool.machines().get(&name.machine)?;
-        let waits = pool.queues().waiting(&slot.claim().submitter).next().is_some();
+        let waits = pool.queues().awake(&slot.claim().submitter).next().is_some();
         Some(waits && is_worn_out(slot, machine.slot_config(&pool.startd(machine), name.slot), now))
     };
     match pool.slots().get(name).and_then(too_old) {
