@@ -165,10 +165,13 @@ records() { # tenant
     sleep .3
   done
   grep -q "written by Slotwright's operator only" <<<"$refused" || die "a tenant may write a job's status: $refused"
-  write "$ACCOUNT" summary Held >/dev/null || die "the operator may not write a job's status"
+  # kubectl reads a status before it patches one; the operator does not.
+  kubectl -n tenant create role reads --verb=get --resource=htcjobs.slotwright.dev/status >/dev/null
+  kubectl -n tenant create rolebinding reads --role=reads --serviceaccount="${ACCOUNT#system:serviceaccount:}" >/dev/null
+  refused=$(write "$ACCOUNT" summary Held) || die "the operator may not write a job's status: $refused"
   kubectl -n tenant --as="$1" label htcjob records app=y >/dev/null || die "a tenant may not label a job"
   kubectl create clusterrolebinding root --clusterrole=cluster-admin --user=root >/dev/null
-  write root summary Idle >/dev/null || die "a cluster-admin may not write a job's status"
+  refused=$(write root summary Idle) || die "a cluster-admin may not write a job's status: $refused"
   kubectl delete clusterrolebinding root >/dev/null
   say "statuses of jobs: the operator's only"
 }
