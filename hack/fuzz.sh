@@ -1,14 +1,15 @@
 #!/bin/bash
 # fuzz.sh TARGET [SECONDS]: fuzzes one target of fuzz/ for so long (60 s), with one worker at the lowest priority.
 # fuzz.sh --minimize TARGET: merges what was found into the kept corpus, as few and as small inputs as cover it.
-# fuzz.sh --seed: adds inputs made from the oracle's recording to the corpora that grow (for a new or emptied one).
+# fuzz.sh --seed: adds inputs made from the examples, the tests and the recordings to the corpora that grow. Needs PyYAML.
+# fuzz.sh --pack TARGET: makes the corpus that grows the kept one, as it is: for a target that nobody has fuzzed yet.
 #
 # fuzz/work/TARGET is the corpus that grows, and is not committed; fuzz/corpus/TARGET.tar.gz, with thousands of tiny inputs, is.
 # A finding is written to fuzz/artifacts/TARGET and ends the run with status 1. Needs a nightly toolchain and cargo-fuzz.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 
-[ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 DICTIONARY=$PWD/classad.dict
 # Real policies are short, so inputs have at most 4096 bytes. The timeout is a whole minute, because at the lowest priority an
 # input that takes seconds need not be slow.
@@ -36,14 +37,19 @@ minimize() {
   unpack "$1"
   rm -rf "work/$1.kept"; mkdir -p "work/$1.kept"
   nice -n 19 cargo +nightly fuzz run "$1" "work/$1.kept" "work/$1" -- -merge=1 -max_len=1024 -timeout=10
-  # These options make the archive a function of the inputs alone.
-  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "work/$1.kept" -cf - . | gzip -n9 >"corpus/$1.tar.gz"
+  pack "$1" "work/$1.kept"
   rm -rf "work/$1.kept"
+}
+
+# These options make the archive a function of the inputs alone.
+pack() { # target directory
+  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -C "$2" -cf - . | gzip -n9 >"corpus/$1.tar.gz"
   ls -sh "corpus/$1.tar.gz"
 }
 
 case $1 in
   --minimize) minimize "$2" ;;
-  --seed) python3 seed.py ../tests/oracle/classad.jsonl work ;;
+  --seed) python3 seed.py work ;;
+  --pack) pack "$2" "work/$2" ;;
   *) fuzz "$1" "${2:-60}" ;;
 esac

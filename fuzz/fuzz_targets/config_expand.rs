@@ -1,20 +1,5 @@
-//! Expands any text with a few definitions.
-
 #![no_main]
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use condor_config::{Config, Host, Reader, Source};
 use libfuzzer_sys::fuzz_target;
 
-static CONFIG: LazyLock<Config> = LazyLock::new(|| {
-    let text = "A = $(B)$(C:x)\nB = 1\nC = $(A)\nD = $(\nE = )\nF = $(D)B$(E)\nL = a,b,$(B)\nP = \"/a/b.c\"\nG = $(G2)$(G2)\n\
-                G2 = $(G3)$(G3)\nG3 = $INT(B)$INT(B)\n";
-    let host = Host { seed: Some(1), environment: Some(BTreeMap::new()), ..Host::none() };
-    Reader::new(host).read(&[Source::new("fuzz", text)]).config
-});
-
-fuzz_target!(|text: &str| {
-    let _ = CONFIG.expand(text);
-});
+fuzz_target!(|bytes: &[u8]| bodies::config_expand::run(bytes));
