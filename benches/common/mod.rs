@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use model::pool::{
-    Assignment, Capacity, Claim, ClaimId, Event, ExtendedResources, Forced, JobFacts, JobKey, LastInput,
-    MachineFacts, MachineName, NegotiatorId, PodFacts, PodRef, Pool, Remains, ReportFacts, Request, Sensed,
-    SlotName, Time,
+    Assignment, Capacity, Claim, ClaimId, Event, ExtendedResources, JobFacts, JobKey, LastInput,
+    MachineFacts, MachineName, NegotiatorId, PodFacts, PodRef, Pool, ReportFacts, Request, Sensed, SlotName,
+    Time,
 };
 use model::schedd::{Submission, submit};
 
@@ -107,37 +106,10 @@ pub fn claim(name: &SlotName, key: &JobKey, proc: u32) -> Claim {
 
 /// A pod that runs the proc of this claim.
 pub fn pod(claim: &Claim, machine: Option<MachineName>) -> PodFacts {
-    let proc = claim.last.proc;
-    PodFacts {
-        pod: PodRef {
-            namespace: "default".into(),
-            name: claim.pod_name().into(),
-            uid: format!("pod-{proc}").into(),
-        },
-        machine,
-        job: claim.last.job.uid.clone(),
-        proc,
-        claim: claim.id.clone(),
-        running: true,
-        created: None,
-        started: Some(now()),
-        finished: None,
-        obstacle: None,
-        hold: None,
-        end: None,
-        told: false,
-        asked: None,
-        remains: Remains::Nothing,
-        deleting: false,
-        grace: None,
-        own_grace: Duration::ZERO,
-        forced: Forced::No,
-        disrupted: false,
-        suspended: false,
-        lease: None,
-        run: None,
-        size: None,
-        tracked: true,
-        requests: Capacity::default(),
-    }
+    let pod = PodRef {
+        namespace: "default".into(),
+        name: claim.pod_name().into(),
+        uid: format!("pod-{}", claim.last.proc).into(),
+    };
+    PodFacts { running: true, started: Some(now()), tracked: true, ..PodFacts::of_claim(pod, claim, machine) }
 }

@@ -20,9 +20,8 @@ use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
 use model::pool::backfill::Facts;
 use model::pool::{
-    Benchmarks, ByProc, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid,
-    MachineFacts, MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, RecordedOwner, Remains,
-    SlotName, Time,
+    Benchmarks, ByProc, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName,
+    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, RecordedOwner, SlotName, Time,
 };
 use model::schedd::submit;
 
@@ -302,32 +301,12 @@ impl<'s> World<'s> {
             uid: uid.clone(),
         };
         let facts = PodFacts {
-            pod: pod.clone(),
-            machine: Some(plan.slot.machine.clone()),
-            job: plan.claim.last.job.uid.clone(),
-            proc: plan.claim.last.proc,
-            claim: plan.claim.id.clone(),
-            running: false,
             created: Some(now),
-            started: None,
-            finished: None,
-            obstacle: None,
-            hold: None,
-            end: None,
-            told: false,
-            asked: None,
-            remains: Remains::Nothing,
-            deleting: false,
-            grace: None,
-            own_grace: Duration::ZERO,
-            forced: Forced::No,
-            disrupted: false,
-            suspended: false,
             lease: Some(plan.lease),
             run: Some(plan.run),
             size: plan.resources.plain(),
             tracked: true,
-            requests: Capacity::default(),
+            ..PodFacts::of_claim(pod.clone(), &plan.claim, Some(plan.slot.machine.clone()))
         };
         let made = Pod {
             facts,

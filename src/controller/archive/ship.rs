@@ -37,8 +37,8 @@ pub struct Elastic {
     pub index: String,
     /// The operator's credentials there.
     pub credentials: Credentials,
-    /// A file of certificates of authorities that are trusted beside those of the system. The file is read for each request, so that
-    /// a Secret may change.
+    /// A file with the certificates of the authorities that are trusted; if unset, those of the system are. The file is read for each
+    /// request, so that a Secret may change.
     pub authority: Option<PathBuf>,
 }
 

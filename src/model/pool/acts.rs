@@ -282,7 +282,7 @@ fn has_seen_deletion(slot: &Slot) -> bool {
 #[derive(Default)]
 struct Meant {
     procs: Vec<u32>,
-    /// How many procs were looked at to find these.
+    /// How many procs were looked at to find the procs that the act means.
     looked_at: usize,
 }
 

@@ -312,14 +312,19 @@ impl PodFacts {
         self.finished.map_or(now, |finished| finished.max(started).min(now))
     }
 
-    /// The pod of a slot, of which only is known that it was created.
+    /// The pod of a slot, about which nothing is known except that the pod was created.
     pub(super) fn of_nothing(pod: PodRef, slot: &Slot) -> Self {
+        Self::of_claim(pod, slot.claim(), Some(slot.name().machine.clone()))
+    }
+
+    /// The pod that was created for the proc of a claim, about which nothing else is known.
+    pub fn of_claim(pod: PodRef, claim: &Claim, machine: Option<MachineName>) -> Self {
         Self {
             pod,
-            machine: Some(slot.name().machine.clone()),
-            job: slot.claim().last.job.uid.clone(),
-            proc: slot.claim().last.proc,
-            claim: slot.claim().id.clone(),
+            machine,
+            job: claim.last.job.uid.clone(),
+            proc: claim.last.proc,
+            claim: claim.id.clone(),
             running: false,
             created: None,
             started: None,

@@ -184,7 +184,7 @@ impl Idle {
         self.asleep.range(..=(now, u32::MAX)).map(|(_, proc)| *proc)
     }
 
-    /// Those of them that do not wait for a time of the job's crontab either.
+    /// The idle procs whose pause has ended since [`Idle::wake`] and that do not wait for a time of the job's crontab.
     fn woken(&self, now: Time) -> impl Iterator<Item = u32> {
         self.ended(now).filter(|proc| !self.late.contains(*proc))
     }

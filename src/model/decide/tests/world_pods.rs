@@ -77,37 +77,22 @@ impl World {
         }
         self.next_uid += 1;
         let obstacle = (self.obstacle)(&name).map(Arc::new);
+        let pod = PodRef {
+            namespace: "default".into(),
+            name: name.as_str().into(),
+            uid: format!("pod-{}", self.next_uid).into(),
+        };
         let facts = PodFacts {
-            pod: PodRef {
-                namespace: "default".into(),
-                name: name.as_str().into(),
-                uid: format!("pod-{}", self.next_uid).into(),
-            },
-            machine: Some(plan.slot.machine.clone()),
-            job: plan.claim.last.job.uid.clone(),
-            proc: plan.claim.last.proc,
-            claim: plan.claim.id.clone(),
             running: obstacle.is_none(),
             created: Some(self.now),
             started: obstacle.is_none().then_some(self.now),
-            finished: None,
             obstacle,
-            hold: None,
-            end: None,
-            told: false,
-            asked: None,
-            remains: Remains::Nothing,
-            deleting: false,
-            grace: None,
-            own_grace: Duration::ZERO,
-            forced: Forced::No,
-            disrupted: false,
-            suspended: false,
             lease: Some(plan.lease),
             run: Some(plan.run),
             size: plan.resources.plain(),
             tracked: true,
             requests: Capacity::of(&plan.resources),
+            ..PodFacts::of_claim(pod, &plan.claim, Some(plan.slot.machine.clone()))
         };
         let (seconds, code) = if facts.running { (self.fate)(&name) } else { (u64::from(u32::MAX), 0) };
         let ends = self.now + Duration::from_secs(seconds);
