@@ -8,26 +8,19 @@
 
 use super::policy::Question;
 use super::transitions::{
-    BACKFILL_TO_OWNER, KILLING_TO_CLAIMED, KILLING_TO_OWNER, MATCHED_TO_OWNER, Transition,
-    VACATING_TO_CLAIMED, VACATING_TO_KILLING, VACATING_TO_OWNER,
+    KILLING_TO_CLAIMED, KILLING_TO_OWNER, Transition, VACATING_TO_CLAIMED, VACATING_TO_KILLING,
+    VACATING_TO_OWNER,
 };
 use super::view::{Change, Chore, Grace, Off, Pace, Step, View};
-use crate::pool::{
-    Activation, Fence, Forced, KUBELET_SLACK, Number, Record, Remains, Removal, Running, Slot,
-};
+use crate::pool::{Activation, Fence, Forced, KUBELET_SLACK, Record, Remains, Removal, Running, Slot};
 
 /// The reason of a claim that ends because its machine has been silent for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
 
-/// The transitions by which a slot goes to Owner because its match failed: the slot was never claimed.
-const MATCH_FAILED: [Number; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
-
 pub(super) fn owner(slot: &Slot) -> Step {
     match slot.record() {
-        // A match that failed before its claim was written has left no object.
-        Record::Due if slot.phase().last().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
-            Step::Do(Chore::ReturnSlot)
-        }
+        // A match that failed before anybody wrote its claim has left no object.
+        Record::Due if !slot.may_have_object() => Step::Do(Chore::ReturnSlot),
         Record::Unwritten => Step::Do(Chore::ReturnSlot),
         Record::Deleting => Step::Rest,
         Record::Due | Record::Writing | Record::Refused { .. } | Record::Written => {

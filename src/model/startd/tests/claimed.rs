@@ -82,6 +82,20 @@ fn transition_8_a_match_that_is_not_claimed_in_time_is_given_up() {
     }
 }
 
+/// Somebody edits the Slot while the operator does not know yet that the claim is written: the claim is due again, and its object is
+/// there. Found by seed 690016933.
+#[test]
+fn a_failed_match_leaves_no_object_of_a_claim_whose_write_had_begun() {
+    let fails = |s: &mut Scene| s.wanted = false;
+    assert_eq!(matched().with(fails).drive().done, [Chore::ReturnSlot], "no write had begun");
+    let edited = |s: &mut Scene| {
+        s.slot.write_begins();
+        s.slot.claim_is_written();
+        s.slot.claim_is_due();
+    };
+    assert_eq!(matched().with(edited).with(fails).drive().done, [Chore::DeleteClaim]);
+}
+
 #[test]
 fn transition_9_a_match_becomes_a_claim_once_that_is_written() {
     let mut scene = matched();
