@@ -149,15 +149,17 @@ fn understand(spec: &NodePolicySpec, text: &str) -> Understood {
     startd::understand_beside(&attributes, text)
 }
 
-/// Adds the text's configuration to `config`, and its errors to `problems`. Returns its warnings.
+/// Adds the text's configuration to `config`, and its errors to `problems`. Returns its warnings: those about slot types first, which
+/// decide whether the nodes have slots at all.
 fn take_text(
     text: &str,
     understood: Understood,
     config: &mut StartdConfig,
     problems: &mut Vec<Problem>,
 ) -> Vec<Problem> {
-    let (errors, warnings) = problems_of(&understood.remarks);
+    let (errors, mut warnings) = problems_of(&understood.remarks);
     problems.extend(errors);
+    warnings.sort_by_key(|warning| warning.reason != "SlotType");
     if let Some(said) = understood.config {
         let fields = config.clone();
         said.put_into(config);

@@ -200,6 +200,14 @@ fn an_attribute_in_a_field_that_is_almost_a_known_one_is_warned_of() {
 }
 
 #[test]
+fn what_is_wrong_with_slot_types_is_told_first() {
+    let text = "RESERVED_SWAP = 5\nSTRAT = true\nSLOT_TYPE_1 = cpus=1\n";
+    let facts = with_text("p", json!({"config": text}));
+    let reasons: Vec<&str> = facts.warnings.iter().flatten().map(|warning| warning.reason).collect();
+    assert_eq!(reasons, ["SlotType", "KnobNotActedOn", "UnknownKnob"]);
+}
+
+#[test]
 fn a_mistake_in_an_expression_of_a_field_is_warned_of() {
     let facts = with_text("p", json!({"start": "Owner != 'bob'", "attributes": {"Rack": "toupper()"}}));
     let told: Vec<String> = facts.warnings.iter().flatten().map(ToString::to_string).collect();
