@@ -32,8 +32,10 @@ fn narrow(env: &Env) -> Env {
 }
 
 /// How many units of each limit a job wants, by the limit's name.
+///
+/// Most jobs want no units. The map exists only if it has entries, and its copies share it: each slot has two of these values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wants(BTreeMap<Arc<str>, f64>);
+pub struct Wants(Option<Arc<BTreeMap<Arc<str>, f64>>>);
 
 /// A part of a list that names no limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,25 +104,25 @@ impl Wants {
 
     /// Whether no unit of any limit is wanted.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// Each limit's name with the amount, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.0.iter().map(|(name, amount)| (&**name, *amount))
+        self.units().map(|(name, amount)| (&**name, *amount))
     }
 
     /// The amount of the limit of this name; 0 if none is wanted.
     pub fn amount(&self, name: &str) -> f64 {
-        self.0.get(name).copied().unwrap_or(0.0)
+        self.0.as_ref().and_then(|units| units.get(name)).copied().unwrap_or(0.0)
     }
 
     /// For each limit, the greater of the two amounts.
     #[must_use]
     pub fn or_more(&self, other: &Self) -> Self {
         let mut most = self.clone();
-        for (name, amount) in &other.0 {
-            let kept = most.0.entry(Arc::clone(name)).or_default();
+        for (name, amount) in other.units() {
+            let kept = most.unit(Arc::clone(name));
             *kept = kept.max(*amount);
         }
         most
@@ -135,8 +137,17 @@ impl Wants {
     }
 
     fn add(&mut self, name: &str, amount: f64) {
-        let sum = self.0.entry(name.into()).or_default();
+        let sum = self.unit(name.into());
         *sum = (*sum + amount).min(MOST);
+    }
+
+    fn units(&self) -> impl Iterator<Item = (&Arc<str>, &f64)> {
+        self.0.iter().flat_map(|units| units.iter())
+    }
+
+    /// The amount of a limit, to be changed; 0 if none was wanted.
+    fn unit(&mut self, name: Arc<str>) -> &mut f64 {
+        Arc::make_mut(self.0.get_or_insert_default()).entry(name).or_default()
     }
 }
 
@@ -306,7 +317,7 @@ impl LimitBook {
     /// Books the units of `wants` for one more user. The caller asks [`LimitBook::blocked`] first: this method does not
     /// check the limits.
     pub fn take(&mut self, wants: &Wants) {
-        for (name, amount) in &wants.0 {
+        for (name, amount) in wants.units() {
             let tally = self.in_use.entry(Arc::clone(name)).or_default();
             tally.amount += amount;
             tally.users += 1;
@@ -316,7 +327,7 @@ impl LimitBook {
     /// Gives back the units that one user has taken. When the last user of a limit gives its units back, the limit's
     /// sum becomes 0, whatever the rounding error was.
     pub fn return_slot(&mut self, wants: &Wants) {
-        for (name, amount) in &wants.0 {
+        for (name, amount) in wants.units() {
             let Some(tally) = self.in_use.get_mut(name) else { continue };
             tally.amount = (tally.amount - amount).max(0.0);
             tally.users = tally.users.saturating_sub(1);

@@ -104,7 +104,7 @@ pub struct Running {
     pub granted: Option<Granted>,
     /// How the program was seen to end, before anybody had asked the pod to go. In a moment the kubelet will report
     /// whether the kubelet itself ended the program.
-    pub ended: Option<End>,
+    pub ended: Option<Box<End>>,
     /// Whether the pod was taken off its kubelet.
     pub forced: Forced,
     /// Whether the operator has asked to delete the pod by force, which takes the pod off its kubelet.
@@ -112,7 +112,7 @@ pub struct Running {
     /// Whether the pod's condition says already why the pod is disrupted.
     pub disrupted: bool,
     /// The obstacle that keeps the pod from starting, if there is one.
-    pub stuck: Option<Stuck>,
+    pub stuck: Option<Box<Stuck>>,
     /// The generation of the job's spec from which the pod was created; `None` if an earlier leader created the pod.
     pub generation: Option<i64>,
 }
@@ -175,8 +175,8 @@ impl Running {
     /// Notes what keeps the pod from starting; `None` if nothing does any more.
     pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, now: Time) {
         self.stuck = match (obstacle, self.stuck.take()) {
-            (Some(obstacle), Some(stuck)) => Some(Stuck { obstacle, ..stuck }),
-            (Some(obstacle), None) => Some(Stuck { obstacle, since: now, given_up: false }),
+            (Some(obstacle), Some(stuck)) => Some(Box::new(Stuck { obstacle, ..*stuck })),
+            (Some(obstacle), None) => Some(Box::new(Stuck { obstacle, since: now, given_up: false })),
             // A kubelet reports no obstacle of a pod that is being deleted. So the obstacle of a pod that was given
             // up is kept, unless the pod runs after all.
             (None, before) => before.filter(|stuck| stuck.given_up && !self.runs),

@@ -196,7 +196,7 @@ impl Slot {
         running.runs = facts.running;
         running.deleting |= facts.deleting;
         running.lease = facts.lease.max(running.lease);
-        running.ended = running.ended.or(facts.end.filter(|_| !facts.told));
+        running.ended = running.ended.or(facts.end.filter(|_| !facts.told).map(Box::new));
         // The earlier leader's last words may reach the pod after this leader has seen the pod first.
         running.found_suspended = facts.suspended && (before.is_none() || running.found_suspended);
         if facts.running {
@@ -232,7 +232,7 @@ impl Slot {
         self.pod_ends(facts, now);
         // If the program was seen to end before anybody asked the pod to go, the program was not told to end.
         let before = self.activation.running_mut().and_then(|running| running.ended.take());
-        before.filter(|_| facts.told).unwrap_or(end)
+        before.filter(|_| facts.told).map_or(end, |before| *before)
     }
 
     /// Nothing of the pod is left: the claim has no proc any more.
@@ -378,7 +378,7 @@ impl Slot {
 
     /// The claim is in retirement from now on, or remains in retirement for another cause.
     pub fn retire(&mut self, cause: Cause) {
-        self.retirement.get_or_insert(Retirement::new(cause)).cause = cause;
+        self.retired(cause).cause = cause;
     }
 
     /// The claim is no longer in retirement, and its job is not sent away.
@@ -388,13 +388,13 @@ impl Slot {
 
     /// The job is sent away. `cause` counts only if the claim was in no retirement.
     pub fn evict(&mut self, cause: Cause, eviction: Eviction) {
-        self.retirement.get_or_insert(Retirement::new(cause)).eviction = Some(eviction);
+        self.retired(cause).eviction = Some(eviction);
     }
 
     /// The operator kills the job. A job that is killed already keeps the time at which the killing began.
     pub fn kill(&mut self, now: Time) {
-        let retirement = self.retirement.get_or_insert(Retirement::new(Cause::MachineGone));
-        let eviction = retirement.eviction.get_or_insert(Eviction::until(now, None));
+        let retired = self.retired(Cause::MachineGone);
+        let eviction = retired.eviction.get_or_insert(Eviction::until(now, None));
         eviction.killed.get_or_insert(now);
     }
 
@@ -427,6 +427,11 @@ impl Slot {
             self.rank = next.rank;
             self.record = Record::Due;
         }
+    }
+
+    /// The claim's retirement; if the claim is in none, one for this cause begins.
+    fn retired(&mut self, cause: Cause) -> &mut Retirement {
+        self.retirement.get_or_insert_with(|| Box::new(Retirement::new(cause)))
     }
 
     fn eviction_mut(&mut self) -> Option<&mut Eviction> {

@@ -22,7 +22,7 @@ impl Slot {
     }
 
     pub fn retirement(&self) -> Option<&Retirement> {
-        self.retirement.as_ref()
+        self.retirement.as_deref()
     }
 
     pub fn set_preemptor(&mut self, next: Option<Preemptor>) {

@@ -86,7 +86,7 @@ pub struct Slot {
     spent: bool,
     rank: f64,
     recorded: Option<Box<Recorded>>,
-    retirement: Option<Retirement>,
+    retirement: Option<Box<Retirement>>,
     preempting: Option<Box<Preemptor>>,
     alarm: Option<Time>,
     discounted: bool,

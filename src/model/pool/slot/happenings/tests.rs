@@ -344,3 +344,12 @@ fn the_object_of_a_static_slot_proves_nothing_of_a_claim_that_nobody_heard_was_w
     dynamic.object_is_gone();
     assert_eq!(dynamic.shown(), Shown::Own);
 }
+
+/// A pool may have 100,000 slots, each with a pod that a watch keeps as well. The bounds are sizes that musl's allocator, which the
+/// image has, gives out without waste.
+#[test]
+fn slots_and_pods_are_small() {
+    assert!(size_of::<Slot>() <= 492, "{}", size_of::<Slot>());
+    assert!(size_of::<Running>() <= 236, "{}", size_of::<Running>());
+    assert!(size_of::<PodFacts>() <= 380, "{}", size_of::<PodFacts>());
+}
