@@ -71,6 +71,9 @@ pub const JOB_FINALIZER: &str = "slotwright.dev/release-claims";
 pub const AGENT_LEASE_PREFIX: &str = "slotwright-agent-";
 /// The name of the Lease in `kube-node-lease` that says whose the pool is: the one operator of the cluster that decides.
 pub const POOL_LEASE: &str = "pool.slotwright.dev";
+/// The label, with the value [`FIELD_MANAGER`], of Submitters that the operator made. The operator deletes such a Submitter when nothing
+/// needs the object any more; Submitters that people made stay.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The field manager of everything the operator writes.
 pub const FIELD_MANAGER: &str = "slotwright";
 /// The field manager of status writes (old servers do not separate managers by subresource).

@@ -340,7 +340,10 @@ impl Engine {
         let (status, create) = match kinds::render(&self.pool, &document, &old, now) {
             Rendered::Status(status) => (status, None),
             Rendered::Object { create, status } => (status, Some(create)),
-            Rendered::Absent => return Some(Task::Delete { document, uid: known?.uid.to_string(), object }),
+            Rendered::Absent => {
+                let (uid, version) = known.map(|known| (known.uid.to_string(), known.version.to_string()))?;
+                return Some(Task::Delete { document, object, uid, version });
+            }
             Rendered::Nothing => return None,
         };
         match (known, create) {

@@ -48,6 +48,7 @@ pub(crate) fn submitter(name: &str) -> SubmitterFacts {
     SubmitterFacts {
         name: name.into(),
         generation: 1,
+        made: false,
         misnamed: None,
         factor: None,
         ceiling: None,

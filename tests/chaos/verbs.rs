@@ -131,6 +131,10 @@ impl Store {
                 if uid.is_some_and(|uid| uid != meta(&before, "uid")) {
                     return Err(conflict("the UID in the precondition does not match"));
                 }
+                let version = call.body["preconditions"]["resourceVersion"].as_str();
+                if version.is_some_and(|version| version != meta(&before, "resourceVersion")) {
+                    return Err(conflict("the ResourceVersion in the precondition does not match"));
+                }
                 let grace = call.body["gracePeriodSeconds"].as_u64();
                 Ok(self.delete(key, grace, now))
             }

@@ -1,6 +1,7 @@
 //! Submitters: the accountant's names as object names, and accounts as statuses, which a new leader reads back.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
+use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
 use super::conditions::accepted;
@@ -9,6 +10,7 @@ use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, time, timestamp};
+use api::labels;
 use api::names::submitter_object_name;
 use api::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
 use model::pool::accountant::{Account, Correction};
@@ -56,7 +58,7 @@ impl Shown for Submitter {
 
     fn render(pool: &Pool, name: &SubmitterName, old: &[Condition], now: Time) -> Rendered {
         let submitter = pool.submitters().get(name);
-        submitter.map_or(Rendered::Nothing, |submitter| render(pool, submitter, old, now))
+        submitter.map_or(Rendered::Absent, |submitter| render(pool, submitter, old, now))
     }
 }
 
@@ -78,6 +80,7 @@ pub fn facts(object: &Submitter) -> Option<SubmitterFacts> {
     Some(SubmitterFacts {
         name: name.into(),
         generation: object.metadata.generation.unwrap_or(1),
+        made: object.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::FIELD_MANAGER),
         misnamed,
         factor: spec.priority_factor.filter(|factor| *factor >= 1.0 && factor.is_finite()),
         ceiling: spec.ceiling.filter(|ceiling| *ceiling >= 0.0),
@@ -192,7 +195,8 @@ fn render(pool: &Pool, submitter: &Known, old: &[Condition], now: Time) -> Rende
     let object = submitter_object_name(name);
     // An object that is restored without its status keeps the submitter's name by its spec.
     let spec = SubmitterSpec { name: (object != name).then(|| name.to_owned()), ..SubmitterSpec::default() };
-    let metadata = ObjectMeta { name: Some(object), ..ObjectMeta::default() };
+    let made = [(labels::MANAGED_BY.to_owned(), labels::FIELD_MANAGER.to_owned())];
+    let metadata = ObjectMeta { name: Some(object), labels: Some(made.into()), ..ObjectMeta::default() };
     Rendered::object(&Submitter { metadata, spec, status: None }, &status)
 }
 

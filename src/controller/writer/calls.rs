@@ -202,7 +202,9 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
         }
         Task::Unread(object) => notices::unread(context, *object).await,
         Task::Create { document, object, body } => create(context, document, object, &body).await,
-        Task::Delete { document, object, uid } => delete(context, document, object, uid).await,
+        Task::Delete { document, object, uid, version } => {
+            delete(context, document, (object, uid), version).await
+        }
     }
 }
 
@@ -289,12 +291,21 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
     }
 }
 
-async fn delete(context: &Context, document: Document, key: ObjectKey, uid: String) -> Vec<Reply> {
+/// Deletes an object of the operator's own, unless somebody has changed the object since: perhaps the object is needed now.
+async fn delete(
+    context: &Context,
+    document: Document,
+    (key, uid): (ObjectKey, String),
+    version: String,
+) -> Vec<Reply> {
     let api = api(context, &key);
-    let params = of_uid(&uid);
+    let of_uid = of_uid(&uid);
+    let preconditions =
+        of_uid.preconditions.map(|of| Preconditions { resource_version: Some(version), ..of });
+    let params = DeleteParams { preconditions, ..of_uid };
     match attempt(context, || wire::remove(&api, &key.name, &params)).await {
         Ok(_) | Err(Failure::NotFound) => vec![Reply::Forgotten(key, uid)],
-        // Somebody deleted the object, and made another under its name.
+        // Somebody changed the object, or deleted the object and made another under its name.
         Err(Failure::Conflict(_)) => {
             let shown = refresh(context, &api, &key).await;
             [Reply::Forgotten(key, uid)].into_iter().chain(shown).chain([Reply::Stale(document)]).collect()

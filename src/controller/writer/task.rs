@@ -49,6 +49,8 @@ pub enum Task {
         object: ObjectKey,
         /// The uid of the object: an object of the same name with another uid stays.
         uid: String,
+        /// The `resourceVersion` of the object: an object that somebody has changed since stays.
+        version: String,
     },
 }
 

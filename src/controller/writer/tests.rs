@@ -227,7 +227,12 @@ async fn an_object_that_could_not_be_deleted_is_looked_at_again() {
         let tools = Tools::new(Client::new(script, "ns"), clock, "me");
         let document = Document::Slot(SlotName::parse("slot2@n1").unwrap());
         let object = api::Slot::KIND.object("slot2.n1");
-        let task = Task::Delete { document: document.clone(), object, uid: "u1".to_owned() };
+        let task = Task::Delete {
+            document: document.clone(),
+            object,
+            uid: "u1".to_owned(),
+            version: "7".to_owned(),
+        };
         let replies = answers_to(tools, task).await;
         let again = matches!(replies.as_slice(), [Reply::Failing(failing)] if *failing == document);
         assert_eq!(again, failing, "{answers:?}");

@@ -69,6 +69,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     while let Some(uid) = pool.next_job() {
         schedd::review_job(pool, &uid, &mut effects);
     }
+    pool.forget_unused_submitters(now);
     let strays = pool.take_strays();
     effects.extend(strays.into_iter().map(|slot| Effect::DeleteSlot {
         slot,

@@ -15,7 +15,7 @@ impl Pool {
         let synced = self.synced;
         let changed = self.edit_submitter(&facts.name, now, |submitter| {
             let before = (submitter.factor, submitter.ceiling, submitter.floor);
-            submitter.generation = Some(facts.generation);
+            (submitter.generation, submitter.by_hand) = (Some(facts.generation), !facts.made);
             (submitter.factor, submitter.ceiling, submitter.floor) =
                 (facts.factor, facts.ceiling, facts.floor);
             // After the start, the accounts in memory are newer than those in the object, which the operator itself wrote.

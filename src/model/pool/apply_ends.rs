@@ -51,7 +51,7 @@ impl Pool {
                 draining.badput = draining.badput.saturating_add(lost);
             }
         }
-        let hold = slot.held_for().or_else(|| facts.hold.clone());
+        let hold = slot.held_for().or_else(|| facts.hold.as_deref().cloned());
         // If the job was edited meanwhile, the reason for the hold may be gone.
         let edited = |job: &Job| slot.running().is_some_and(|running| running.is_of_before(job.generation));
         let as_it_was = self.jobs.get(&facts.job).is_some_and(|job| !edited(job));

@@ -12,9 +12,9 @@ use super::idle::Idle;
 use super::ids::{JobUid, SlotName};
 use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::job_policy::Acting;
-use super::leaving::HoldReason;
 use super::marks::Change;
 use super::on_evict::OwnSpecs;
+use super::on_hold::OnHold;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::pacing::Pacing;
 use super::ranges::Ranges;
@@ -426,23 +426,25 @@ impl Pool {
         self.slots_changed(&awaited);
     }
 
-    /// The queue that the job is in changes.
+    /// Marks the statuses that show the job's queue: those of its submitter and of the groups around.
     fn queue_changes(&mut self, uid: &JobUid) {
         if let Some(spec) = self.jobs.get(uid).and_then(|job| job.spec.clone()) {
             self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
         }
     }
 
-    /// The submitter of the job is known from now on.
+    /// Adds the job's submitter to the pool, if the job is in the queue and the pool does not know the submitter yet.
     fn note_submitter(&mut self, uid: &JobUid, now: Time) {
-        if let Some(spec) = self.jobs.get(uid).and_then(|job| job.spec.clone()) {
+        if let Some(spec) =
+            self.jobs.get(uid).filter(|job| !job.is_complete()).and_then(|job| job.spec.clone())
+        {
             self.edit_submitter(&spec.submitter, now, |_| ());
         }
     }
 }
 
 /// The procs that are held by the record, without those that have ended.
-fn recorded_holds(facts: &JobFacts) -> BTreeMap<u32, HoldReason> {
+fn recorded_holds(facts: &JobFacts) -> OnHold {
     let done = [&facts.succeeded, &facts.failed, &facts.life.removed];
     let held = facts.on_hold.iter().filter(|(proc, _)| !done.iter().any(|done| done.contains(*proc)));
     held.map(|(proc, hold)| (proc, hold.clone())).collect()
@@ -471,7 +473,7 @@ fn set_spec(job: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     job.own_specs.clear();
     job.history.retain(|proc, _| *proc < spec.count || job.active.contains_key(proc));
     job.on_hold.retain(|proc, hold| {
-        (*proc < spec.count || job.active.contains_key(proc)) && (new || hold.outlasts_edits())
+        (proc < spec.count || job.active.contains_key(&proc)) && (new || hold.outlasts_edits())
     });
     if !job.removing {
         let mut idle = Ranges::up_to(spec.count);

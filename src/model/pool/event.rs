@@ -278,7 +278,7 @@ pub struct PodFacts {
     /// shorter grace period hides the earlier one.
     pub asked: Option<i64>,
     /// The reason for which the proc is held, as whoever deleted the pod wrote on it.
-    pub hold: Option<HoldReason>,
+    pub hold: Option<Box<HoldReason>>,
     /// Why the pod cannot start, if the kubelet says so.
     pub obstacle: Option<Arc<Obstacle>>,
     /// Whether the pod is being deleted.
@@ -500,6 +500,8 @@ pub struct SubmitterFacts {
     pub name: SubmitterName,
     /// `metadata.generation`.
     pub generation: i64,
+    /// Whether the operator made the object.
+    pub made: bool,
     /// Why the spec is not in force: it names another submitter than the object's. All that the spec sets is then unset here.
     pub misnamed: Option<Problem>,
     /// `spec.priorityFactor`.

@@ -108,7 +108,7 @@ impl Job {
 
     /// Releases a proc. If the proc has not left its slot yet, it becomes idle when it has.
     pub(super) fn take_off_hold(&mut self, proc: u32, now: Time) {
-        self.on_hold.remove(&proc);
+        self.on_hold.remove(proc);
         self.note_history(proc, |history| history.since = now);
         if !self.active.contains_key(&proc) && !self.removing && self.has_counted(proc) {
             self.idle.insert(proc);
@@ -119,7 +119,7 @@ impl Job {
     pub(super) fn take_out(&mut self, proc: u32) {
         self.idle.remove(proc);
         self.idle.forget(proc);
-        self.on_hold.remove(&proc);
+        self.on_hold.remove(proc);
         self.history.remove(&proc);
         self.times.remove(&proc);
         self.own_specs.remove(proc);

@@ -16,8 +16,8 @@ use super::idle::Idle;
 use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::job_policy::Acting;
-use super::leaving::HoldReason;
 use super::on_evict::{OwnSpec, OwnSpecs};
+use super::on_hold::OnHold;
 use super::pacing::Pacing;
 use super::ranges::Ranges;
 use super::resting::Resting;
@@ -385,7 +385,7 @@ pub struct Job {
     /// Procs that are idle, and which of them wait before they are tried again.
     pub idle: Idle,
     /// Procs that are held. A proc that was told to leave its slot is also in `active` until it has left.
-    pub on_hold: BTreeMap<u32, HoldReason>,
+    pub on_hold: OnHold,
     /// The procs that the job's status in the API server lists as held.
     pub recorded_holds: Ranges,
     /// Procs that have a claim, each with the slot.
@@ -523,7 +523,7 @@ impl Job {
 
     /// Whether a proc of the job is held with this `HoldReasonCode`.
     pub fn is_held_for(&self, code: i64) -> bool {
-        self.on_hold.values().any(|hold| hold.code == code)
+        self.on_hold.has_code(code)
     }
 
     /// Whether the API server has the proc's end, or that the proc was removed.

@@ -374,6 +374,7 @@ impl Pool {
             }
             Change::Queue(submitter, group) => {
                 self.marks.statuses.insert(Document::Submitter(submitter.clone()));
+                self.submitters.queue_changed(submitter);
                 self.show_groups_around(group);
             }
 

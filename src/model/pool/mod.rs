@@ -61,6 +61,7 @@ mod marks;
 pub mod negotiation;
 mod negotiators;
 mod on_evict;
+mod on_hold;
 mod orphans;
 mod owner;
 mod pacing;

@@ -89,6 +89,8 @@ pub struct Submitter {
     pub name: SubmitterName,
     /// The `metadata.generation` of the Submitter object that was seen last; `None` while there is no object.
     pub generation: Option<i64>,
+    /// Whether a person made the object.
+    pub by_hand: bool,
     /// The factor that an admin set.
     pub factor: Option<f64>,
     /// The ceiling that an admin set, in slot weight.
@@ -111,6 +113,7 @@ impl Submitter {
         Self {
             name,
             generation: None,
+            by_hand: false,
             factor: None,
             ceiling: None,
             floor: None,
@@ -124,7 +127,14 @@ impl Submitter {
     /// The Submitter object is gone: forgets what an admin set there. A correction that was made stays made.
     pub fn forget_object(&mut self) {
         (self.generation, self.factor, self.ceiling, self.floor) = (None, None, None, None);
+        self.by_hand = false;
         self.problems.clear();
+    }
+
+    /// Whether an admin set, or tried to set, anything of the submitter. Also true if an admin made the object.
+    pub fn is_set(&self) -> bool {
+        let set = [self.factor, self.ceiling, self.floor].iter().any(Option::is_some);
+        set || self.by_hand || self.corrected.is_some() || !self.problems.is_empty()
     }
 
     /// The present account with a negotiator; a new account if the submitter never used a slot of that negotiator.

@@ -1,8 +1,9 @@
 //! All submitters, with sums of what groups and owners use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Pool;
+use super::accountant::Account;
 use super::ids::{GroupName, SubmitterName};
 use super::marks::Change;
 use super::negotiators::NegotiatorId;
@@ -14,6 +15,8 @@ use super::time::Time;
 pub(super) struct Submitters {
     by_name: BTreeMap<SubmitterName, Submitter>,
     in_use: InUse,
+    /// The submitters that are new, or whose queue has changed: whether anything needs them is to be found out.
+    doubtful: BTreeSet<SubmitterName>,
 }
 
 impl Submitters {
@@ -30,6 +33,11 @@ impl Submitters {
     ) -> Option<T> {
         let submitter = self.by_name.get_mut(name)?;
         Some(self.in_use.follow(submitter, edit))
+    }
+
+    /// Notes that the submitter's queue has changed.
+    pub(super) fn queue_changed(&mut self, name: &SubmitterName) {
+        self.doubtful.insert(name.clone());
     }
 
     /// Forgets a submitter that uses nothing. Returns whether there was such a submitter.
@@ -182,6 +190,7 @@ impl Pool {
     ) -> T {
         if !self.submitters.by_name.contains_key(name) {
             self.changed(Change::Submitter(name));
+            self.submitters.doubtful.insert(name.clone());
         }
         let submitters = &mut self.submitters;
         let submitter =
@@ -197,6 +206,27 @@ impl Pool {
             self.submitters.edit(name, Submitter::forget_object);
         }
         self.changed(Change::Submitter(name));
+    }
+
+    /// Forgets the submitters that nothing needs: they have no jobs in the queue, they have never used anything, nothing is set for
+    /// them, and nobody but the operator made their objects. The operator then deletes these objects.
+    ///
+    /// HTCondor's accountant forgets such a customer as well (`Accountant.cpp`, `UpdateOnePriority`). Otherwise a user who writes one
+    /// group after the other into a job would make as many Submitters.
+    pub fn forget_unused_submitters(&mut self, now: Time) {
+        for name in std::mem::take(&mut self.submitters.doubtful) {
+            let Some(submitter) = self.submitters.by_name.get(&name) else { continue };
+            let has_used = |(id, account): (&NegotiatorId, &Account)| {
+                !account.is_empty(now.millis(), self.halflife_of(id))
+            };
+            let is_needed = submitter.is_set()
+                || submitter.accounts.iter().any(has_used)
+                || self.queues().of(&name).next().is_some();
+            if !is_needed {
+                self.submitters.by_name.remove(&name);
+                self.changed(Change::Submitter(&name));
+            }
+        }
     }
 
     /// Changes each submitter, in the order of their names.

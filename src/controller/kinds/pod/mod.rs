@@ -267,7 +267,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, (job, proc): (JobUid, u32), (claim, made): 
         end,
         told,
         asked,
-        hold: hold(pod).or(held),
+        hold: hold(pod).or(held).map(Box::new),
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         grace: grace(pod),

@@ -251,7 +251,7 @@ async fn a_task_that_waited_acts_on_what_the_task_before_it_has_made() {
 async fn an_object_that_somebody_made_again_is_looked_at_again() {
     let task = || {
         let document = Document::Slot(SlotName::parse("slot2@n1").unwrap());
-        Task::Delete { document, object: key(), uid: "u1".to_owned() }
+        Task::Delete { document, object: key(), uid: "u1".to_owned(), version: "7".to_owned() }
     };
     let answers = vec![conflict(), is("u2", "9", &of_another())];
     let (asked, replies) = perform(task(), &seen("u1", "7"), answers).await;

@@ -125,7 +125,7 @@ fn a_held_proc_that_is_removed_while_its_pod_ends_leaves_its_slot() {
     let mut world = with_one_that_runs("big");
     let pod = world.pods.get_mut("big-0").unwrap();
     pod.facts.end = Some(End::Evicted { why: "OOMKilled".into() });
-    pod.facts.hold = Some(HoldReason { code: 34, subcode: 102, reason: "too much memory".into() });
+    pod.facts.hold = Some(Box::new(HoldReason { code: 34, subcode: 102, reason: "too much memory".into() }));
     pod.facts.remains = Remains::Others;
     let facts = pod.facts.clone();
     world.pool.apply(Event::Pod(facts), world.now);

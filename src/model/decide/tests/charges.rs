@@ -194,3 +194,34 @@ fn a_deleted_submitter_without_jobs_is_forgotten_and_any_other_keeps_its_account
     world.submit("more", "alice", 1, |_| {});
     assert_eq!(used(&world), Some((0, 0)), "the submitter is new, and has no account yet");
 }
+
+/// A user writes one group after the other into a job. Found by a reviewer: each group left a Submitter for ever.
+#[test]
+fn a_submitter_that_nothing_needs_is_forgotten() {
+    let names = |world: &World| {
+        world.pool.submitters().keys().map(|name| name.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    let mut world = World::new();
+    world.submit("sweep", "alice", 1, |_| {});
+    for group in ["a", "b", "c"] {
+        world.edit("sweep", "alice", |submission| submission.group = Some(group.into()));
+        world.pass(1);
+        assert_eq!(
+            names(&world),
+            [format!("{group}.alice")],
+            "the job waits, and no other submitter has a job"
+        );
+    }
+    world.sees(Event::Submitter(crate::pool::SubmitterFacts { ceiling: Some(1.0), ..kit::submitter("bob") }));
+    world.sees(Event::Submitter(kit::submitter("carol")));
+    world.sees(Event::Submitter(crate::pool::SubmitterFacts { made: true, ..kit::submitter("dave") }));
+    world.pass(1);
+    assert_eq!(names(&world), ["bob", "c.alice", "carol"], "admins made the objects of bob and carol");
+    world.edit("sweep", "alice", |submission| submission.group = None);
+    world.node("n1", 1, 0);
+    world.fate = |_| (20, 0);
+    world.pass(60);
+    world.remove("sweep");
+    world.pass(10);
+    assert_eq!(names(&world), ["alice", "bob", "carol"], "the job has used a slot");
+}

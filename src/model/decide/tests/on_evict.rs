@@ -39,7 +39,7 @@ fn world(procs: i64, edit: impl FnOnce(&mut Submission)) -> World {
 fn kill(world: &mut World, proc: u32, subcode: i64) {
     let pod = world.pods.get_mut(&*format!("big-{proc}")).expect("the proc runs");
     pod.facts.end = Some(End::Evicted { why: "too much".into() });
-    pod.facts.hold = Some(HoldReason { code: 34, subcode, reason: "too much".into() });
+    pod.facts.hold = Some(Box::new(HoldReason { code: 34, subcode, reason: "too much".into() }));
     pod.facts.remains = Remains::Nothing;
     let facts = pod.facts.clone();
     world.pool.apply(Event::Pod(facts), world.now);

@@ -120,7 +120,7 @@ impl World {
     pub(super) fn write_why(&mut self, pod: &PodRef, why: Option<&Vacate>) {
         let Some(code) = why.and_then(|why| why.reason.hold_code()) else { return };
         if let (Some(why), Some(found)) = (why, self.pods.get_mut(&*pod.name)) {
-            found.facts.hold = Some(HoldReason { code, subcode: 0, reason: why.message.clone() });
+            found.facts.hold = Some(Box::new(HoldReason { code, subcode: 0, reason: why.message.clone() }));
             // The kubelet no longer reports the obstacle.
             found.facts.obstacle = None;
         }
