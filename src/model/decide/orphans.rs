@@ -2,7 +2,7 @@
 //! that lost its Lease while a call was under way.
 
 use super::slots::{goes, untrack};
-use crate::pool::{Effect, Forced, Granted, PodFacts, PodUid, Pool, Remains, Time, Vacate, VacateReason};
+use crate::pool::{Effect, Forced, Granted, PodFacts, Pool, Remains, Time, Vacate, VacateReason};
 use crate::startd::{self, Off};
 
 /// Books the ends of orphans, takes their finalizers off once the end is recorded, and ends orphans that live: nothing
@@ -10,11 +10,17 @@ use crate::startd::{self, Off};
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let again = pool.untrack_again().into_iter();
     effects.extend(again.map(|(pod, delete)| Effect::UntrackPod { pod, delete }));
-    let unsettled: Vec<PodUid> = pool.unsettled_orphans().map(|facts| facts.pod.uid.clone()).collect();
-    for uid in unsettled {
-        let Some(facts) = pool.orphans().get(&uid).cloned() else { continue };
+    let unsettled: Vec<PodFacts> =
+        pool.unsettled_orphans().filter(|facts| !waits(pool, facts, now)).cloned().collect();
+    let next =
+        pool.unsettled_orphans().filter_map(|facts| lost_at(pool, facts, now)).filter(|at| *at > now).min();
+    if let Some(at) = next {
+        pool.wake_at(at);
+    }
+    for facts in unsettled {
+        let uid = facts.pod.uid.clone();
         let recorded = book(pool, &facts, now);
-        if facts.is_over() || is_lost(pool, &facts, now) {
+        if facts.is_over() || lost_at(pool, &facts, now).is_some_and(|at| at <= now) {
             if recorded {
                 let_go(pool, &facts, now, effects);
             }
@@ -26,30 +32,34 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether an orphan is over although no kubelet confirms its end: it was deleted by force, and either its kubelet
-/// works and no container was seen to run, or its machine is off and the time that the pod was granted is over.
-fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
+/// Whether an orphan that was deleted by force, and whose end is not known, is not lost yet. There may be thousands of such pods, whose
+/// own finalizers keep them for as long as their users like; so none of them is copied.
+fn waits(pool: &Pool, facts: &PodFacts, now: Time) -> bool {
+    facts.end.is_none() && facts.deleting && lost_at(pool, facts, now).is_none_or(|at| at > now)
+}
+
+/// When an orphan is over although no kubelet confirms its end: it was deleted by force, and either no node has the pod, or its kubelet
+/// works and no container was seen to run, or its machine is off and the time that the pod was granted is over. `None` as long as nothing
+/// says that the orphan is over.
+fn lost_at(pool: &Pool, facts: &PodFacts, now: Time) -> Option<Time> {
     if facts.forced == Forced::No {
-        return false;
+        return None;
     }
-    let machine = facts.machine.as_ref().and_then(|name| pool.machines().get(name));
-    match machine.map_or(Off::NodeGone, |machine| startd::off(pool, machine, now)) {
-        Off::OutOfService => true,
-        Off::NodeGone => {
-            // An orphan is granted the grace period that the pod shows, and nothing before the pod is seen to be
-            // deleted.
-            let gone_by =
-                pool.orphan_granted(&facts.pod.uid).and_then(Granted::gone_by).filter(|at| *at > now);
-            if let Some(gone_by) = gone_by {
-                pool.wake_at(gone_by);
-            }
-            gone_by.is_none()
-        }
-        Off::No => {
-            let silent = facts.machine.as_ref().is_some_and(|name| pool.heartbeats().is_silent(name, now));
-            facts.forced == Forced::Idle && !silent
-        }
+    let Some(name) = &facts.machine else {
+        // The machine of a pod that cannot be decoded is not known.
+        return if facts.requests.is_unknown() { Some(gone_by(pool, facts, now)) } else { Some(now) };
+    };
+    match pool.machines().get(name).map_or(Off::NodeGone, |machine| startd::off(pool, machine, now)) {
+        Off::OutOfService => Some(now),
+        Off::NodeGone => Some(gone_by(pool, facts, now)),
+        Off::No => (facts.forced == Forced::Idle && !pool.heartbeats().is_silent(name, now)).then_some(now),
     }
+}
+
+/// When the time is over that an orphan was granted: the grace period that the pod shows, and nothing before the pod is seen to be
+/// deleted.
+fn gone_by(pool: &Pool, facts: &PodFacts, now: Time) -> Time {
+    pool.orphan_granted(&facts.pod.uid).and_then(Granted::gone_by).unwrap_or(now)
 }
 
 /// The reason that is written on an orphan that is ended; `None` if its user removed the job, if its proc has ended, or

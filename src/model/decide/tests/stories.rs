@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::world::World;
 use crate::kit;
 use crate::pool::{
-    Capacity, Claimed, Document, Effect, Event, GroupName, JobFacts, Matchable, NegotiatorId, Offer, Pool,
-    SlotConfig, State,
+    Capacity, Claimed, Document, Effect, Event, Forced, GroupName, JobFacts, Matchable, NegotiatorId, Offer,
+    Pool, SlotConfig, State,
 };
 use crate::{decide, negotiator};
 use classad::Expr;
@@ -357,6 +357,24 @@ fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
     world.remove("sweep");
     world.pass(2);
     assert!(world.jobs.is_empty() && world.pool.orphans().len() == 1);
+}
+
+/// A user makes a pod with the operator's finalizer that no node may have, with a finalizer of its own and an endless grace period, and
+/// deletes the pod. No kubelet has such a pod, so that the operator does not wait for the grace period. Found by a reviewer.
+#[test]
+fn a_deleted_pod_that_no_node_has_is_let_go_at_once() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    let mut facts = world.pods.values().next().unwrap().facts.clone();
+    (facts.pod.uid, facts.pod.name, facts.proc) = ("mine".into(), "sweep-77777".into(), 77_777);
+    (facts.machine, facts.running, facts.tracked) = (None, false, false);
+    (facts.deleting, facts.forced, facts.grace) =
+        (true, Forced::Idle, Some(Duration::from_secs(1_000_000_000)));
+    world.pool.apply(Event::Pod(facts), world.now);
+    world.pass(1);
+    assert_eq!(world.pool.orphans().len(), 0);
 }
 
 /// Applies a policy to all nodes.
