@@ -87,7 +87,10 @@ impl Pool {
                 }
                 self.orphan_stays(&uid);
                 if let Some(slot) = slot {
-                    if let Some(known) = self.slots.get_mut(&slot) {
+                    // The claim may serve another proc by now, for whose pod nothing failed.
+                    let of_pod =
+                        |slot: &&mut Slot| slot.running().is_some_and(|running| running.pod.uid == uid);
+                    if let Some(known) = self.slots.get_mut(&slot).filter(of_pod) {
                         known.forget_asked();
                     }
                     self.changed(Change::Slot(&slot));

@@ -180,19 +180,18 @@ impl Pool {
 
     fn claim_without_pod(&self, facts: &PodFacts) -> Option<ClaimId> {
         self.jobs.get(&facts.job).filter(|job| job.owns(facts))?;
-        let serves = |slot: &Slot| {
-            let claim = slot.claim().id.clone();
-            self.slot_of_later_proc(&PodFacts { claim, ..facts.clone() }).is_some()
-        };
-        let mut slots = self.slots_near(facts);
-        slots.find(|slot| serves(slot)).map(|slot| slot.claim().id.clone())
+        let serves =
+            |slot: &&Slot| self.may_serve_later(slot, facts) && self.slot_of(&slot.claim().id).is_some();
+        self.slots_near(facts).find(serves).map(|slot| slot.claim().id.clone())
     }
 
-    /// The slots of the pod's machine, in the order of their names; all slots if the machine is unknown.
+    /// The slots of the pod's machine, in the order of their names; all slots if the machine is unknown because the pod cannot be decoded.
+    /// The operator gives each of its pods a node, so that a pod without a node is in no slot.
     fn slots_near<'a>(&'a self, facts: &'a PodFacts) -> Box<dyn Iterator<Item = &'a Slot> + 'a> {
         match &facts.machine {
             Some(machine) => Box::new(self.slots_on(machine)),
-            None => Box::new(self.slots.values()),
+            None if facts.requests.is_unknown() => Box::new(self.slots.values()),
+            None => Box::new(std::iter::empty()),
         }
     }
 
@@ -201,10 +200,17 @@ impl Pool {
     /// the operator chose. The machine of a pod that cannot be decoded is unknown: such a pod's uid must be the one that the Slot's
     /// status records.
     fn slot_of_later_proc(&self, facts: &PodFacts) -> Option<SlotName> {
-        let slot = self.slot_of(&facts.claim).filter(|_| !self.synced && facts.tracked)?;
+        let slot = self.slot_of(&facts.claim)?;
+        self.may_serve_later(slot, facts).then(|| slot.name().clone())
+    }
+
+    /// Whether the pod may be that of a later proc to which the slot's claim was given: see [`Self::slot_of_later_proc`].
+    fn may_serve_later(&self, slot: &Slot, facts: &PodFacts) -> bool {
         let last = &slot.claim().last;
         let free = slot.is_vacant() || slot.is_assigned();
-        (free
+        !self.synced
+            && facts.tracked
+            && free
             && last.job.uid == facts.job
             && last.proc != facts.proc
             && last.job.namespace == facts.pod.namespace
@@ -212,8 +218,7 @@ impl Pool {
             && facts
                 .machine
                 .as_ref()
-                .map_or(slot.records(&facts.pod.uid), |machine| *machine == slot.name().machine))
-        .then(|| slot.name().clone())
+                .map_or_else(|| slot.records(&facts.pod.uid), |machine| *machine == slot.name().machine)
     }
 
     /// Adopts what is left of a pod whose proc's end or hold an earlier leader recorded, and whose containers still run

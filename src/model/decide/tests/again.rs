@@ -2,7 +2,7 @@
 
 use super::world::{Pod, World};
 use crate::pool::{
-    ClaimId, End, Event, History, HoldReason, LASTING, PodFacts, PodRef, Ranges, Remains, Slot,
+    Capacity, ClaimId, End, Event, History, HoldReason, LASTING, PodFacts, PodRef, Ranges, Remains, Slot,
 };
 use crate::schedd::Submission;
 
@@ -176,14 +176,17 @@ fn a_new_leader_finds_the_claim_of_a_pod_without_the_claims_id() {
     for decodes in [true, false] {
         let mut world = with_second_proc();
         let pod = &mut world.pods.get_mut("sweep-1").unwrap().facts;
-        let machine = pod.machine.clone();
+        let (machine, requests) = (pod.machine.clone(), pod.requests.clone());
         pod.claim = "".into();
-        pod.machine = pod.machine.take().filter(|_| decodes);
+        if !decodes {
+            (pod.machine, pod.requests) = (None, Capacity::default());
+        }
         world.restart();
         let slot = world.pool.slots().values().next().unwrap();
         let proc = slot.assignment().map(|assignment| assignment.proc);
         assert_eq!((proc, strays(&world)), (Some(1), 0), "{decodes}");
-        world.pods.get_mut("sweep-1").unwrap().facts.machine = machine;
+        let pod = &mut world.pods.get_mut("sweep-1").unwrap().facts;
+        (pod.machine, pod.requests) = (machine, requests);
         assert_eq!(to_the_end(world), (true, vec![1, 1, 1]), "{decodes}");
     }
 }

@@ -1,7 +1,11 @@
 //! Kubelets that end pods, each a short story. Source: `docs/reference/pods.md`.
 
+use std::time::Duration;
+
 use super::world::World;
-use crate::pool::{End, Event, Forced, HoldReason, PodFacts, PodRef, Remains, StartdConfig};
+use crate::pool::{
+    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodRef, Remains, Retry, StartdConfig,
+};
 use crate::schedd::why;
 use crate::startd::config::understand;
 
@@ -205,6 +209,21 @@ fn what_was_let_go_is_not_booked_again() {
     assert_eq!(counts(&world), (0, 0, 1));
 }
 
+/// The answer to a failed call comes when the claim serves another proc already, or the proc has another pod.
+#[test]
+fn a_failed_call_for_an_earlier_pod_undoes_nothing() {
+    let mut world = world("");
+    evict(&mut world);
+    let deleting = |world: &World| world.pool.slots().values().next().unwrap().running().unwrap().deleting;
+    let slot = world.pool.slots().keys().next().unwrap().clone();
+    assert!(deleting(&world));
+    for (uid, still) in [("another".into(), true), (pod(&world).uid, false)] {
+        world.pool.apply(Event::Outcome(Outcome::Failed(Retry::Pod(uid, Some(slot.clone())))), world.now);
+        world.pool.wake(world.now + Duration::from_secs(5));
+        assert_eq!(deleting(&world), still);
+    }
+}
+
 #[test]
 fn an_init_container_that_fails_is_told_with_its_own_exit_code() {
     let mut world = world("");
@@ -268,14 +287,18 @@ fn a_new_leader_finds_what_is_left_of_a_pod() {
 /// Somebody takes the claim's id off a pod while no operator leads. The Slot says which claim the proc has.
 #[test]
 fn a_new_leader_knows_a_pod_without_its_claim_by_the_slot() {
-    // If the new leader cannot decode the pod, the machine is unknown, too.
+    // If the new leader cannot decode the pod, machine and requests are unknown, too.
     for decodes in [true, false] {
         let mut world = world("");
-        let mut machine = None;
+        let (mut machine, mut requests) = (None, Capacity::default());
         writes(&mut world, |facts| {
             machine = facts.machine.clone();
             facts.claim = "".into();
             facts.machine = facts.machine.take().filter(|_| decodes);
+            requests = facts.requests.clone();
+            if !decodes {
+                facts.requests = Capacity::default();
+            }
         });
         world.restart();
         world.pass(60);
@@ -285,7 +308,7 @@ fn a_new_leader_knows_a_pod_without_its_claim_by_the_slot() {
             "{decodes}"
         );
         writes(&mut world, |facts| {
-            facts.machine = machine.clone();
+            (facts.machine, facts.requests) = (machine.clone(), requests.clone());
             (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Others);
         });
         assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 1), "{decodes}");
@@ -298,7 +321,7 @@ fn a_new_leader_finds_what_is_left_of_the_pod_of_a_proc_that_is_held() {
     let mut world = world("");
     writes(&mut world, |facts| {
         facts.end = Some(End::Evicted { why: "out of memory".into() });
-        facts.hold = Some(HoldReason { code: 34, subcode: 0, reason: "out of memory".into() });
+        facts.hold = Some(Box::new(HoldReason { code: 34, subcode: 0, reason: "out of memory".into() }));
         facts.remains = Remains::Others;
     });
     world.pass(1);
