@@ -126,6 +126,10 @@ impl Journal {
         {
             info!(job = %job.key.name, namespace = %job.key.namespace, procs = released, "procs are released");
         }
+        // A job with held procs may go without a release.
+        if self.held.len() > pool.jobs().len() {
+            self.held.retain(|uid, _| pool.jobs().contains_key(uid));
+        }
     }
 }
 

@@ -90,7 +90,7 @@ fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Kn
     let mut before = request.old_object.as_ref().and_then(|old| kinds::job::facts(&typed(old).ok()?));
     if let Some(before) = &mut before {
         // Some versions of the API server raise the generation only after admission.
-        job.metadata.generation = Some(before.generation + 1);
+        job.metadata.generation = Some(before.generation.saturating_add(1));
     }
     let Some(mut facts) = kinds::job::facts(&job) else { return Verdict::default() };
     // An edit may come before the operator has recorded the owner: the editor is then taken for the creator.
