@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use api::HTCJob;
 use clap::Args;
+use http::header::CONTENT_TYPE;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{
     DeleteParams, GetParams, ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
@@ -22,6 +23,8 @@ use serde_json::Value;
 use self::error::{is_missing, not_created, refusal};
 use answers::{Decode, Item, chain};
 use controller::proxy;
+
+use crate::warnings;
 
 pub use self::error::Error;
 pub(crate) use self::error::Patience;
@@ -106,6 +109,7 @@ impl Cluster {
         config.default_retry = false;
         let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|error| Error::NoCluster(chain(&error)))?;
+        let client = warnings::telling(client);
         Ok(Self { client, server, namespace })
     }
 
@@ -250,9 +254,12 @@ impl Cluster {
     /// When the API server refuses; [`Error::MaybeCreated`] when it does not answer, or fails: the job may be there.
     pub async fn create(&self, namespace: &str, job: &Value) -> Result<Value, Error> {
         let failed = |error: kube::Error| not_created(namespace, &self.server, &error);
-        let url = HTCJob::url_path(&(), Some(namespace));
-        let request = Request::new(url).create(&PostParams::default(), job.to_string().into_bytes());
-        let request = request.map_err(kube::Error::BuildRequest).map_err(failed)?;
+        // As kubectl asks for: the API server refuses fields that it does not know, and would drop. kube has no parameter for that.
+        let url = format!("{}?fieldValidation=Strict", HTCJob::url_path(&(), Some(namespace)));
+        let request = http::Request::post(url).header(CONTENT_TYPE, "application/json");
+        let unmade =
+            |error| failed(kube::Error::BuildRequest(kube::core::request::Error::BuildRequest(error)));
+        let request = request.body(job.to_string().into_bytes()).map_err(unmade)?;
         self.client.request(request).await.map_err(failed)
     }
 

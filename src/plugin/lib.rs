@@ -39,6 +39,7 @@ mod text;
 mod tool;
 pub mod userlog;
 mod userprio;
+mod warnings;
 
 use std::io::{self, Write};
 
