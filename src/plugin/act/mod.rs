@@ -93,6 +93,31 @@ pub enum Error {
     /// The output cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
+    /// A word means no job.
+    #[error(
+        "no job {wanted} in namespace {namespace}: neither a name nor a ClusterId; see all with: kubectl slotwright q -A"
+    )]
+    NoSuchJob {
+        /// The word.
+        wanted: String,
+        /// The namespace that was searched.
+        namespace: String,
+    },
+    /// A word is the name of a job, and the ClusterId of another.
+    #[error(
+        "{word} is the ClusterId of {numbered} and the name of {named}, whose ClusterId is {number}; name the one by its name, and the \
+         other by {number}"
+    )]
+    TwoJobs {
+        /// The word.
+        word: i64,
+        /// The job with this ClusterId: namespace and name.
+        numbered: String,
+        /// The job of this name: namespace and name.
+        named: String,
+        /// The ClusterId of that job.
+        number: i64,
+    },
 }
 
 /// The outcome for a proc: HTCondor's `action_result_t`.
@@ -125,6 +150,7 @@ pub async fn run(
         matches!(request.verb, Verb::Vacate | Verb::VacateFast) || request.selection.constraint.is_some();
     let runs = if needs_pods { procs::runs(&cluster, &jobs).await? } else { Runs::default() };
     let found: Vec<Found> = jobs.iter().filter_map(|job| Found::of(job, &runs, now)).collect();
+    let request = &selection::resolved(request, &namespace, &found)?;
     let mut failed = false;
     if !request.selection.procs.is_empty() {
         if request.selection.ignores_constraint() {
@@ -133,7 +159,7 @@ pub async fn run(
         failed |= by_number(request, &cluster, &found, out, err).await?;
     }
     if request.selection.is_by_constraint() {
-        failed |= by_constraint(request, &cluster, &found, out, err).await?;
+        failed |= by_constraint(request, &cluster, (&namespace, &found), out, err).await?;
     }
     out.flush()?;
     Ok(u8::from(failed))
@@ -246,13 +272,15 @@ fn totals(results: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
 async fn by_constraint(
     request: &Request,
     cluster: &Cluster,
-    found: &[Found<'_>],
+    (namespace, found): (&str, &[Found<'_>]),
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<bool, Error> {
     let (verb, selection) = (request.verb, &request.selection);
     let (mut tasks, mut counts) = (Vec::new(), Vec::new());
-    let mut there = false;
+    let named = !selection.clusters.is_empty() || !selection.names.is_empty();
+    // HTCondor's tools have succeeded if there are no jobs at all. kubectl slotwright has found the job that was named.
+    let mut there = named && request.is_kubectls();
     for job in found {
         there |= job.is_queued();
         if !selection.means(job) {
@@ -264,9 +292,8 @@ async fn by_constraint(
         });
         let count = acted.len();
         if count == 0 {
-            let named = !selection.clusters.is_empty() || !selection.names.is_empty();
             if let Some(why) = job.refusal().filter(|_| named) {
-                let place = format!("{}/{}", job.namespace, job.name);
+                let place = job.place();
                 let why = harmless(why);
                 writeln!(err, "note: {place} does not run until its spec is correct: {why}")?;
             }
@@ -286,7 +313,7 @@ async fn by_constraint(
         totals(&results, out)?;
     }
     let (word, past) = request.words();
-    let (jobs, told) = (if selection.held { "held jobs" } else { "jobs" }, selection.told());
+    let (jobs, told) = (if selection.held { "held jobs" } else { "jobs" }, request.told(namespace, found));
     if results.contains(&Outcome::Success) {
         writeln!(out, "All {jobs}{told} have been {past}")?;
         return Ok(false);

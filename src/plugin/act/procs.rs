@@ -78,6 +78,11 @@ fn owner_by(facts: &JobFacts, job: &HTCJob) -> String {
 }
 
 impl<'a> Found<'a> {
+    /// The job's namespace and name.
+    pub(super) fn place(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
     /// A job that has a number; none if the operator has not seen the job yet.
     pub(super) fn of(job: &'a HTCJob, runs: &'a Runs, now: Time) -> Option<Self> {
         let facts = kinds::job::facts(job)?;

@@ -3,8 +3,8 @@
 use api::HTCJob;
 use classad::Expr;
 
-use super::Request;
 use super::procs::{self, Found};
+use super::{Error, Request};
 use crate::cluster::{self, Cluster};
 
 /// The procs to act on.
@@ -50,7 +50,56 @@ pub(super) async fn jobs(
     }
 }
 
+/// The request with each word of `kubectl slotwright` as what the word means: the names of objects may be numbers.
+///
+/// # Errors
+/// When a word means no job, or two.
+pub(super) fn resolved(request: &Request, namespace: &str, found: &[Found]) -> Result<Request, Error> {
+    let mut resolved = request.clone();
+    if !request.is_kubectls() {
+        return Ok(resolved);
+    }
+    let with_name = |name: &str| found.iter().find(|job| job.namespace == namespace && job.name == name);
+    let none = |wanted: String| Error::NoSuchJob { wanted, namespace: namespace.to_owned() };
+    if let Some(name) = request.selection.names.iter().find(|name| with_name(name).is_none()) {
+        return Err(none(name.clone()));
+    }
+    resolved.selection.clusters.clear();
+    for number in &request.selection.clusters {
+        let numbered = found.iter().find(|job| job.cluster == *number);
+        match (numbered, with_name(&number.to_string())) {
+            (None, None) => return Err(none(number.to_string())),
+            (None, Some(named)) => resolved.selection.names.push(named.name.clone()),
+            (Some(numbered), Some(named)) if named.cluster != *number => {
+                return Err(Error::TwoJobs {
+                    word: *number,
+                    numbered: numbered.place(),
+                    named: named.place(),
+                    number: named.cluster,
+                });
+            }
+            (Some(_), _) => resolved.selection.clusters.push(*number),
+        }
+    }
+    Ok(resolved)
+}
+
 impl Request {
+    /// Whether `kubectl slotwright` asks, whose words may be names of objects. The words of HTCondor's own tools are numbers and owners.
+    pub(super) const fn is_kubectls(&self) -> bool {
+        !self.owners_everywhere
+    }
+
+    /// The selection in the words of HTCondor's tools. `kubectl slotwright` also names a job of another namespace than `namespace`.
+    pub(super) fn told(&self, namespace: &str, found: &[Found]) -> String {
+        let told = self.selection.told();
+        let elsewhere = |job: &&Found| {
+            let numbers = self.selection.clusters.as_slice();
+            self.is_kubectls() && numbers == [job.cluster] && job.namespace != namespace
+        };
+        found.iter().find(elsewhere).map_or_else(|| told.clone(), |job| format!("{told} ({})", job.place()))
+    }
+
     fn numbers(&self) -> impl Iterator<Item = i64> {
         let selection = &self.selection;
         selection.procs.iter().map(|(number, _)| *number).chain(selection.clusters.iter().copied())
