@@ -211,12 +211,15 @@ pub fn parse(words: &[String]) -> Result<Asked, String> {
 
 fn change(does: Does, name: &str, words: &mut Words) -> Result<Change, String> {
     let may_be_none = matches!(does, Does::ChangeOrNone(_));
+    // A Submitter has no other factors.
+    let least =
+        if matches!(does, Does::Change(make) if matches!(make(0.0), Change::Factor(_))) { 1.0 } else { 0.0 };
     let mut number = || {
         let text = words.needed(name, "a number")?;
-        let is_right = |number: f64| number >= 0.0 || (may_be_none && number.total_cmp(&-1.0).is_eq());
+        let is_right = |number: f64| number >= least || (may_be_none && number.total_cmp(&-1.0).is_eq());
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && is_right(*number));
         let or = if may_be_none { ", or -1 for none" } else { "" };
-        number.ok_or_else(|| format!("condor_userprio: -{name}: {text} is no number of at least 0{or}"))
+        number.ok_or_else(|| format!("condor_userprio: -{name}: {text} is no number of at least {least}{or}"))
     };
     #[allow(clippy::cast_possible_truncation, reason = "the nearest there is")]
     match does {
@@ -494,7 +497,8 @@ Number of users: 2                             6        1e+11                   
         }
         for (line, part) in [
             ("-setfactor ada x", "x is no number"),
-            ("-setfactor ada -1", "-1 is no number of at least 0"),
+            ("-setfactor ada 0.5", "0.5 is no number of at least 1"),
+            ("-setprio ada -1", "-1 is no number of at least 0"),
             ("-setceil ada -2", "-2 is no number of at least 0, or -1 for none"),
             ("-setfactor", "requires the name of a user"),
             ("-quotas", "-quotas is not supported: see kubectl get groupquotas"),

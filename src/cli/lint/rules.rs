@@ -64,7 +64,7 @@ rules! {
     EXPRESSION_SYNTAX, "expression-syntax", Error, "The text is not a ClassAd expression.";
     ATTRIBUTE_NAME, "attribute-name", Error, "The name cannot be an attribute's.";
     ATTRIBUTE_PROTECTED, "attribute-protected", Error, "The operator sets this attribute itself.";
-    JOB_REQUEST, "job-request", Error, "The job asks for something that no job can ask for.";
+    JOB_REQUEST, "job-request", Error, "The object asks for something that no object of its kind can ask for.";
     JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
     JOB_TEMPLATE, "job-template", Error, "The pod template cannot be used.";
     JOB_ITEMS, "job-items", Error, "The job's items, or a reference to them, cannot be used.";

@@ -75,7 +75,7 @@ impl Definition {
         for error in &errors {
             let place = find(node, &error.field);
             let offset = if place.found { place.node.start } else { place.key };
-            let hint = place.found.then(|| quote_hint(error, place.node)).flatten();
+            let hint = place.found.then(|| type_hint(error, place.node)).flatten();
             report.add(
                 rule(error),
                 source,
@@ -169,12 +169,27 @@ fn shown(error: &FieldError) -> String {
     if error.field == "<nil>" { message } else { format!("{}: {message}", error.field) }
 }
 
-/// A hint to quote a value such as `true` or `12`, if the schema wants text.
-fn quote_hint(error: &FieldError, node: &Node) -> Option<String> {
+/// A hint about a value that people write otherwise elsewhere: to quote a value such as `true` or `12` if the schema wants text, to take
+/// quotes away if the schema wants a number, and to write whole numbers where Kubernetes takes parts of CPUs.
+fn type_hint(error: &FieldError, node: &Node) -> Option<String> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
-    let unquoted = scalar.style == Style::Plain && !scalar.value.is_string();
-    (error.kind == FieldErrorKind::TypeInvalid && unquoted && error.message.contains("type string"))
-        .then(|| format!("quote it: {:?}", scalar.text))
+    let wants = |kind: &str| error.kind == FieldErrorKind::TypeInvalid && error.message.contains(kind);
+    let plain = scalar.style == Style::Plain;
+    if wants("type string") {
+        return (plain && !scalar.value.is_string()).then(|| format!("quote it: {:?}", scalar.text));
+    }
+    if !wants("type integer") && !wants("type number") {
+        return None;
+    }
+    if !plain && scalar.text.parse::<f64>().is_ok() {
+        return Some(format!("remove the quotes: {}", scalar.text));
+    }
+    let amount = match scalar.text.strip_suffix('m') {
+        Some(thousandths) => thousandths.parse::<f64>().ok()? / 1000.0,
+        None => scalar.text.parse::<f64>().ok()?,
+    };
+    let is_part = wants("type integer") && (0.0..1e9).contains(&amount);
+    is_part.then(|| format!("write a whole number, such as {}", amount.ceil().max(1.0)))
 }
 
 /// Removes the field at a path from an object.

@@ -123,9 +123,15 @@ fn a_whole_number_may_be_written_as_a_real() {
     for whole in ["10", "10.0", "1e1", "+1.0e+1"] {
         assert_eq!(lines(&job(whole)), Vec::<String>::new(), "{whole}");
     }
-    for other in ["10.5", "1e-1"] {
+    for (other, hint) in [
+        ("10.5", "hint: write a whole number, such as 11"),
+        ("1e-1", "hint: write a whole number, such as 1"),
+        ("2500m", "hint: write a whole number, such as 3"),
+        ("\"10\"", "hint: remove the quotes: 10"),
+    ] {
         let lines = lines(&job(other));
         assert!(lines[0].contains("a.yaml:5:10: error: spec.count: must be of type integer"), "{lines:#?}");
+        assert_eq!(lines[1], hint, "{other}");
     }
 }
 
