@@ -112,20 +112,27 @@ fn not_allowed(pool: &Pool, owner: &str, group: &GroupName, by: Option<&GroupNam
 const NAMED_GROUPS: usize = 10;
 
 fn unknown(pool: &Pool, group: &GroupName) -> Problem {
-    let known: Vec<&str> = pool.counting_groups().map(|group| group.name.as_str()).collect();
-    let known = if known.is_empty() {
-        "none is declared".to_owned()
+    // A group inside one that is not declared does not count.
+    let counts = |name: &GroupName| name.ancestry().all(|around| pool.group(&around).is_some());
+    let all = || pool.counting_groups().map(|declared| &declared.name);
+    let known: Vec<&str> = all().filter(|name| counts(name)).map(GroupName::as_str).collect();
+    let inside = all().find(|name| group.contains(name));
+    let inside = inside
+        .map(|child| format!("; the group {child}, which is inside {group}, does not count until then"));
+    let (known, advice) = if known.is_empty() {
+        ("none is declared".to_owned(), "ask")
     } else {
         let more = known.len().saturating_sub(NAMED_GROUPS);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let named: Vec<&str> = known.iter().copied().take(NAMED_GROUPS).collect();
-        format!("declared: {}{more}", named.join(", "))
+        (format!("declared: {}{more}", named.join(", ")), "use one of those, or ask")
     };
     Problem {
         reason: "UnknownGroup",
         field: "spec.accountingGroup".to_owned(),
         message: format!(
-            "no GroupQuota declares the group {group} ({known}); use one of those, or ask an admin to apply a GroupQuota for it"
+            "no GroupQuota declares the group {group} ({known}); {advice} an admin to apply a GroupQuota for it{}",
+            inside.unwrap_or_default()
         ),
     }
 }

@@ -65,6 +65,8 @@ fn of_job(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, env: 
     };
     let text = shown(&clause.text);
     let has = attributes(&clause.text, job, slot, env);
+    let hint = hint(&clause.text, job, slot).map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let text = format!("{text}{hint}");
     lack(
         field,
         if has.is_empty() {
@@ -83,11 +85,52 @@ fn attributes(clause: &str, my: &Ad, target: &Ad, env: &Env) -> String {
     let values = names.target.iter().chain(bare).take(SHOWN).map(|name| {
         match target.eval_attr(name.as_str(), None, env) {
             Value::Undefined => format!("no {name}"),
-            Value::Ad(_) | Value::List(_) => format!("another {name}"),
+            Value::Ad(ad) => entries(clause, name.as_str(), &ad, env),
+            Value::List(_) => format!("another {name}"),
             value => format!("{name} {}", shown(&value.to_string())),
         }
     });
     values.collect::<Vec<_>>().join(", ")
+}
+
+/// The entries of an ad that a clause selects: `no NodeLabels.zone` for `TARGET.NodeLabels.zone == "a"`.
+fn entries(clause: &str, name: &str, ad: &Ad, env: &Env) -> String {
+    let shown = |key: &str| match ad.eval_attr(key, None, env) {
+        Value::Undefined => format!("no {name}.{key}"),
+        value => format!("{name}.{key} {}", shown(&value.to_string())),
+    };
+    let shown: Vec<String> = selected(clause, name).map(shown).take(SHOWN).collect();
+    if shown.is_empty() { format!("another {name}") } else { shown.join(", ") }
+}
+
+/// The keys that a clause selects from the ad of this name.
+fn selected<'c>(clause: &'c str, name: &str) -> impl Iterator<Item = &'c str> {
+    let dot = format!("{name}.");
+    let places: Vec<usize> = clause.match_indices(&dot).map(|(at, found)| at + found.len()).collect();
+    places.into_iter().filter_map(|at| {
+        let rest = clause.get(at..)?;
+        let key = match rest.strip_prefix('\'') {
+            Some(quoted) => quoted.split('\'').next(),
+            None => rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next(),
+        };
+        key.filter(|key| !key.is_empty())
+    })
+}
+
+/// What the author of a clause may have meant to write.
+fn hint(clause: &str, job: &Ad, slot: &Ad) -> Option<String> {
+    let names = Expr::parse(clause).ok()?.references();
+    if selected(clause, "NodeLabels").any(|key| clause.contains(&format!("NodeLabels.{key}."))) {
+        return Some(
+            "write a label's key with . or / in single quotes, as in TARGET.NodeLabels.'kubernetes.io/arch'"
+                .to_owned(),
+        );
+    }
+    let known = |name: &&classad::Name| job.contains(name.as_str()) || slot.contains(name.as_str());
+    let unknown = names.bare.iter().find(|name| !known(name))?;
+    // An attribute that is compared with a literal may be missing on this machine alone.
+    let compared = names.target.iter().chain(&names.bare).any(|name| known(&name)) && clause.contains("==");
+    compared.then(|| format!("neither side has an attribute {unknown}: write a text in double quotes"))
 }
 
 fn of_machine(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, env: &Env) -> Vec<Lack> {
@@ -147,4 +190,44 @@ pub(super) fn shown(text: &str) -> String {
     let text = readable(text);
     let end = (0..=LENGTH.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     end.and_then(|end| text.get(..end)).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_says_what_the_author_may_have_meant() {
+        let slot = Ad::parse_new(
+            r#"[Arch = "X86_64"; Memory = 2048; NodeLabels = [zone = "b"; 'kubernetes.io/arch' = "amd64"]]"#,
+        );
+        let slot = slot.unwrap();
+        for (requirements, expected) in [
+            (
+                "TARGET.Arch == PPC64",
+                "has Arch \"X86_64\", no PPC64, and does not meet TARGET.Arch == PPC64 (neither side has an attribute PPC64: write a \
+                 text in double quotes)",
+            ),
+            ("HasDocker == true", "has no HasDocker, and does not meet HasDocker == true"),
+            (
+                "TARGET.NodeLabels.zone == \"a\"",
+                "has NodeLabels.zone \"b\", and does not meet TARGET.NodeLabels.zone == \"a\"",
+            ),
+            (
+                "TARGET.NodeLabels.'disk.io/kind' == \"ssd\"",
+                "has no NodeLabels.disk.io/kind, and does not meet TARGET.NodeLabels.'disk.io/kind' == \"ssd\"",
+            ),
+            (
+                "NodeLabels.kubernetes.io == \"amd64\"",
+                "has no NodeLabels.kubernetes, and does not meet NodeLabels.kubernetes.io == \"amd64\" (write a label's key with . or / \
+                 in single quotes, as in TARGET.NodeLabels.'kubernetes.io/arch')",
+            ),
+        ] {
+            let mut job = Ad::new();
+            job.insert("Requirements", Expr::parse(requirements).unwrap());
+            let lacks = lacks(&job, &slot.clone().with("Requirements", true), None, &Env::at(0));
+            let texts: Vec<&str> = lacks.iter().map(|lack| lack.text.as_str()).collect();
+            assert_eq!(texts, [expected]);
+        }
+    }
 }
