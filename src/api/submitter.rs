@@ -65,6 +65,11 @@ use super::schema;
         json_path = ".status.weightedUsageHours",
         description = "Accumulated weighted usage, in hours."
     ),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
+    ),
     printcolumn(name = "LastUsage", type_ = "date", json_path = ".status.lastUsageTime", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = 1)
 )]
