@@ -146,7 +146,7 @@ impl Cache {
         self.templates.get(job)
     }
 
-    /// Keeps the template of a job's pods; none where the job is gone.
+    /// Keeps the template of a job's pods. With `None`, because the job is gone, forgets the template.
     pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<Kept>>) {
         match template {
             Some(template) => self.templates.insert(job, template),

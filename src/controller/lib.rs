@@ -309,8 +309,8 @@ async fn until_a_fault<T>(engine: impl Future<Output = T>, tasks: &mut JoinSet<(
     }
 }
 
-/// Begins the thread that writes the history, and the task that ships it. That task joins `tasks`, and so does a task that fails
-/// when the thread does.
+/// Begins the thread that writes the history. Puts two tasks into `tasks`: the task that ships the history, and a task that fails if the
+/// thread fails.
 fn begin_history(
     options: &Options,
     clock: Clock,

@@ -38,7 +38,7 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A watch has begun, or has failed with an error: from now on there may be changes that it has not told.
+    /// Notes that a watch has begun, or has failed with `error`. From now on the watch may have changes to tell.
     pub fn behind(&self, kind: Kind, error: Option<&str>, now: Time) {
         let mut states = self.states();
         let behind = &mut states.entry(kind).or_default().behind;

@@ -1,11 +1,12 @@
 //! HTTP for probes, Prometheus and the admission webhook, on ports that any pod of the cluster can reach.
 //!
 //! A client that opens connections and sends nothing must not keep a probe waiting. Each connection has one request, a
-//! short time for its head, and a longer time for all of it. If there are too many connections, the oldest is closed. A
-//! probe takes milliseconds, so that its connection is not among the oldest, and a new connection is always accepted.
+//! short time for its head, and a longer time for all of it. If there are too many connections, one of the client with the most
+//! connections is closed, the oldest. So a new connection is always accepted; a probe takes milliseconds, so that its connection is not
+//! among the oldest; and a client that opens a thousand connections a second closes its own, and not those of the API server.
 
-use std::collections::VecDeque;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::Router;
@@ -65,7 +66,7 @@ pub async fn serve<A: Future<Output = ()> + Send + 'static>(
         tokio::select! {
             Some(_) = connections.tasks.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connections.take(answer(stream), most),
+                Ok((stream, client)) => connections.take(client.ip(), answer(stream), most),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "a connection was not accepted");
                     sleep(PAUSE).await;
@@ -79,24 +80,37 @@ pub async fn serve<A: Future<Output = ()> + Send + 'static>(
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
-    /// The oldest first. Some may have ended.
-    by_age: VecDeque<AbortHandle>,
+    /// Each with its client's address, the oldest first. Some may have ended.
+    by_age: VecDeque<(IpAddr, AbortHandle)>,
 }
 
 impl Connections {
-    /// Answers on a new connection, in a task. Closes the oldest connection if there are `most` already.
-    fn take(&mut self, answer: impl Future<Output = ()> + Send + 'static, most: usize) {
-        self.by_age.retain(|connection| !connection.is_finished());
-        if self.by_age.len() >= most
-            && let Some(oldest) = self.by_age.pop_front()
-        {
-            oldest.abort();
+    /// Answers on a new connection, in a task. Closes another connection if there are `most` already.
+    fn take(&mut self, client: IpAddr, answer: impl Future<Output = ()> + Send + 'static, most: usize) {
+        self.by_age.retain(|(_, connection)| !connection.is_finished());
+        if self.by_age.len() >= most {
+            let clients: Vec<IpAddr> = self.by_age.iter().map(|(client, _)| *client).collect();
+            if let Some((_, closed)) = to_close(&clients).and_then(|place| self.by_age.remove(place)) {
+                closed.abort();
+            }
         }
-        self.by_age.push_back(self.tasks.spawn(async move {
+        let task = self.tasks.spawn(async move {
             // A client that takes longer asks again.
             let _ = timeout(ALL_WITHIN, answer).await;
-        }));
+        });
+        self.by_age.push_back((client, task));
     }
+}
+
+/// The place of the connection to close among those of these clients, the oldest first: the oldest of the client that has the most. If
+/// several have as many, the oldest of all theirs.
+fn to_close(clients: &[IpAddr]) -> Option<usize> {
+    let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for client in clients {
+        *counts.entry(*client).or_default() += 1;
+    }
+    let most = counts.values().max()?;
+    clients.iter().position(|client| counts.get(client) == Some(most))
 }
 
 /// Answers one request on a connection.
@@ -154,6 +168,22 @@ mod tests {
         // The oldest are closed: the server has few files open.
         for stream in &mut half_open[..1100 - MOST] {
             assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+        }
+    }
+
+    #[test]
+    fn the_client_with_the_most_connections_loses_its_oldest() {
+        let clients = |numbers: &[u8]| -> Vec<IpAddr> {
+            numbers.iter().map(|number| Ipv4Addr::new(10, 0, 0, *number).into()).collect()
+        };
+        for (open, closed) in [
+            (&[] as &[u8], None),
+            (&[1], Some(0)),
+            (&[1, 2, 2, 2], Some(1)),
+            (&[1, 1, 2, 1, 2, 2, 2], Some(2)),
+            (&[1, 2, 1, 2], Some(0)),
+        ] {
+            assert_eq!(to_close(&clients(open)), closed, "{open:?}");
         }
     }
 

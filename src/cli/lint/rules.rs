@@ -120,6 +120,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         | "AmountInBytes"
         | "NoScheduler"
         | "HostPort"
+        | "RefusedPod"
         | "ProbeWhileSuspended" => &JOB_IN_VAIN,
         "UnlikelyAttribute" => &EXPRESSION_ATTRIBUTE,
         "MistakenExpression" => &EXPRESSION_MISTAKE,

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use crate::pool::{Cause, Effect, Granted, KUBELET_SLACK, Pool, Slot, SlotName, Time, Vacate, VacateReason};
+use crate::pool::{
+    Cause, Effect, Granted, KILL_GRACE, KUBELET_SLACK, Pool, Slot, SlotName, Time, Vacate, VacateReason,
+};
 use crate::startd::{Grace, Off, off};
-
-/// The grace period of a pod that is killed, in seconds. With a grace period of 0, the API server would delete the pod
-/// before its end is confirmed.
-const KILL_GRACE: u32 = 1;
 
 /// The grace period, in seconds, for containers that still run after their proc has ended. HTCondor's starter kills
 /// what is left of a job at once; here a log shipper has a moment.

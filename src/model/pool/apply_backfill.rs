@@ -43,11 +43,6 @@ impl Pool {
         self.backfill_changed(machine);
     }
 
-    /// The API server created the pod. A watch will show it.
-    pub(super) fn backfill_made(&mut self, slot: &SlotName, now: Time) {
-        self.backfill_expected(slot, now);
-    }
-
     /// The pod was not created. If that is not certain, nobody knows whether the pod exists, and the pod is looked for
     /// later.
     pub(super) fn backfill_refused(&mut self, slot: &SlotName, why: &str, certain: bool, now: Time) {
@@ -61,8 +56,8 @@ impl Pool {
         self.backfill_changed(&slot.machine);
     }
 
-    /// No watch has shown the pod, and a lookup found that it does not exist. Claims may have waited for its end, and
-    /// its slot may leave Backfill.
+    /// Notes that a lookup found no backfill pod of this slot. Claims may have waited for the pod's end, and the slot may leave
+    /// Backfill.
     pub(super) fn backfill_missing(&mut self, slot: &SlotName) {
         self.backfill.settle(slot);
         self.backfill_changed(&slot.machine);
@@ -92,7 +87,7 @@ impl Pool {
         true
     }
 
-    fn backfill_expected(&mut self, slot: &SlotName, now: Time) {
+    pub(super) fn backfill_expected(&mut self, slot: &SlotName, now: Time) {
         self.backfill.expect(slot, now);
         self.changed(Change::Machine(&slot.machine));
     }

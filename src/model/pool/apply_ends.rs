@@ -224,7 +224,7 @@ impl Pool {
         }
     }
 
-    /// The proc's own program has ended. The expressions of the job say what becomes of the proc; without any, it is done.
+    /// Decides by the job's expressions what becomes of a proc whose program has ended. Without such expressions, the proc is done.
     /// `note` says how the program ended.
     fn program_ended(&mut self, facts: &PodFacts, end: &End, note: String, now: Time) {
         let (uid, proc, code) = (&facts.job, facts.proc, end.code().unwrap_or_default());

@@ -49,7 +49,7 @@ impl Pool {
                 self.note_refusal(&slot, &claim, &why);
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
             }
-            Outcome::BackfillMade(slot) => self.backfill_made(&slot, now),
+            Outcome::BackfillMade(slot) => self.backfill_expected(&slot, now),
             Outcome::BackfillMissing(slot) => self.backfill_missing(&slot),
             Outcome::BackfillRefused { slot, why, certain } => {
                 self.backfill_refused(&slot, &why, certain, now);

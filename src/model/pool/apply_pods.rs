@@ -358,7 +358,8 @@ impl Pool {
         }
     }
 
-    /// The API server has the new pod of a proc: if it refused one of the job's before, that is over, and more procs may be tried.
+    /// Notes that the API server has accepted a proc's new pod. An earlier refusal of the job's pods is over, and more of the job's procs
+    /// may be tried.
     fn pod_is_accepted(&mut self, job: &JobUid, proc: u32, now: Time) {
         if self.jobs.get(job).is_some_and(|job| job.refused.is_some()) {
             self.edit_job(job, |job| job.refused = None);

@@ -133,7 +133,7 @@ impl Pool {
         self.changed(Change::Waits(name));
     }
 
-    /// The claim that waits for a slot waits no longer. If the claim was gathering several slots, the gathering ends.
+    /// Ends the wait of the claim that waits for a slot. If the claim was gathering several slots, the gathering ends.
     pub fn stop_waiting(&mut self, name: &SlotName) {
         let waited = self.slots.get_mut(name).and_then(|slot| slot.is_awaited_no_longer(|_| true));
         let Some(waited) = waited else { return };

@@ -11,6 +11,10 @@ use super::time::Time;
 /// clocks of node and API server differ.
 pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 
+/// The grace period of a pod that is killed, in seconds. With a grace period of 0, the API server would delete the pod before its end is
+/// confirmed.
+pub const KILL_GRACE: u32 = 1;
+
 /// For how long the deletions of a pod let it run. A later deletion with a shorter grace period changes nothing: a
 /// kubelet that has begun to end a pod ignores the shorter one (kubernetes#83916).
 ///

@@ -9,13 +9,9 @@ use super::unclaimed::surroundings;
 use super::without_claim::backfill_ends;
 use crate::pool::backfill::{Plan, Work};
 use crate::pool::{
-    Backfill, BackfillStage, BackfillTemplate, Capacity, Effect, Machine, MachineName, MachineSlot, Offer,
-    PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Time,
+    Backfill, BackfillStage, BackfillTemplate, Capacity, Effect, KILL_GRACE, Machine, MachineName,
+    MachineSlot, Offer, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Time,
 };
-
-/// The grace period of a pod that is killed, in seconds. With a grace period of 0, the API server would delete the pod
-/// before its end is confirmed.
-const KILL_GRACE: u32 = 1;
 
 /// Whether a slot can do backfill work: the policy has a template and enables backfill, and resources are left for a
 /// pod, or a pod exists.

@@ -332,7 +332,7 @@ fn failed_init(pod: &SlimPod) -> Option<(&str, &SlimTerminated)> {
         let exit = status.state.terminated.as_ref().filter(|exit| exit.exit_code != 0)?;
         Some((status.name.as_str(), exit))
     });
-    // Of several, the first is the least.
+    // `min_by_key` returns the first of several equal containers.
     ended.min_by_key(|(name, _)| pod.spec.is_sidecar(name))
 }
 

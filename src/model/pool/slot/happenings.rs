@@ -42,7 +42,7 @@ impl Slot {
         Self { record: Record::Written, sent: true, named, activation, removal, recorded, ..self }
     }
 
-    /// The claim need not be written before its first pod is created.
+    /// Returns the slot with a claim that need not be written before the claim's first pod is created.
     #[must_use]
     pub fn unwritten(self) -> Self {
         Self { record: Record::Unwritten, ..self }

@@ -4,6 +4,7 @@
 use super::ask::integer;
 use crate::pool::{Policy, Running, Slot};
 use crate::startd::ad::constant;
+use crate::startd::view::seconds;
 use classad::{Ad, Env, Expr};
 
 /// Puts the attributes of the running job into the slot's ad: `JobStart`, `TotalJobRunTime`, `TotalJobSuspendTime`,
@@ -28,10 +29,6 @@ pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot, target: Option<&Ad>, e
             ad.set("PreemptingAccountingGroup", user);
         }
     }
-}
-
-fn seconds(span: std::time::Duration) -> i64 {
-    i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn nothing() -> Expr {

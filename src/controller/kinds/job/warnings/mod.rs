@@ -6,11 +6,13 @@
 //! | `template` | the pod template |
 //! | `attributes`, `commands` | `spec.attributes` |
 //! | `expressions` | expressions that can be read, and say something else than they seem to |
+//! | `refused` | pods that the API server would refuse |
 //! | `requests` | amounts and concurrency limits |
 
 mod attributes;
 mod commands;
 mod expressions;
+mod refused;
 mod requests;
 mod template;
 #[cfg(test)]
@@ -53,6 +55,7 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
                 .into_iter()
                 .map(|doubt| warning("UnknownVariable", format!("spec.{}", doubt.field), doubt.message)),
         )
+        .chain(refused::by_api_server(&template))
         .chain(template::to_scheduler(&template))
         .chain(template::host_ports(&template))
         .chain(template::probes(&template))

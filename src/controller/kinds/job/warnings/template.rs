@@ -1,7 +1,7 @@
 //! Warns about parts of the pod template.
 
 use api::HTCJob;
-use k8s_openapi::api::core::v1::{Affinity, Container, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 use model::pool::Problem;
 
 use super::super::template::COMPUTE;
@@ -79,11 +79,7 @@ pub(super) fn to_scheduler(template: &PodTemplateSpec) -> Vec<Problem> {
 pub(super) fn host_ports(template: &PodTemplateSpec) -> Vec<Problem> {
     let Some(spec) = &template.spec else { return Vec::new() };
     let of_node = spec.host_network == Some(true);
-    let all = [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())];
-    let all = all.into_iter().flat_map(|(list, containers)| {
-        containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
-    });
-    let ports = all.flat_map(|(list, index, container)| {
+    let ports = containers(spec).flat_map(|(list, index, container)| {
         let ports = container.ports.iter().flatten().enumerate();
         ports.filter_map(move |(place, port)| {
             let taken = port.host_port.filter(|port| *port > 0).or(of_node.then_some(port.container_port))?;
@@ -105,11 +101,7 @@ pub(super) fn host_ports(template: &PodTemplateSpec) -> Vec<Problem> {
 /// these change while jobs wait: each such job is warned of.
 pub(super) fn probes(template: &PodTemplateSpec) -> Vec<Problem> {
     let Some(spec) = &template.spec else { return Vec::new() };
-    let all = [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())];
-    let all = all.into_iter().flat_map(|(list, containers)| {
-        containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
-    });
-    let probes = all.flat_map(|(list, index, container)| {
+    let probes = containers(spec).flat_map(|(list, index, container)| {
         let probes =
             [("livenessProbe", &container.liveness_probe), ("startupProbe", &container.startup_probe)];
         let probes = probes.into_iter().filter(|(_, probe)| probe.is_some());
@@ -118,6 +110,14 @@ pub(super) fn probes(template: &PodTemplateSpec) -> Vec<Problem> {
     let why = "a suspended proc answers no probe, and the kubelet then restarts the container; leave it out where WANT_SUSPEND may \
                be true";
     probes.map(|field| warning("ProbeWhileSuspended", field, why)).collect()
+}
+
+/// The containers of a pod, each with the list in which it stands and its place there.
+pub(super) fn containers(spec: &PodSpec) -> impl Iterator<Item = (&'static str, usize, &Container)> {
+    let all = [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())];
+    all.into_iter().flat_map(|(list, containers)| {
+        containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
+    })
 }
 
 /// A resource that the container asks for itself, and the list in which it stands.

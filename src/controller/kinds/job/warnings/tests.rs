@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 fn told(spec: Value) -> Vec<String> {
     let mut spec = spec;
     if spec.get("template").is_none() {
-        spec["template"] = json!({"spec": {"containers": [{"name": "main"}]}});
+        spec["template"] = json!({"spec": {"containers": [{"name": "main", "image": "a"}]}});
     }
     let job = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "j"}, "spec": spec});
     warnings(&serde_json::from_value(job).unwrap()).iter().map(ToString::to_string).collect()
@@ -17,8 +17,7 @@ fn warnings_past_the_eighth_are_counted() {
     let first = |count: usize| -> Vec<String> {
         let attributes: serde_json::Map<_, _> =
             (0..count).map(|n| (format!("A{n}"), json!(format!("Name{n}")))).collect();
-        let spec =
-            json!({"template": {"spec": {"containers": [{"name": "main"}]}}, "attributes": attributes});
+        let spec = json!({"template": {"spec": {"containers": [{"name": "main", "image": "a"}]}}, "attributes": attributes});
         let job = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "metadata": {"name": "j"}, "spec": spec});
         let job: HTCJob = serde_json::from_value(job).unwrap();
         assert_eq!(warnings(&job).len(), count);
@@ -31,9 +30,28 @@ fn warnings_past_the_eighth_are_counted() {
 }
 
 #[test]
+fn pods_that_the_api_server_refuses_are_told_of() {
+    let pod = |pod: Value| told(json!({"template": {"spec": pod}}));
+    let mount = json!([{"name": "data", "mountPath": "/data"}]);
+    let main = json!({"name": "main", "image": "a", "volumeMounts": mount});
+    assert_eq!(
+        pod(json!({"containers": [main], "initContainers": [{"name": "Fetch", "image": ""}]})),
+        [
+            "spec.template.spec.containers[0].volumeMounts[0].name: the template has no volume data: the API server refuses the pods; add \
+             the volume to spec.template.spec.volumes",
+            "spec.template.spec.initContainers[0].image: is missing: the API server refuses the pods; name an image, unless a webhook of the \
+             cluster adds one",
+            "spec.template.spec.initContainers[0].name: \"Fetch\" is no container's name: the API server refuses the pods; use small \
+             letters, digits and -, and at most 63 of them",
+        ]
+    );
+    assert_eq!(pod(json!({"containers": [main], "volumes": [{"name": "data"}]})), [""; 0]);
+}
+
+#[test]
 fn what_a_job_says_in_vain_is_told() {
     let main = |more: Value| {
-        let mut container = json!({"name": "main"});
+        let mut container = json!({"name": "main", "image": "a"});
         container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({"template": {"spec": {"containers": [container]}}})
     };
@@ -49,7 +67,7 @@ fn what_a_job_says_in_vain_is_told() {
              only where spec.items is set, if only to {}",
         ),
         (
-            json!({"template": {"spec": {"containers": [{"name": "main"}], "affinity": {"nodeAffinity": {
+            json!({"template": {"spec": {"containers": [{"name": "main", "image": "a"}], "affinity": {"nodeAffinity": {
                 "preferredDuringSchedulingIgnoredDuringExecution": []}}}}}),
             "spec.template.spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution: has no effect: the \
              negotiator chooses the node; say in spec.rank which nodes are preferred",
@@ -61,12 +79,12 @@ fn what_a_job_says_in_vain_is_told() {
         ),
         (
             json!({"template": {"spec": {"hostNetwork": true, "containers": [
-                {"name": "main", "ports": [{"containerPort": 80}]}]}}}),
+                {"name": "main", "image": "a", "ports": [{"containerPort": 80}]}]}}}),
             "spec.template.spec.containers[0].ports[0]: takes port 80 of the node: the negotiator does not count ports, the \
              kubelet refuses another pod with this port, and the proc is tried again; leave the port out",
         ),
         (
-            json!({"template": {"spec": {"containers": [{"name": "main"}], "topologySpreadConstraints": []}}}),
+            json!({"template": {"spec": {"containers": [{"name": "main", "image": "a"}], "topologySpreadConstraints": []}}}),
             "spec.template.spec.topologySpreadConstraints: has no effect: the negotiator chooses the node, and does not look \
              at other pods; leave it out",
         ),
@@ -76,8 +94,8 @@ fn what_a_job_says_in_vain_is_told() {
              the container; leave it out where WANT_SUSPEND may be true",
         ),
         (
-            json!({"template": {"spec": {"containers": [{"name": "main", "readinessProbe": {}}], "initContainers": [
-                {"name": "proxy", "restartPolicy": "Always", "startupProbe": {"periodSeconds": 1}}]}}}),
+            json!({"template": {"spec": {"containers": [{"name": "main", "image": "a", "readinessProbe": {}}], "initContainers": [
+                {"name": "proxy", "image": "a", "restartPolicy": "Always", "startupProbe": {"periodSeconds": 1}}]}}}),
             "spec.template.spec.initContainers[0].startupProbe: a suspended proc answers no probe, and the kubelet then \
              restarts the container; leave it out where WANT_SUSPEND may be true",
         ),
@@ -237,7 +255,7 @@ fn what_is_meant_is_not_told() {
         json!({"requests": {"memory": "1e9", "disk": "64Ki"}}),
         json!({"requests": {"memory": "2000000k", "disk": "0"}}),
         json!({"requests": {"memory": "512MB"}}),
-        json!({"template": {"spec": {"containers": [{"name": "main", "args": ["$(HOME)"], "resources": {"limits": {"example.com/x": "1"}}}]}}}),
+        json!({"template": {"spec": {"containers": [{"name": "main", "image": "a", "args": ["$(HOME)"], "resources": {"limits": {"example.com/x": "1"}}}]}}}),
     ] {
         assert_eq!(told(spec.clone()), Vec::<String>::new(), "{spec}");
     }
