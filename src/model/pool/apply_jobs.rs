@@ -349,6 +349,9 @@ impl Pool {
                 self.hold_as_spec_says(uid, now);
                 self.look_at_active(uid);
                 self.changed(Change::SpecInForce);
+                if !new {
+                    self.tell_of_vain_edit(uid);
+                }
             }
             Err(problems) => {
                 let key = job.key.clone();
@@ -358,6 +361,16 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// Warns whoever edited a job whose procs have all ended.
+    fn tell_of_vain_edit(&mut self, uid: &JobUid) {
+        let Some(key) = self.jobs.get(uid).filter(|job| job.is_complete()).map(|job| job.key.clone()) else {
+            return;
+        };
+        let message = "all procs have ended, and an edit runs none of them again; raise spec.count for more procs, or apply the manifest \
+                       under another name";
+        self.warn(&key, "NothingToRun", "Accept", message.to_owned());
     }
 
     /// Lets the claims of a job be written that no object has. A new leader learns such a claim from its pod and from the spec of its

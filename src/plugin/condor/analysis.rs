@@ -43,7 +43,7 @@ pub(super) fn print(chosen: &[&Ad], jobs: &[HTCJob], label: &str, screen: &Scree
             5 => format!("Job is held.\n\nHold reason: {}", text("HoldReason").unwrap_or_default()),
             7 => "Job is suspended.".to_owned(),
             _ => match text("LastRejMatchReason") {
-                Some(why) => format!("Job waits: {why}"),
+                Some(why) => format!("Job waits; the reason that the operator gives for its cluster: {why}"),
                 None => "Job has not yet been considered by the matchmaker.".to_owned(),
             },
         };

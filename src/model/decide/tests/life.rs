@@ -140,6 +140,25 @@ fn a_hold_by_a_person_counts_more_than_another() {
 }
 
 #[test]
+fn who_edits_a_job_that_has_ended_is_told_that_nothing_runs() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (20, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    let told = |world: &World| world.log.iter().filter(|line| line.starts_with("NothingToRun")).count();
+    world.pass(5);
+    world.edit("sweep", "alice", |submission| submission.priority = 1);
+    world.pass(60);
+    assert_eq!((world.runs.len(), told(&world)), (1, 0), "{:?}", world.log);
+    world.edit("sweep", "alice", |submission| submission.priority = 2);
+    world.pass(1);
+    assert_eq!(told(&world), 1);
+    world.edit("sweep", "alice", |submission| submission.count = 2);
+    world.pass(60);
+    assert_eq!((world.runs.len(), told(&world)), (2, 1));
+}
+
+#[test]
 fn what_a_person_holds_no_edit_releases() {
     let mut world = world(1, 2);
     world.act("sweep", Verb::Hold, "", "not now");
