@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 use super::Error;
 use super::status::served;
 use super::text::{minute, shortened};
+use api::condition::FULLY_APPLIED;
 use api::{HTCJob, HTCJobStatus, Slot, SlotActivity, SlotState};
 use model::pool::units::counted;
 use table::{Align, Table, printable};
@@ -77,6 +78,9 @@ pub struct Details {
     /// How many procs run that no Slot shows, since they began a few seconds ago; 0 if one proc is asked for.
     #[serde(skip_serializing_if = "is_zero")]
     pub young_procs: i64,
+    /// What may be mistaken in the spec: the message of the condition FullyApplied, while that is False.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_fully_applied: Option<String>,
 }
 
 /// A proc that has a claim.
@@ -186,7 +190,14 @@ pub fn detailed(job: &HTCJob, slots: Option<&[Slot]>, proc: Option<i64>) -> JobL
         let shown = i64::try_from(shown.len()).unwrap_or(i64::MAX);
         if proc.is_none() { status.running.saturating_sub(shown).max(0) } else { 0 }
     };
+    let not_applied =
+        |condition: &&Condition| condition.type_ == FULLY_APPLIED && condition.status == "False";
     let details = Details {
+        not_fully_applied: status
+            .conditions
+            .iter()
+            .find(not_applied)
+            .map(|condition| condition.message.clone()),
         completed_procs: status.completed_procs,
         failed_procs: status.failed_procs,
         removed_procs: status.removed_procs,
@@ -315,6 +326,9 @@ fn render_details(line: &JobLine, details: &Details) -> String {
         if !ranges.is_empty() {
             let _ = writeln!(text, "{title}: {}", printable(ranges));
         }
+    }
+    if let Some(message) = &details.not_fully_applied {
+        let _ = writeln!(text, "FullyApplied is False: {}", printable(message));
     }
     match details.running_procs.as_deref() {
         None => text.push_str("Running procs: not known\n"),

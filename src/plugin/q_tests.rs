@@ -179,3 +179,22 @@ fn procs_that_were_removed_are_told_of_where_there_are_any() {
     let without = render(&[detailed(&running(), None, None)], false, None);
     assert!(!without.contains("emoved"), "{without}");
 }
+
+#[test]
+fn a_spec_that_may_be_mistaken_is_told_of() {
+    let condition = |status: &str| {
+        job(
+            "some",
+            &json!({"observedGeneration": 1, "clusterId": 4, "conditions": [{"type": "FullyApplied", "status": status,
+                "reason": "MistakenExpression", "message": "requirements: 'x' is an attribute",
+                "lastTransitionTime": "2026-11-20T10:00:00Z"}]}),
+        )
+    };
+    let shown = |status: &str| render(&[detailed(&condition(status), None, None)], false, None);
+    assert!(
+        shown("False").contains("\nFullyApplied is False: requirements: 'x' is an attribute\n"),
+        "{}",
+        shown("False")
+    );
+    assert!(!shown("True").contains("FullyApplied"));
+}
