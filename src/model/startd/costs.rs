@@ -34,7 +34,7 @@ struct Job {
     /// How long the job has run.
     ran: Ran,
     /// How long the job may run in all, and how long it may vacate, in seconds.
-    granted: (i64, i64),
+    pledged: (i64, i64),
 }
 
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ impl Job {
             (_, Some(since)) => Ran::For(seconds(job.run_time(since))),
             (None, None) => Ran::For(seconds(job.run_time(now))),
         };
-        Self { cpus, ran, granted: job.pledged }
+        Self { cpus, ran, pledged: job.pledged }
     }
 
     /// An expression for how long the job has run, plus `more` seconds.
@@ -111,19 +111,19 @@ fn nothing(machine: &Machine, now: Time) -> Expected {
 
 fn of_jobs(jobs: &[Job]) -> Expected {
     let (mut quick, mut graceful) = (Sum::default(), Sum::default());
-    let longest = jobs.iter().map(|job| job.granted.1).max().unwrap_or(0);
+    let longest = jobs.iter().map(|job| job.pledged.1).max().unwrap_or(0);
     let (mut retire, mut ends) = (String::new(), format!("time() + {longest}"));
     for job in jobs {
-        let (granted, vacate) = job.granted;
+        let (pledged, vacate) = job.pledged;
         quick.add(job, vacate);
-        if granted <= vacate {
+        if pledged <= vacate {
             graceful.add(job, vacate);
             continue;
         }
         // The job ends at the end of its retirement, or of its vacating time if the retirement is over.
         // Writing to a text does not fail.
-        let _ = write!(retire, " + {} * max({{{}, {granted}}})", job.cpus, job.ran(vacate));
-        let _ = write!(ends, ", time() + {granted} - {}", job.ran(0));
+        let _ = write!(retire, " + {} * max({{{}, {pledged}}})", job.cpus, job.ran(vacate));
+        let _ = write!(ends, ", time() + {pledged} - {}", job.ran(0));
     }
     let (graceful_badput, graceful_completion) = if retire.is_empty() {
         (BADPUT.clone(), COMPLETION.clone())
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_what_ran_and_what_will_run_until_it_is_gone() {
-        let job = |cpus, ran, granted| Job { cpus, ran, granted };
+        let job = |cpus, ran, pledged| Job { cpus, ran, pledged };
         for (jobs, expected) in [
             // One CPU for 100 s, and 600 s to vacate.
             (vec![job(1, Ran::Since(900), (0, 600))], [700, 1600, 700, 1600]),

@@ -15,14 +15,14 @@ pub struct Terms {
 
 impl Terms {
     /// How long the job may run in all.
-    pub fn granted(&self) -> i64 {
+    pub fn allowed(&self) -> i64 {
         let machine = self.machine.unwrap_or(0);
         self.job.map_or(machine, |job| machine.min(job))
     }
 
     /// How long a job that has run for `ran` may go on: `RetirementTimeRemaining`.
     pub fn remaining(&self, ran: i64) -> i64 {
-        self.granted().saturating_sub(ran).max(0)
+        self.allowed().saturating_sub(ran).max(0)
     }
 }
 

@@ -123,7 +123,7 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Change::Activate {
                 pledged_vacate: view.answers.machine_vacate(),
                 own_retirement: view.answers.job_retirement(),
-                granted: view.granted(),
+                pledged: view.pledged(),
                 rank: view.answers.rank(),
             },
         ),

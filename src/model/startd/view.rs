@@ -108,7 +108,7 @@ pub enum Change {
         /// The job's own `MaxJobRetirementTime`, seconds.
         own_retirement: Option<i64>,
         /// How long the job may run in all, and how long it may vacate, in seconds.
-        granted: (i64, i64),
+        pledged: (i64, i64),
         /// `RANK` for the job.
         rank: f64,
     },
@@ -213,10 +213,10 @@ impl View<'_> {
     }
 
     /// How long the job may run in all, and how long it may vacate, as machine and job say now.
-    pub(super) fn granted(&self) -> (i64, i64) {
+    pub(super) fn pledged(&self) -> (i64, i64) {
         let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
-        let (granted, pledged) = (terms.granted().max(0), self.answers.machine_vacate());
-        (granted, max_vacate_time(pledged, self.answers.job_vacate(), granted))
+        let (allowed, vacate) = (terms.allowed().max(0), self.answers.machine_vacate());
+        (allowed, max_vacate_time(vacate, self.answers.job_vacate(), allowed))
     }
 
     /// How much retirement the job has left, and how long it may take to vacate.
@@ -295,8 +295,8 @@ impl Change {
         }
         match self {
             Self::None => {}
-            Self::Activate { pledged_vacate, own_retirement, granted, rank } => {
-                slot.activate(pledged_vacate, own_retirement, granted, rank, now);
+            Self::Activate { pledged_vacate, own_retirement, pledged, rank } => {
+                slot.activate(pledged_vacate, own_retirement, pledged, rank, now);
             }
             Self::Settle => slot.settle(),
             Self::Suspend => slot.suspend(now),
