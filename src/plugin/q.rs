@@ -78,7 +78,7 @@ pub struct Details {
     /// How many procs run that no Slot shows, since they began a few seconds ago; 0 if one proc is asked for.
     #[serde(skip_serializing_if = "is_zero")]
     pub young_procs: i64,
-    /// What may be mistaken in the spec: the message of the condition FullyApplied, while that is False.
+    /// The message of the condition FullyApplied, while that is False: a part of the spec may be mistaken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_fully_applied: Option<String>,
 }

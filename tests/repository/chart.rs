@@ -288,8 +288,8 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "slotwright.dev/submitters",
-        &["get", "list", "watch", "create"],
-        "made when first seen; the factors are the admins'",
+        &["get", "list", "watch", "create", "delete"],
+        "made when first seen, deleted when nothing needs them; the factors are the admins'",
     ),
     ("slotwright.dev/slots", OWN, "the operator's own"),
     ("slotwright.dev/partitionableslots", OWN, "the operator's own"),

@@ -117,7 +117,7 @@ fn selected<'c>(clause: &'c str, name: &str) -> impl Iterator<Item = &'c str> {
     })
 }
 
-/// What the author of a clause may have meant to write.
+/// Says what the author of a clause may have meant to write.
 fn hint(clause: &str, job: &Ad, slot: &Ad) -> Option<String> {
     let names = Expr::parse(clause).ok()?.references();
     if selected(clause, "NodeLabels").any(|key| clause.contains(&format!("NodeLabels.{key}."))) {
