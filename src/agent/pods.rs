@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use api::labels;
+use model::startd::SHORTEST_LEASE;
 
 /// The most bytes of a slot's name that the agent keeps.
 const MAX_SLOT_NAME: usize = 300;
@@ -61,14 +62,17 @@ impl Pod {
             suspend: says(labels::SUSPEND),
             kill: says(labels::KILL),
             deleting: meta.deletion_timestamp.is_some(),
-            lease: annotation(labels::LEASE_SECONDS).and_then(|seconds| seconds.parse().ok()),
+            lease: annotation(labels::LEASE_SECONDS)
+                .and_then(|seconds| seconds.parse().ok())
+                .map(|seconds: u64| seconds.max(SHORTEST_LEASE.as_secs())),
             slot: annotation(labels::SLOT)
                 .filter(|name| name.len() <= MAX_SLOT_NAME)
                 .map(|name| name.as_str().into()),
         })
     }
 
-    /// The lease of the pod's claim in seconds, if the pod states one.
+    /// The lease of the pod's claim in seconds, if the pod states one. The operator writes none that is shorter than
+    /// [`SHORTEST_LEASE`]: a shorter one that somebody else wrote counts as this one, for the operator, too.
     pub fn lease(&self) -> Option<u64> {
         self.lease
     }
@@ -241,8 +245,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_states_the_lease_of_its_claim() {
-        for (lease, expected) in [(Some("40"), Some(40)), (Some("soon"), None), (None, None)] {
+    fn a_pod_states_the_lease_of_its_claim_and_none_is_shorter_than_the_shortest() {
+        for (lease, expected) in [
+            (Some("600"), Some(600)),
+            (Some("40"), Some(40)),
+            (Some("39"), Some(40)),
+            (Some("0"), Some(40)),
+            (Some("soon"), None),
+            (None, None),
+        ] {
             let annotations =
                 lease.map_or(Value::Null, |lease| json!({"slotwright.dev/lease-seconds": lease}));
             let pod = Pod::read(&meta(json!({"slotwright.dev/job-uid": "j"}), annotations, false)).unwrap();

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use super::permit::{Heartbeat, Permit};
 use crate::pods::{Pod, Pods};
+use model::startd::SHORTEST_LEASE;
 
-/// The lease, in seconds, of a pod that states none: the shortest that a claim has.
-const SHORTEST_LEASE: u64 = 40;
 /// The pause between two looks for pods that have left the node.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 /// How long nothing must be seen of a pod that must not run again before the pod is forgotten. A kubelet that comes back may
@@ -160,7 +159,7 @@ impl Keeper {
             let lease = match (known, pod.lease()) {
                 (Some(known), Some(said)) => known.min(said),
                 (Some(lease), None) | (None, Some(lease)) => lease,
-                (None, None) => SHORTEST_LEASE,
+                (None, None) => SHORTEST_LEASE.as_secs(),
             };
             // If the agent first learns of a pod after the pod's lease has passed, the pod stays out of the permit:
             // the guard must not end a pod that no promise covers yet.

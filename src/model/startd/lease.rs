@@ -10,8 +10,8 @@ use crate::pool::Policy;
 use classad::{Ad, Env};
 
 /// The shortest lease, as long as a kubelet's own Lease counts. A shorter silence could be a renewal that is merely
-/// late.
-const SHORTEST: Duration = Duration::from_secs(40);
+/// late. The operator and the agents take a shorter lease that somebody wrote on a pod for this one.
+pub const SHORTEST_LEASE: Duration = Duration::from_secs(40);
 /// The longest lease in seconds, ten years: as good as no lease.
 const LONGEST: i64 = 315_360_000;
 
@@ -21,7 +21,7 @@ pub fn claim_lease(policy: &Policy, job: Option<&Ad>, env: &Env) -> Duration {
     let said = said.filter(|seconds| *seconds > 0).map(|seconds| seconds.min(LONGEST));
     said.and_then(|seconds| u64::try_from(seconds).ok())
         .map_or(policy.claim_lease, Duration::from_secs)
-        .max(SHORTEST)
+        .max(SHORTEST_LEASE)
 }
 
 #[cfg(test)]

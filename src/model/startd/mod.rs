@@ -37,7 +37,7 @@ pub use carve::{Carving, carve, claim_weight, has_room, part_of, size_for, slot_
 pub use costs::expect_costs;
 pub use draining::keep_deadline;
 pub use governing::{overlap, shadowed};
-pub use lease::claim_lease;
+pub use lease::{SHORTEST_LEASE, claim_lease};
 pub use machines::{off, review_machine};
 pub use policy::rank;
 pub use step::next;

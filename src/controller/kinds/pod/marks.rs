@@ -10,6 +10,7 @@ use super::SlimPod;
 use super::end::is_terminal;
 use api::labels;
 use model::pool::{ClaimId, JobUid, PlainSize, SlotName, backfill};
+use model::startd::SHORTEST_LEASE;
 
 use super::Kept;
 
@@ -41,7 +42,9 @@ impl Made {
         let number = |name| pod.annotations().get(name)?.parse().ok();
         let run = pod.annotations().get(labels::RUN).and_then(|run| run.parse().ok());
         let size = pod.annotations().get(labels::RESOURCES).and_then(|text| text.parse().ok());
-        Self { lease: number(labels::LEASE_SECONDS).map(Duration::from_secs), run, size, asked: None }
+        // The node's agent never acts by a shorter one.
+        let lease = number(labels::LEASE_SECONDS).map(|said| Duration::from_secs(said).max(SHORTEST_LEASE));
+        Self { lease, run, size, asked: None }
     }
 }
 

@@ -54,6 +54,18 @@ fn the_annotation_says_whether_the_job_is_to_be_suspended() {
     }
 }
 
+/// The node's agent takes a lease that somebody shortened for the shortest one, and so the operator must not count on less.
+#[test]
+fn no_lease_is_shorter_than_the_shortest() {
+    for (says, lease) in
+        [("600", Some(600)), ("40", Some(40)), ("39", Some(40)), ("0", Some(40)), ("soon", None)]
+    {
+        let annotations = json!({labels::CLAIM: "c", labels::LEASE_SECONDS: says});
+        let facts = ours(json!({"phase": "Running"}), json!({"annotations": annotations}));
+        assert_eq!(facts.lease.map(|lease| lease.as_secs()), lease, "{says}");
+    }
+}
+
 #[test]
 fn what_keeps_a_container_from_starting() {
     let waits = |name: &str, reason: &str| json!({"name": name, "state": {"waiting": {"reason": reason, "message": "no"}}});
