@@ -13,6 +13,7 @@ use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::{Value, json};
 
 use crate::deciding::{Act, Seen};
+use crate::fence::keeper::Keeper;
 use crate::fence::permit::Permit;
 use crate::node::{Node, Roots};
 use crate::pods::{Pod, Pods, Wanted};
@@ -108,6 +109,33 @@ fn meta(fields: Value) -> ObjectMeta {
     serde_json::from_value(meta).unwrap()
 }
 
+/// An agent that renews its Lease each 10 s while a tenant makes this of its pod's metadata: the permit must follow each renewal, and
+/// no list of the node's pods may be needed.
+fn keeps_the_permit(edited: &ObjectMeta, what: &str) {
+    let (mut keeper, mut pods) = (Keeper::new("boot", None, 0), Pods::default());
+    let lease = |seconds: &str| json!({"annotations": {LEASE: seconds}});
+    let victim = ObjectMeta { uid: Some(VICTIM.to_owned()), ..meta(lease("100")) };
+    pods.list_begins();
+    pods.listed(&victim);
+    pods.listed(&meta(lease("100")));
+    pods.list_ends();
+    for second in (1000..2000).step_by(10) {
+        let now = Duration::from_secs(second);
+        keeper.renewal_sent(now, false);
+        keeper.renewed(now, false, now);
+        keeper.observe(&pods, |_| true, now);
+        let permit = keeper.due_write().unwrap();
+        assert!(permit.renewed == now && permit.pods[VICTIM] == 100, "{what}: {permit:?}");
+        assert_eq!(
+            (keeper.wants_list(), permit.over("boot", now).next()),
+            (None, None),
+            "{what}: {permit:?}"
+        );
+        keeper.wrote(permit);
+        pods.there(edited);
+    }
+}
+
 /// Metadata that a tenant may write on its pod, the state in which the agent then wants the pod's processes, and the lease that
 /// the agent reads.
 #[test]
@@ -135,6 +163,7 @@ fn what_a_tenant_writes_on_its_pod_concerns_this_pod_alone() {
             Some(Wanted::Run),
             Some(u64::MAX),
         ),
+        ("a lease that nobody can keep", json!({"annotations": {LEASE: "0"}}), Some(Wanted::Run), Some(40)),
         ("more than that", json!({"annotations": {LEASE: "18446744073709551616"}}), Some(Wanted::Run), None),
         ("less than none", json!({"annotations": {LEASE: "-1"}}), Some(Wanted::Run), None),
         ("words", json!({"annotations": {LEASE: "40s"}}), Some(Wanted::Run), None),
@@ -167,6 +196,7 @@ fn what_a_tenant_writes_on_its_pod_concerns_this_pod_alone() {
         pods.there(&meta);
         place.suffer(&pod, &pods);
         assert_eq!(place.others(), before, "{what}: nothing else of the node is touched");
+        keeps_the_permit(&meta, what);
         assert_eq!(
             fs::read_to_string(place.own().join("cgroup.kill")).unwrap(),
             "1",

@@ -42,9 +42,9 @@ const HURRY: Duration = Duration::from_millis(100);
 const HURRIED: u32 = 50;
 /// The pause between two questions to the kubelet. The kubelet counts once a minute.
 const ASK_EVERY: Duration = Duration::from_mins(1);
-/// The pause after a failed write of the report, and after a first failed list of the node's pods.
+/// The pause after a failed write of the report, and after a first list of the node's pods in vain.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// The longest pause after a failed list of the node's pods.
+/// The longest pause after a list of the node's pods in vain.
 const LIST_PAUSE: Duration = Duration::from_mins(1);
 
 /// How the agent runs.
@@ -144,8 +144,8 @@ struct Agent {
     tried_to_renew: bool,
     list: JoinSet<List>,
     list_not_before: Instant,
-    /// How many lists have failed since the last one that succeeded.
-    failed_lists: u32,
+    /// How many lists have failed or come too late since the last one that told of all pods.
+    vain_lists: u32,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
     benchmark: Option<oneshot::Receiver<Figures>>,
@@ -177,7 +177,7 @@ impl Agent {
             tried_to_renew: false,
             list: JoinSet::new(),
             list_not_before: now,
-            failed_lists: 0,
+            vain_lists: 0,
             write_not_before: now,
             writing: JoinSet::new(),
             benchmark: None,
@@ -358,8 +358,8 @@ impl Agent {
         self.renew_at = Instant::now() + pause;
     }
 
-    /// Lists the node's pods, if they have to be listed before those whose leases had passed may run again. The list begins after
-    /// the renewal has succeeded: whatever was deleted before is missing from the list, or being deleted.
+    /// Lists the node's pods, if some of them may not run before that because their leases had passed. The list begins after the
+    /// renewal has succeeded: whatever was deleted before is missing from the list, or being deleted.
     fn list_if_wanted(&mut self) {
         let may_list = self.list.is_empty() && self.list_not_before <= Instant::now();
         let Some(sent) = self.fence.wants_list().filter(|_| may_list) else { return };
@@ -368,17 +368,29 @@ impl Agent {
     }
 
     fn listed(&mut self, (sent, list): List) {
-        match list {
+        let listed = match list {
             Ok(list) => {
-                self.failed_lists = 0;
                 self.fence.listed(sent, &list);
-                self.pass();
+                true
             }
             Err(error) => {
                 tracing::warn!(%error, "the node's pods cannot be listed");
-                self.list_not_before = Instant::now() + pause_after(self.failed_lists);
-                self.failed_lists = self.failed_lists.saturating_add(1);
+                false
             }
+        };
+        if listed && self.fence.has_decided() {
+            self.vain_lists = 0;
+        } else {
+            if listed {
+                tracing::warn!(
+                    "the list of the node's pods took longer than some of their leases: these pods stay ended until the next list"
+                );
+            }
+            self.list_not_before = Instant::now() + pause_after(self.vain_lists);
+            self.vain_lists = self.vain_lists.saturating_add(1);
+        }
+        if listed {
+            self.pass();
         }
     }
 
@@ -477,11 +489,11 @@ fn in_a_thread(benchmarks: impl FnOnce() -> Figures + Send + 'static) -> oneshot
     figures
 }
 
-/// The pause after a list of the node's pods that failed after so many others: an API server that cannot answer in time is not to
-/// begin the same work again and again.
-fn pause_after(failed: u32) -> Duration {
+/// The pause after a list of the node's pods that was in vain after so many others: an API server that cannot answer in time is not
+/// to begin the same work again and again.
+fn pause_after(vain: u32) -> Duration {
     2_u32
-        .checked_pow(failed)
+        .checked_pow(vain)
         .and_then(|times| RETRY_AFTER.checked_mul(times))
         .unwrap_or(LIST_PAUSE)
         .min(LIST_PAUSE)
@@ -492,7 +504,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_after_failed_lists_grow_up_to_a_minute() {
+    fn pauses_after_lists_in_vain_grow_up_to_a_minute() {
         let seconds: Vec<u64> =
             [0, 1, 2, 3, 4, 5, 31, 32, u32::MAX].map(|failed| pause_after(failed).as_secs()).into();
         assert_eq!(seconds, [2, 4, 8, 16, 32, 60, 60, 60, 60]);

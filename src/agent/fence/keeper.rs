@@ -40,9 +40,8 @@ pub(crate) struct Keeper {
     settled_by: u64,
     /// When the last renewal that succeeded was sent.
     renewed: Option<Duration>,
-    /// Whether the permit follows the renewals. Otherwise the pods have to be listed first: the operator may have relied on the
-    /// end of one of them.
-    settled: bool,
+    /// The renewal that the last list of the node's pods followed: when it was sent.
+    listed: Option<Duration>,
     /// Whether the operator may see a promise.
     in_force: bool,
     /// When the last promising renewal was sent, unless it has succeeded.
@@ -61,10 +60,11 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// The state of an agent that starts in the boot `boot`, and finds this permit and a guard that has read the permit of this
-    /// number. Until the agent has renewed its Lease and listed its pods, it writes no permit.
+    /// number. Until the agent has renewed its Lease, it writes no permit.
     pub(crate) fn new(boot: &str, found: Option<Permit>, read: u64) -> Self {
         let mut permit = found.unwrap_or_else(|| Permit::empty(boot, 0));
-        let since = permit.pods.keys().map(|uid| (uid.clone(), permit.sequence)).collect();
+        let uids = permit.pods.keys().chain(permit.held.keys());
+        let since = uids.map(|uid| (uid.clone(), permit.sequence)).collect();
         // The directory may have been emptied while the guard ran: no number may be used twice.
         permit.sequence = permit.sequence.max(read);
         Self {
@@ -74,7 +74,7 @@ impl Keeper {
             since,
             settled_by: 0,
             renewed: None,
-            settled: false,
+            listed: None,
             in_force: true,
             asked: None,
             given_up: None,
@@ -112,36 +112,54 @@ impl Keeper {
         self.follow(now);
     }
 
-    /// Lets the permit follow the last renewal, unless the lease of a pod has passed since the renewal before.
+    /// Lets the permit follow the last renewal. A pod whose lease has passed since the renewal before must not run until the node's
+    /// pods are listed: the operator may have relied on the pod's end. The other pods need not wait for the list.
     fn follow(&mut self, now: Duration) {
-        let over = self.permit.pods.values().any(|lease| self.permit.is_over(*lease, &self.boot, now));
-        match self.renewed {
-            Some(renewed) if self.settled && !over => self.permit.renewed = renewed,
-            _ => self.settled = false,
+        let Some(renewed) = self.renewed else { return };
+        let permit = &mut self.permit;
+        let (over, running): (BTreeMap<_, _>, _) = std::mem::take(&mut permit.pods)
+            .into_iter()
+            .partition(|(_, lease)| permit.is_over(*lease, &self.boot, now));
+        if !over.is_empty() {
+            // The kubelet may have been cut off, too: what nothing was seen of meanwhile may still come back.
+            self.quiet.clear();
         }
+        permit.ended.extend(over.keys().cloned());
+        permit.held.extend(over);
+        (permit.pods, permit.renewed) = (running, renewed);
+        permit.boot.clone_from(&self.boot);
     }
 
     /// When the renewal was sent after which the node's pods have to be listed; none if they need not be listed. The list must
-    /// begin after that renewal has succeeded.
+    /// begin after that renewal has succeeded. There is one list after a renewal at most: a list that came too late for a pod would
+    /// come too late again.
     pub(crate) fn wants_list(&self) -> Option<Duration> {
-        self.renewed.filter(|_| !self.settled)
+        self.renewed.filter(|_| !self.has_decided()).filter(|renewed| self.listed < Some(*renewed))
     }
 
-    /// Takes note of a list of the node's pods, by uid, that [`Keeper::wants_list`] asked for. A pod whose lease had passed runs
-    /// again if the list has the pod and the pod is not being deleted. Otherwise the pod never runs again.
+    /// Whether no pod waits for a list.
+    pub(crate) fn has_decided(&self) -> bool {
+        self.permit.held.is_empty()
+    }
+
+    /// Takes note of a list of the node's pods, by uid, that [`Keeper::wants_list`] asked for after the renewal sent at `sent`. A
+    /// pod whose lease had passed runs again if the list has the pod and the pod is not being deleted. Otherwise the pod never runs
+    /// again. A pod whose lease has passed since `sent`, too, waits for a list after a later renewal: it may be younger than this list,
+    /// and the operator may have relied on its end since.
     pub(crate) fn listed(&mut self, sent: Duration, list: &BTreeMap<String, Listed>, now: Duration) {
-        let over = self.permit.pods.iter().filter(|(_, lease)| self.permit.is_over(**lease, &self.boot, now));
-        let may_run = |uid: &str| list.get(uid).is_some_and(|listed| !listed.deleting);
-        let ended: Vec<String> = over.map(|(uid, _)| uid).filter(|uid| !may_run(uid)).cloned().collect();
-        for uid in ended {
-            self.permit.pods.remove(&uid);
-            self.since.remove(&uid);
-            self.permit.ended.insert(uid);
+        self.listed = self.listed.max(Some(sent));
+        for (uid, lease) in std::mem::take(&mut self.permit.held) {
+            let comes_late = now >= sent.saturating_add(Duration::from_secs(lease));
+            match list.get(&uid) {
+                Some(Listed { deleting: true }) => drop(self.since.remove(&uid)),
+                _ if comes_late => drop(self.permit.held.insert(uid, lease)),
+                None => drop(self.since.remove(&uid)),
+                Some(Listed { deleting: false }) => {
+                    self.permit.ended.remove(&uid);
+                    self.permit.pods.insert(uid, lease);
+                }
+            }
         }
-        self.quiet.clear();
-        self.permit.boot.clone_from(&self.boot);
-        (self.permit.renewed, self.settled) = (sent, true);
-        self.follow(now);
     }
 
     /// The uids of the pods of the permit, of which [`Keeper::observe`] asks whether something of them remains.
@@ -151,7 +169,7 @@ impl Keeper {
 
     /// Takes note of the pods on the node. `remains` tells whether something of a pod is left on the node.
     pub(crate) fn observe(&mut self, pods: &Pods, remains: impl Fn(&str) -> bool, now: Duration) {
-        if !self.settled || !pods.are_known() {
+        if self.renewed.is_none() || !pods.are_known() {
             return;
         }
         for pod in pods.iter().filter(|pod| !self.permit.ended.contains(&*pod.uid)) {
@@ -159,6 +177,7 @@ impl Keeper {
             let lease = match (known, pod.lease()) {
                 (Some(known), Some(said)) => known.min(said),
                 (Some(lease), None) | (None, Some(lease)) => lease,
+                // The operator wrote no shorter one.
                 (None, None) => SHORTEST_LEASE.as_secs(),
             };
             // If the agent first learns of a pod after the pod's lease has passed, the pod stays out of the permit:
@@ -185,13 +204,18 @@ impl Keeper {
             self.permit.pods.remove(&uid);
             self.since.remove(&uid);
         }
-        let quiet = &mut self.quiet;
+        let (quiet, held, since) = (&mut self.quiet, &mut self.permit.held, &mut self.since);
         self.permit.ended.retain(|uid| {
             if is_there(uid) {
                 quiet.remove(uid);
                 return true;
             }
-            now.saturating_sub(*quiet.entry(uid.clone()).or_insert(now)) < FORGET_AFTER
+            let is_kept = now.saturating_sub(*quiet.entry(uid.clone()).or_insert(now)) < FORGET_AFTER;
+            if !is_kept {
+                held.remove(uid);
+                since.remove(uid);
+            }
+            is_kept
         });
     }
 
@@ -205,9 +229,10 @@ impl Keeper {
     pub(crate) fn due_write(&mut self) -> Option<Permit> {
         let same = self.written.as_ref().is_some_and(|written| {
             let renewed = written.renewed == self.permit.renewed || self.permit.pods.is_empty();
-            renewed && written.pods == self.permit.pods && written.ended == self.permit.ended
+            let (was, is) = (written, &self.permit);
+            renewed && was.pods == is.pods && was.ended == is.ended && was.held == is.held
         });
-        if same || !self.settled {
+        if same || self.renewed.is_none() {
             return None;
         }
         // A write that fails may have had its effect: its number is not used again.
@@ -241,7 +266,7 @@ impl Keeper {
     /// named, and all pods that must not run again.
     pub(crate) fn may_promise(&self, pods: &Pods) -> bool {
         let written = self.written.as_ref().is_some_and(|written| written.ended == self.permit.ended);
-        let settled = self.settled && written && self.guard.is_some_and(|read| read >= self.settled_by);
+        let settled = written && self.guard.is_some_and(|read| read >= self.settled_by);
         let named = |pod: &Pod| self.named.as_ref().is_none_or(|named| named.contains(&*pod.uid));
         let safe = |pod: &Pod| self.permit.ended.contains(&*pod.uid) || self.is_guarded(&pod.uid);
         settled && pods.are_known() && pods.iter().filter(|pod| named(pod)).all(safe)

@@ -10,7 +10,7 @@
 //! The guard ([`crate::guard`]) keeps the promise. `docs/reference/agents.md` has the argument.
 
 pub(crate) mod directory;
-mod keeper;
+pub(crate) mod keeper;
 pub(crate) mod permit;
 mod shell;
 

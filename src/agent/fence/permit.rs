@@ -47,15 +47,26 @@ pub(crate) struct Permit {
     pub(crate) renewed: Duration,
     /// The pods that may run, with the lease of each in seconds.
     pub(crate) pods: BTreeMap<String, u64>,
-    /// The pods that must never run again.
+    /// The pods that must not run: those that must never run again, and those of `held`.
     pub(crate) ended: BTreeSet<String>,
+    /// Some of the pods of `ended`, with the lease of each in seconds: their leases have passed, and a list of the node's pods tells
+    /// which of them may run again. The guard makes no difference between them and the others of `ended`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) held: BTreeMap<String, u64>,
 }
 
 impl Permit {
     /// A permit under which nothing may run.
     pub(crate) fn empty(boot: &str, sequence: u64) -> Self {
-        let (pods, ended) = (BTreeMap::new(), BTreeSet::new());
-        Self { version: VERSION, boot: boot.to_owned(), sequence, renewed: Duration::ZERO, pods, ended }
+        Self {
+            version: VERSION,
+            boot: boot.to_owned(),
+            sequence,
+            renewed: Duration::ZERO,
+            pods: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            held: BTreeMap::new(),
+        }
     }
 
     /// Reads a permit.
@@ -64,7 +75,7 @@ impl Permit {
     /// When the text is no permit, or one that cannot be believed.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, Bad> {
         let permit: Self = read(text)?;
-        let uids = permit.pods.keys().chain(&permit.ended);
+        let uids = permit.pods.keys().chain(&permit.ended).chain(permit.held.keys());
         if permit.version != VERSION {
             return Err(Bad::Version(permit.version));
         }
@@ -196,6 +207,10 @@ mod tests {
             text,
             r#"{"version":1,"boot":"one","sequence":7,"renewedMillis":100500,"pods":{"a":40,"b":600},"ended":["c"]}"#
         );
+        let held = Permit { held: [("c".into(), 40)].into(), ..permit() };
+        let text = String::from_utf8(held.text()).unwrap();
+        assert!(text.ends_with(r#""ended":["c"],"held":{"c":40}}"#), "{text}");
+        assert_eq!(Permit::parse(&held.text()).unwrap(), held);
     }
 
     #[test]
@@ -210,6 +225,7 @@ mod tests {
             (&text.replace("\"a\"", "\"../a\""), "characters"),
             (&text.replace("\"c\"", "\"c/d\""), "characters"),
             (&text.replace("\"c\"", "\"\""), "characters"),
+            (&text.replace("[\"c\"]", "[\"c\"],\"held\":{\"c/d\":40}"), "characters"),
             (&text.replace("40", "-40"), "no permit"),
         ] {
             let error = Permit::parse(bad.as_bytes()).unwrap_err().to_string();

@@ -166,6 +166,11 @@ impl Fence {
         self.keeper.as_ref().and_then(Keeper::wants_list)
     }
 
+    /// As [`Keeper::has_decided`].
+    pub(crate) fn has_decided(&self) -> bool {
+        self.keeper.as_ref().is_none_or(Keeper::has_decided)
+    }
+
     /// As [`Keeper::listed`].
     pub(crate) fn listed(&mut self, sent: Duration, list: &BTreeMap<String, Listed>) {
         if let Some(keeper) = &mut self.keeper {
