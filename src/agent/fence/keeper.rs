@@ -212,6 +212,7 @@ impl Keeper {
             }
             let is_kept = now.saturating_sub(*quiet.entry(uid.clone()).or_insert(now)) < FORGET_AFTER;
             if !is_kept {
+                quiet.remove(uid);
                 held.remove(uid);
                 since.remove(uid);
             }

@@ -379,6 +379,7 @@ fn a_pod_that_must_not_run_again_is_forgotten_long_after_the_last_trace_of_it() 
     assert_eq!(node.says(), "1200 -a");
     node.at(3220).pass();
     assert_eq!(node.says(), "1200");
+    assert!(node.keeper.quiet.is_empty() && node.keeper.since.is_empty(), "{:?}", node.keeper);
 }
 
 #[test]
