@@ -6,6 +6,7 @@
 //! | [`chain`] | an error with what caused the error |
 //! | [`decode`] | an [`Item`] is an object that is there even if the object cannot be decoded |
 //! | [`guarded`](mod@guarded) | a client that checks answers before kube decodes them |
+//! | [`Pauses`], [`Patience`], [`patient`] | the pauses between attempts: of a call, of a watch |
 //! | [`merge_patch`] | the patch that makes an object what it should be |
 //! | [`wire`] | calls whose answers are [`Item`]s |
 
@@ -13,6 +14,8 @@ mod causes;
 pub mod decode;
 pub mod guarded;
 mod patch;
+mod patience;
+mod pauses;
 pub mod wire;
 
 use std::time::Duration;
@@ -21,6 +24,8 @@ pub use causes::chain;
 pub use decode::{Decode, Item, Parts, Undecodable};
 pub use guarded::{guarded, watching};
 pub use patch::merge_patch;
+pub use patience::{Patience, patient};
+pub use pauses::Pauses;
 
 /// How long a connection to the API server may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(4);

@@ -45,8 +45,7 @@ use self::health::Health;
 use self::leader::{Election, Held, HighestClusterId};
 use self::pool_lease::Taken;
 use self::seal::Seals;
-pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
-pub use self::watch::Patience;
+pub use self::surroundings::{Clock, Cycles, Surroundings, Thinking};
 use self::watch::Watching;
 use self::writer::{Tools, Writer};
 
@@ -252,7 +251,7 @@ async fn lead(
     let Surroundings { client, elections: _, clock, cycles, chance, seals, stamps, shelf } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut tasks = JoinSet::new();
-    let pauses = Pauses::new(chance);
+    let pauses = answers::Pauses::new(chance);
     let watching = Watching { client: client.clone(), clock, health: Arc::clone(&health) };
     for kind in kinds::ALL {
         tasks.spawn((kind.watch)(watching.clone(), &pauses, out.clone()));
@@ -315,7 +314,7 @@ fn begin_history(
     options: &Options,
     clock: Clock,
     health: &Health,
-    pauses: &Pauses,
+    pauses: &answers::Pauses,
     tasks: &mut JoinSet<()>,
 ) -> Archive {
     let Some(history) = &options.history else { return Archive::off() };

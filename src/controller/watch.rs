@@ -1,7 +1,6 @@
 //! Watches: streams of changes for the engine, with deletes worked out after a relist.
 
 mod form;
-mod patience;
 mod tracker;
 
 use std::pin::pin;
@@ -16,12 +15,11 @@ use kube::{Api, Client};
 use tokio::sync::mpsc;
 
 use self::form::{Form, has_no_lists_as_watches, outlasted};
-pub use self::patience::Patience;
 use self::tracker::Tracker;
+use super::Clock;
 use super::health::Health;
 use super::kinds::{Seen, Watched};
-use super::{Clock, Pauses};
-use answers::{Item, chain};
+use answers::{Item, Patience, Pauses, chain};
 
 /// The tools that every watch needs.
 #[derive(Clone)]

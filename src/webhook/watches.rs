@@ -16,9 +16,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use answers::{Item, watching};
+use answers::{Item, Pauses, patient, watching};
 use api::{ConcurrencyLimit, GroupQuota, Negotiator, NodePolicy, SubmitPolicy};
-use controller::{Patience, Pauses};
 
 use crate::known::{Known, Objects};
 
@@ -82,20 +81,15 @@ fn watched<K: Watched>(client: &Client) -> (Store<Item<K>>, stream::BoxStream<'s
     let api: Api<Item<K>> = Api::all(watching(client.clone(), || {}));
     // A number of this process and this watch, so that replicas and watches are out of step with each other.
     let chance = RandomState::new().hash_one(K::kind(&()));
-    let patience = Patience::new(Pauses::new(chance));
-    let events = watcher(api, watcher::Config::default()).backoff(patience.clone());
-    (store, told(events.reflect(writer), patience).boxed())
+    let events = patient(watcher(api, watcher::Config::default()), Pauses::new(chance));
+    (store, told(events.reflect(writer)).boxed())
 }
 
 fn told<K: Watched>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Item<K>>>> + Send + 'static,
-    patience: Patience,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    events.map(move |event| {
+    events.map(|event| {
         let kind = K::kind(&()).into_owned();
-        if matches!(event, Ok(Event::Apply(_) | Event::Delete(_) | Event::InitDone)) {
-            patience.regain();
-        }
         match event {
             Ok(Event::Apply(item) | Event::InitApply(item)) => {
                 let (metadata, object) = item.into_parts();

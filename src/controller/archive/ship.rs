@@ -15,9 +15,10 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::Clock;
 use super::super::metrics::History as Figures;
-use super::super::{Clock, Pauses};
 use super::{Marks, aside, document};
+use answers::Pauses;
 
 /// The file that has the number of the last ad that was shipped.
 const CHECKPOINT: &str = "adstash.checkpoint";

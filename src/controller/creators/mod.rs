@@ -17,7 +17,7 @@ use self::reading::Question;
 pub use self::stamp::{MARGIN, Stamp, Standing};
 use crate::kinds::Stage;
 use crate::seal::{Seal, Seals};
-use crate::surroundings::Pauses;
+use answers::Pauses;
 use api::HTCJob;
 use model::pool::{JobFacts, JobUid, RecordedOwner, UnknownCreator};
 

@@ -9,8 +9,7 @@ use kube::{Api, Client};
 use tokio::time::timeout;
 
 use super::stamp::Standing;
-use crate::surroundings::Pauses;
-use answers::Item;
+use answers::{Item, Pauses};
 
 /// The kinds of the objects, with the plurals that addresses have. All four objects have the same name.
 const KINDS: [(&str, &str); 4] = [

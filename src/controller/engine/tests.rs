@@ -9,13 +9,14 @@ use kube::Client;
 use kube::client::Body;
 use tokio::sync::watch;
 
+use super::super::Cycles;
 use super::super::archive::Shelf;
 use super::super::creators::Stamps;
 use super::super::kinds::Custom;
 use super::super::seal::Seals;
 use super::super::writer::Tools;
-use super::super::{Cycles, Pauses};
 use super::*;
+use answers::Pauses;
 
 /// An engine that writes to this client and to this shelf, with its health.
 fn engine(client: Client, shelf: Shelf) -> (Engine, Arc<Health>) {

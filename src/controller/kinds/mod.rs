@@ -34,10 +34,9 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
-use super::Pauses;
 use super::cache::{Kind, Known, ObjectKey};
 use super::watch::{self, Watching};
-use answers::{Decode, Item, Parts};
+use answers::{Decode, Item, Parts, Pauses};
 use model::pool::{Document, Pool, Time};
 
 pub use self::document::{Rendered, object_of, render};

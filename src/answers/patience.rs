@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::{Stream, StreamExt as _};
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{Event, Result};
 use tokio::time::Instant;
 
-use crate::surroundings::Pauses;
+use crate::Pauses;
 
 /// A watch that has not failed for this long begins with the shortest pause again, though no object changed since.
 const FORGETS_AFTER: Duration = Duration::from_mins(2);
@@ -55,6 +58,19 @@ impl Iterator for Patience {
 
 impl Backoff for Patience {
     fn reset(&mut self) {}
+}
+
+/// The events of a watch that begins anew after each failure, with [`Patience`].
+pub fn patient<K>(
+    events: impl Stream<Item = Result<Event<K>>>,
+    pauses: Pauses,
+) -> impl Stream<Item = Result<Event<K>>> {
+    let patience = Patience::new(pauses);
+    events.backoff(patience.clone()).inspect(move |event| {
+        if matches!(event, Ok(Event::Apply(_) | Event::Delete(_) | Event::InitDone)) {
+            patience.regain();
+        }
+    })
 }
 
 #[cfg(test)]
