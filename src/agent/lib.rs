@@ -12,6 +12,7 @@
 //! | `guard` | the program on the host that keeps the promise |
 //! | `kubelet` | what the kubelet counts of its pods' disk |
 //! | `lease`, `objects` | the calls that write the Lease and the report |
+//! | `watches` | the watches on the node's pods and on its report |
 //! | `run` | the loop around all of them |
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
@@ -36,6 +37,7 @@ mod regular;
 pub mod report;
 mod run;
 pub mod sense;
+mod watches;
 
 pub use self::deciding::{Act, Seen, next_act};
 pub use self::guard::{GuardError, GuardOptions, run as run_guard};

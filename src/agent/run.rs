@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::future::pending;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _};
+use futures::StreamExt as _;
 use jiff::Timestamp;
-use kube::runtime::watcher::{self, Config as Watch, Event};
-use kube::runtime::{WatchStreamExt as _, watcher as watch};
-use kube::{Api, Client};
+use kube::Client;
+use kube::runtime::utils::Backoff as _;
+use kube::runtime::watcher::{self, Event};
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -29,8 +29,9 @@ use super::node::{Node, Roots};
 use super::objects::in_time;
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
+use super::watches::{self, Meta};
 use super::{lease, objects};
-use answers::{Item, watching};
+use answers::{Item, Pauses};
 use api::{NodeReport, NodeReportStatus};
 
 /// The pause between two passes over the pods.
@@ -42,10 +43,8 @@ const HURRY: Duration = Duration::from_millis(100);
 const HURRIED: u32 = 50;
 /// The pause between two questions to the kubelet. The kubelet counts once a minute.
 const ASK_EVERY: Duration = Duration::from_mins(1);
-/// The pause after a failed write of the report, and after a first list of the node's pods in vain.
+/// The pause after a failed write of the report.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// The longest pause after a list of the node's pods in vain.
-const LIST_PAUSE: Duration = Duration::from_mins(1);
 
 /// How the agent runs.
 #[derive(Clone, Debug)]
@@ -85,9 +84,6 @@ struct Renewal {
 
 /// A list of the node's pods, and when the renewal was sent that it follows.
 type List = (Duration, Result<BTreeMap<String, Listed>, kube::Error>);
-
-type Meta = Item<objects::OnlyMetadata>;
-type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
 
 /// Runs the agent until `stop`. Then lets all pods of the pool run again, and says in the report that it is gone.
 ///
@@ -142,10 +138,13 @@ struct Agent {
     owner: lease::Owner,
     /// Whether a renewal has ended, well or not.
     tried_to_renew: bool,
+    /// The pauses of each watch and list derive from these, so that neither agents nor watches are in step with each other.
+    pauses: Pauses,
     list: JoinSet<List>,
     list_not_before: Instant,
-    /// How many lists have failed or come too late since the last one that told of all pods.
-    vain_lists: u32,
+    /// The pauses after lists that fail or come too late: an API server that cannot answer in time is not to begin the same work again
+    /// and again.
+    list_pauses: Pauses,
     write_not_before: Instant,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
     benchmark: Option<oneshot::Receiver<Figures>>,
@@ -154,6 +153,7 @@ struct Agent {
 impl Agent {
     fn new(client: Client, kubelet: Option<Kubelet>, options: Options, lock: Option<File>) -> Self {
         let now = Instant::now();
+        let pauses = Pauses::new(RandomState::new().hash_one(&options.node));
         Self {
             client,
             name: options.node,
@@ -177,7 +177,8 @@ impl Agent {
             tried_to_renew: false,
             list: JoinSet::new(),
             list_not_before: now,
-            vain_lists: 0,
+            list_pauses: pauses.of("list"),
+            pauses,
             write_not_before: now,
             writing: JoinSet::new(),
             benchmark: None,
@@ -187,7 +188,10 @@ impl Agent {
     /// Works until `stop`. The Lease is renewed by the same loop that freezes and thaws, so that an agent whose loop hangs
     /// falls silent.
     async fn live(&mut self, stop: &CancellationToken) {
-        let (mut pods, mut reports) = (self.watch_pods(), self.watch_report());
+        let (mut pods, mut reports) = (
+            watches::pods(&self.client, &self.name, &self.pauses),
+            watches::report(&self.client, &self.name, &self.pauses),
+        );
         loop {
             let programs_due = self.cron.wake_at();
             tokio::select! {
@@ -207,19 +211,6 @@ impl Agent {
             }
             self.write_if_due();
         }
-    }
-
-    fn watch_pods(&self) -> Events<Meta> {
-        let config =
-            Watch::default().fields(&format!("spec.nodeName={}", self.name)).page_size(objects::PAGE);
-        let api: Api<Meta> = Api::all(watching(self.client.clone(), || {}));
-        watch(api, config).default_backoff().boxed()
-    }
-
-    fn watch_report(&self) -> Events<Item<NodeReport>> {
-        let config = Watch::default().fields(&format!("metadata.name={}", self.name));
-        let api: Api<Item<NodeReport>> = Api::all(watching(self.client.clone(), || {}));
-        watch(api, config).default_backoff().boxed()
     }
 
     fn pod_event(&mut self, event: watcher::Result<Event<Meta>>) {
@@ -379,15 +370,14 @@ impl Agent {
             }
         };
         if listed && self.fence.has_decided() {
-            self.vain_lists = 0;
+            self.list_pauses.reset();
         } else {
             if listed {
                 tracing::warn!(
                     "the list of the node's pods took longer than some of their leases: these pods stay ended until the next list"
                 );
             }
-            self.list_not_before = Instant::now() + pause_after(self.vain_lists);
-            self.vain_lists = self.vain_lists.saturating_add(1);
+            self.list_not_before = Instant::now() + self.list_pauses.next().unwrap_or_default();
         }
         if listed {
             self.pass();
@@ -487,26 +477,4 @@ fn in_a_thread(benchmarks: impl FnOnce() -> Figures + Send + 'static) -> oneshot
     // If no thread can be made, or the run panics, the receiver hears that the sender is gone.
     let _ = std::thread::Builder::new().name("benchmarks".to_owned()).spawn(move || done.send(benchmarks()));
     figures
-}
-
-/// The pause after a list of the node's pods that was in vain after so many others: an API server that cannot answer in time is not
-/// to begin the same work again and again.
-fn pause_after(vain: u32) -> Duration {
-    2_u32
-        .checked_pow(vain)
-        .and_then(|times| RETRY_AFTER.checked_mul(times))
-        .unwrap_or(LIST_PAUSE)
-        .min(LIST_PAUSE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_after_lists_in_vain_grow_up_to_a_minute() {
-        let seconds: Vec<u64> =
-            [0, 1, 2, 3, 4, 5, 31, 32, u32::MAX].map(|failed| pause_after(failed).as_secs()).into();
-        assert_eq!(seconds, [2, 4, 8, 16, 32, 60, 60, 60, 60]);
-    }
 }
