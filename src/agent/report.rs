@@ -17,6 +17,8 @@ use api::{
     LastInput, LastInputs, NodeReport, NodeReportStatus, PodDevices, PodUsage, ReportedSlotAd, condition,
 };
 
+/// The least time between two writes: a tenant may let its pod be suspended and continued as often as it likes.
+const LEAST_PACE: Duration = Duration::from_secs(1);
 /// The least time between two writes that report nothing new but the load.
 const LOAD_PACE: Duration = Duration::from_secs(5);
 /// The least time between two writes that report nothing new but other measures.
@@ -106,7 +108,7 @@ pub struct Reporter {
     cron_since: Timestamp,
     /// The status that an earlier agent wrote; none once this agent has written.
     forerunner: Option<NodeReportStatus>,
-    /// Whether a change of attributes is to be written soon.
+    /// Whether a change of attributes is to be written as soon as a change of the load.
     hurries: bool,
     senses: Senses,
     run: Option<Run>,
@@ -150,7 +152,7 @@ impl Reporter {
         self.senses = senses;
     }
 
-    /// A change of attributes is to be written as soon as that of a load.
+    /// Lets the next change of attributes be written as soon as a change of the load.
     pub fn hurry(&mut self) {
         self.hurries = true;
     }
@@ -197,15 +199,22 @@ impl Reporter {
 
     /// Returns the write that is due at `now`, if one is.
     pub fn due_write(&self, now: Timestamp) -> Option<Write> {
-        if self.next_wake(now).is_none_or(|due| due > now) {
-            return None;
-        }
+        self.next_wake(now).filter(|due| *due <= now).map(|_| self.write())
+    }
+
+    /// Returns the last write of an agent that ends, which waits for nothing; none if there is nothing new to write.
+    pub fn last_write(&self) -> Option<Write> {
+        let news = self.written.as_ref().is_none_or(|(written, _)| self.pace_after(written).is_some());
+        news.then(|| self.write())
+    }
+
+    fn write(&self) -> Write {
         let status = self.status();
         let as_json = |status: &NodeReportStatus| serde_json::to_value(status).unwrap_or_default();
         let stored = self.stored.as_ref().map_or_else(anything, as_json);
         let patch = answers::merge_patch(&stored, &as_json(&status)).unwrap_or_else(|| json!({}));
         let patch = json!({ "status": patch });
-        Some(Write { status, patch })
+        Write { status, patch }
     }
 
     /// Takes note that a write of this status, made at `now`, succeeded.
@@ -220,6 +229,13 @@ impl Reporter {
     /// When the next write is due; `None` if nothing will be due until something is observed.
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
         let Some((written, at)) = &self.written else { return Some(now) };
+        let pace = self.pace_after(written)?;
+        // If the clock was set back, nobody knows how long ago that was.
+        Some(if *at <= now { after(*at, pace) } else { now })
+    }
+
+    /// The pause after the write of this status until the next write; none if there is nothing new to write.
+    fn pace_after(&self, written: &NodeReportStatus) -> Option<Duration> {
         let status = self.status();
         let same = NodeReportStatus {
             load: written.load,
@@ -235,13 +251,13 @@ impl Reporter {
             ..status.clone()
         };
         if same != *written || status.conditions.first() != written.conditions.first() {
-            return Some(now);
+            return Some(LEAST_PACE);
         }
         let moved = |now: Option<f64>, before: Option<f64>| has_moved(now, before, LOAD_STEP);
         let load = moved(status.load, written.load) || moved(status.pool_load, written.pool_load);
         let attributes = status.attributes != written.attributes || status.slot_ads != written.slot_ads;
         if load || (attributes && self.hurries) {
-            return Some(after(*at, LOAD_PACE));
+            return Some(LOAD_PACE);
         }
         let moved = |now: Option<i64>, before: Option<i64>| has_moved(now.map(float), before.map(float), 0.0);
         let slow = moved(status.disk_kib, written.disk_kib)
@@ -250,7 +266,7 @@ impl Reporter {
             || status.conditions != written.conditions
             || status.pod_devices != written.pod_devices
             || uses_other(&status.usage, &written.usage);
-        slow.then(|| after(*at, SLOW_PACE))
+        slow.then_some(SLOW_PACE)
     }
 
     fn status(&self) -> NodeReportStatus {

@@ -450,7 +450,7 @@ impl Agent {
         while let Some(Ok((at, written))) = self.writing.join_next().await {
             self.written(at, written);
         }
-        let Some(write) = self.reporter.due_write(Timestamp::now()).filter(|_| self.may_write()) else {
+        let Some(write) = self.reporter.last_write().filter(|_| self.may_write()) else {
             return;
         };
         let call = objects::write_status(self.client.clone(), self.name.clone(), write);

@@ -83,6 +83,49 @@ fn suspensions_and_input_are_written_at_once_and_measures_after_a_while() {
     assert_eq!(write(&mut reporter, 1103), Some(json!({"lastInput": {"keyboard": "ongoing"}})));
 }
 
+/// A tenant may let its pod be suspended and continued as often as it likes.
+#[test]
+fn a_state_that_changes_all_the_time_is_written_once_a_second() {
+    let mut reporter = written();
+    let millis = |millis: i64| Timestamp::from_millisecond(millis).unwrap();
+    let flips =
+        |n: i64| Senses { suspended: (n % 2 == 0).then(|| "u1".into()).into_iter().collect(), ..idle() };
+    let mut writes = Vec::new();
+    for n in 0..50 {
+        let now = 1_100_000 + n * 100;
+        reporter.observe(flips(n), millis(now));
+        if let Some(write) = reporter.due_write(millis(now)) {
+            reporter.record_write(write.status, millis(now));
+            writes.push(now - 1_100_000);
+        }
+    }
+    assert_eq!(writes, [0, 1100, 2200, 3300, 4400], "the first one at once");
+    reporter.observe(flips(1), millis(1_104_500));
+    assert_eq!(reporter.next_wake(millis(1_104_500)), Some(millis(1_105_400)));
+    assert!(reporter.due_write(millis(1_105_400)).is_some(), "the last state is told of in any case");
+}
+
+/// Without this, the agent would tell of nothing until the clock shows again what it showed.
+#[test]
+fn a_clock_that_is_set_back_lets_no_write_wait() {
+    let mut reporter = written();
+    reporter.observe(Senses { suspended: ["u1".into()].into(), load: Some(9.0), ..idle() }, at(400));
+    assert_eq!(write(&mut reporter, 400), Some(json!({"suspendedPods": ["u1"], "load": 9.0})));
+    reporter.observe(Senses { suspended: ["u1".into()].into(), load: Some(1.0), ..idle() }, at(100));
+    assert_eq!(write(&mut reporter, 100), Some(json!({"load": 1.0})));
+}
+
+#[test]
+fn the_last_write_of_an_agent_waits_for_nothing() {
+    let mut reporter = written();
+    assert_eq!(reporter.last_write(), None, "there is nothing to say");
+    let problem = Problem { reason: "Stopped", message: "the agent was stopped".to_owned() };
+    reporter.observe(Senses { problem: Some(problem), ..idle() }, at(1000));
+    assert_eq!(reporter.due_write(at(1000)), None);
+    let write = reporter.last_write().unwrap();
+    assert_eq!(write.patch["status"]["conditions"][0]["reason"], "Stopped");
+}
+
 #[test]
 fn slow_measures_are_written_once_a_minute_if_they_have_moved_by_a_tenth() {
     let mut reporter = written();
