@@ -5,6 +5,7 @@
 //! | `pods` | reads what the operator wants of the pool's pods: pure |
 //! | `deciding` | decides what is done to a pod's processes: pure |
 //! | `report` | decides what is reported, and when: pure |
+//! | `passes` | decides when the agent passes over the pods: pure |
 //! | `node` | does to processes what was decided, and senses the node, by `cgroup`, `sense` and `benchmark` |
 //! | `cron` | runs the programs whose output becomes attributes of the slots' ads |
 //! | `devices` | which devices the kubelet has given to each pod |
@@ -32,6 +33,7 @@ mod lease;
 mod named;
 mod node;
 mod objects;
+mod passes;
 mod pods;
 mod regular;
 pub mod report;

@@ -27,6 +27,7 @@ use super::fence::{Fence, Listed};
 use super::kubelet::Kubelet;
 use super::node::{Node, Roots};
 use super::objects::in_time;
+use super::passes::Passes;
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
 use super::watches::{self, Meta};
@@ -34,13 +35,6 @@ use super::{lease, objects};
 use answers::{Item, Pauses};
 use api::{NodeReport, NodeReportStatus};
 
-/// The pause between two passes over the pods.
-const PASS_EVERY: Duration = Duration::from_secs(2);
-/// The pause between two passes while the processes of a pod do not do what they are to do.
-const HURRY: Duration = Duration::from_millis(100);
-/// After so many hurried passes in a row the agent is patient again: there is a process that cannot be frozen or killed,
-/// such as one that waits for a disk.
-const HURRIED: u32 = 50;
 /// The pause between two questions to the kubelet. The kubelet counts once a minute.
 const ASK_EVERY: Duration = Duration::from_mins(1);
 /// The pause after a failed write of the report.
@@ -130,8 +124,7 @@ struct Agent {
     /// Whether the agent knows the report in the API server, or knows that there is none.
     report_known: bool,
     reporter: Reporter,
-    pass_at: Instant,
-    hurried: u32,
+    passes: Passes,
     renew_at: Instant,
     renewal: JoinSet<Renewal>,
     /// The owner of the agent's Lease.
@@ -169,8 +162,7 @@ impl Agent {
             suspended: BTreeSet::new(),
             report_known: false,
             reporter: Reporter::new(Timestamp::now()),
-            pass_at: now,
-            hurried: 0,
+            passes: Passes::new(now),
             renew_at: now,
             renewal: JoinSet::new(),
             owner: lease::Owner::default(),
@@ -198,7 +190,7 @@ impl Agent {
                 () = stop.cancelled() => return,
                 Some(event) = pods.next() => self.pod_event(event),
                 Some(event) = reports.next() => self.report_event(event),
-                () = sleep_until(self.pass_at) => self.pass(),
+                () = sleep_until(self.passes.next()) => self.pass(),
                 () = sleep_until(self.renew_at), if self.renewal.is_empty() => self.renew(),
                 Some(renewed) = self.renewal.join_next() => self.renewed(renewed.ok()),
                 Some(Ok(list)) = self.list.join_next() => self.listed(list),
@@ -225,8 +217,7 @@ impl Agent {
                 return tracing::warn!(%error, "the watch on the node's pods failed and begins anew");
             }
         }
-        self.hurried = 0;
-        self.pass();
+        self.passes.hasten(Instant::now());
     }
 
     fn report_event(&mut self, event: watcher::Result<Event<Item<NodeReport>>>) {
@@ -300,9 +291,7 @@ impl Agent {
         self.ask_kubelet_if_due();
         self.devices.ask_about(&running);
         self.observe(None);
-        self.hurried = if settled { 0 } else { self.hurried.saturating_add(1) };
-        let pause = if settled || self.hurried > HURRIED { PASS_EVERY } else { HURRY };
-        self.pass_at = Instant::now() + pause;
+        self.passes.passed(settled, Instant::now());
     }
 
     fn observe(&mut self, problem: Option<Problem>) {
@@ -359,29 +348,20 @@ impl Agent {
     }
 
     fn listed(&mut self, (sent, list): List) {
-        let listed = match list {
+        match list {
             Ok(list) => {
                 self.fence.listed(sent, &list);
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the node's pods cannot be listed");
-                false
-            }
-        };
-        if listed && self.fence.has_decided() {
-            self.list_pauses.reset();
-        } else {
-            if listed {
+                self.passes.hasten(Instant::now());
+                if self.fence.has_decided() {
+                    return self.list_pauses.reset();
+                }
                 tracing::warn!(
                     "the list of the node's pods took longer than some of their leases: these pods stay ended until the next list"
                 );
             }
-            self.list_not_before = Instant::now() + self.list_pauses.next().unwrap_or_default();
+            Err(error) => tracing::warn!(%error, "the node's pods cannot be listed"),
         }
-        if listed {
-            self.pass();
-        }
+        self.list_not_before = Instant::now() + self.list_pauses.next().unwrap_or_default();
     }
 
     /// Asks the kubelet what the pool's pods use of the disk, if there are any.
