@@ -37,6 +37,8 @@ pub(crate) async fn renew(
 ) -> Result<Owner, Error> {
     let leases: Api<Item<Lease>> = Api::namespaced(client.clone(), NAMESPACE);
     let name = format!("{AGENT_LEASE_PREFIX}{node}");
+    // An apply, though the agent writes often and a merge patch would cost the API server less: a merge patch creates no Lease. With an
+    // apply a renewal is one call, which has one time limit and takes effect once or not at all, whether the Lease is there or not.
     let params = PatchParams::apply(MANAGER).force();
     let owner = owner.known(client, &node).await;
     let body = body(&name, &node, promises, now, owner.node.as_deref());

@@ -142,8 +142,8 @@ impl Pods {
         self.known.contains_key(uid)
     }
 
-    /// A report says that these pods stand still. An agent that has just started learns so of pods whose label somebody has
-    /// taken off.
+    /// Takes these pods for the pool's, since a report says that they stand still. So an agent that has just started knows pods from
+    /// which somebody took the label.
     pub fn were_suspended(&mut self, uids: impl IntoIterator<Item = Uid>) {
         if !self.complete {
             self.suspended_before.extend(uids);
@@ -156,12 +156,12 @@ impl Pods {
         }
     }
 
-    /// A list begins: the pods that it does not show are gone at its end.
+    /// Begins a list. Pods that the list does not show are forgotten when the list ends.
     pub fn list_begins(&mut self) {
         self.listed = Some(Listed::default());
     }
 
-    /// The list shows a pod.
+    /// Takes note of a pod that the list shows.
     pub fn listed(&mut self, meta: &ObjectMeta) {
         let Some((pod, is_ours)) = self.read(meta) else { return };
         if let Some(Listed { known, others }) = &mut self.listed {
@@ -169,7 +169,7 @@ impl Pods {
         }
     }
 
-    /// The list has ended.
+    /// Ends the list.
     pub fn list_ends(&mut self) {
         if let Some(Listed { known, others }) = self.listed.take() {
             (self.known, self.others, self.complete) = (known, others, true);
@@ -178,7 +178,7 @@ impl Pods {
         }
     }
 
-    /// A pod is there, or has changed. Returns whether this tells the agent anything new.
+    /// Takes note of a pod that is there, or has changed. Returns whether this tells the agent anything new.
     pub fn there(&mut self, meta: &ObjectMeta) -> bool {
         let Some((pod, is_ours)) = self.read(meta) else { return false };
         if !is_ours {
@@ -189,7 +189,7 @@ impl Pods {
         self.known.insert(Arc::clone(&pod.uid), pod.clone()) != Some(pod)
     }
 
-    /// A pod is gone. Returns whether the agent knew the pod.
+    /// Forgets a pod that is gone. Returns whether the agent knew the pod.
     pub fn gone(&mut self, meta: &ObjectMeta) -> bool {
         let Some(uid) = meta.uid.as_deref() else { return false };
         self.others.remove(uid);
