@@ -54,6 +54,8 @@ pub struct Options {
     pub cron: Option<PathBuf>,
     /// Where the node's kubelet tells what its pods use of the disk; none if the agent is not to ask.
     pub kubelet: Option<String>,
+    /// The file with the authorities of the kubelet's certificate, as PEM; none if the agent is not to check the certificate.
+    pub kubelet_authorities: Option<PathBuf>,
     /// The socket of the kubelet's pod-resources API, which tells which devices a pod has; none if the agent is not to ask.
     pub pod_resources: Option<PathBuf>,
 }
@@ -88,7 +90,7 @@ pub async fn run(config: kube::Config, options: Options, stop: CancellationToken
     let config = answers::for_a_daemon(config);
     let kubelet = options.kubelet.as_deref().and_then(|address| {
         let wrong = |error: &kube::Error| tracing::warn!(%error, address, "the kubelet cannot be asked what pods use of the disk");
-        Kubelet::at(address, &config).inspect_err(wrong).ok()
+        Kubelet::at(address, options.kubelet_authorities.as_deref(), &config).inspect_err(wrong).ok()
     });
     let client = Client::try_from(config)?;
     let alone = async {
@@ -379,7 +381,8 @@ impl Agent {
         match disk {
             Ok(disk) => self.disk = disk.into_iter().filter(|(uid, _)| self.pods.knows(uid)).collect(),
             Err(error) => {
-                tracing::warn!(%error, "the kubelet does not tell what pods use of the disk");
+                let error = answers::chain(&error);
+                tracing::warn!(error, "the kubelet does not tell what pods use of the disk");
                 self.disk = BTreeMap::new();
             }
         }

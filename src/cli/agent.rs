@@ -46,6 +46,10 @@ pub struct AgentArgs {
     /// needs the right to get nodes/stats.
     #[arg(long, value_name = "ADDRESS")]
     kubelet: Option<String>,
+    /// The certificates of the authorities that sign the kubelets' certificates, as PEM. Without this file the agent does not check
+    /// the certificate of the kubelet, and shows its token to whoever answers at the kubelet's address.
+    #[arg(long, value_name = "FILE", requires = "kubelet")]
+    kubelet_ca: Option<PathBuf>,
     /// The socket of the kubelet's pod-resources API, which tells which devices each pod has, such as
     /// /var/lib/kubelet/pod-resources/kubelet.sock.
     #[arg(long, value_name = "SOCKET")]
@@ -83,6 +87,7 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         fence: args.fence_directory,
         cron: args.cron_directory,
         kubelet: args.kubelet,
+        kubelet_authorities: args.kubelet_ca,
         pod_resources: args.pod_resources,
     };
     agent::run(config, options, stop).await?;

@@ -46,8 +46,8 @@ fn mounts(pod: &PodSpec) -> BTreeMap<String, bool> {
     let volumes = pod.volumes.iter().flatten();
     let path = |volume: &Volume| match &volume.host_path {
         Some(directory) => Some((volume.name.clone(), directory.path.clone())),
-        // An empty directory of the pod's own shows nothing of the node.
-        None if volume.empty_dir.is_some() => None,
+        // An empty directory of the pod's own shows nothing of the node, and neither does a ConfigMap.
+        None if volume.empty_dir.is_some() || volume.config_map.is_some() => None,
         None => panic!("a volume that the table of mounts does not have: {volume:?}"),
     };
     let paths: BTreeMap<String, String> = volumes.filter_map(path).collect();
@@ -156,6 +156,22 @@ fn an_agent_asks_its_kubelet_what_pods_use_of_the_disk_if_the_site_says_so() {
         let [container] = &pod(text, name).containers[..] else { panic!("one container") };
         let args = container.args.iter().flatten();
         assert_eq!(args.filter(|arg| *arg == "--kubelet=$(HOST_IP)").count(), usize::from(asks));
+    }
+}
+
+/// Otherwise the agent shows its token to whoever answers at the kubelet's address.
+#[test]
+fn an_agent_checks_its_kubelets_certificate_if_the_site_says_by_whom_it_is_signed() {
+    let values = ["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"];
+    let (Some(plain), Some(all)) = (render(&AGENT), render(&values)) else { return };
+    for (text, name, checks) in [(&plain, "slotwright-agent", false), (&all, "physics-pool-agent", true)] {
+        let pod = pod(text, name);
+        let [container] = &pod.containers[..] else { panic!("one container") };
+        let argument = container.args.iter().flatten().any(|arg| arg == "--kubelet-ca=/kubelet-ca/ca.crt");
+        let mount = container.volume_mounts.iter().flatten().find(|mount| mount.mount_path == "/kubelet-ca");
+        assert_eq!((argument, mount.is_some()), (checks, checks));
+        let volume = pod.volumes.iter().flatten().find_map(|volume| volume.config_map.as_ref());
+        assert_eq!(volume.map(|map| map.name.as_str()), checks.then_some("kube-root-ca.crt"));
     }
 }
 
