@@ -14,5 +14,6 @@ mod container;
 mod manifests;
 mod oracle;
 mod place;
+mod requests;
 mod safety;
 mod travel;

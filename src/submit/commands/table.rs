@@ -344,7 +344,7 @@ pub const COMMANDS: &[Command] = &[
         "RequestDisk",
         Special,
         Honored(
-            "spec.requests.disk; 0, which DiskUsage is for a job without files, requests what a job gets that says nothing",
+            "spec.requests.disk; 0, or a multiple of DiskUsage, requests what a job gets that says nothing",
         ),
     ),
     command("request_gpus", "RequestGPUs", Special, Honored("spec.requests.gpus")),

@@ -3,7 +3,7 @@
 use classad::{Ad, Expr, Name, Value};
 use condor_config::{Diagnostic, Severity};
 
-use super::spec::SET_BY_OPERATOR;
+use super::spec::{SET_BY_OPERATOR, is_of_disk_usage};
 use super::written;
 use crate::commands::{self, Support};
 use crate::file::{Cluster, Written};
@@ -87,9 +87,18 @@ fn without_group(cluster: &Cluster) -> Option<String> {
     ))
 }
 
-/// Counts of a proc's runs: 0 at submission, and more later.
-const OF_RUNS: [&str; 6] =
-    ["JobRunCount", "NumHolds", "NumJobCompletions", "NumJobMatches", "NumJobStarts", "NumShadowStarts"];
+/// Attributes that the runs of a proc leave in its ad: next to nothing at submission, and more later.
+const OF_RUNS: [&str; 9] = [
+    "DiskUsage",
+    "ImageSize",
+    "JobRunCount",
+    "NumHolds",
+    "NumJobCompletions",
+    "NumJobMatches",
+    "NumJobStarts",
+    "NumShadowStarts",
+    "ResidentSetSize",
+];
 
 /// The warning of a request that reads what is not known at submission: attributes of machines, or what runs leave in the ad.
 fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
@@ -97,6 +106,13 @@ fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     let attribute = name.replacen(['_'], "", 1);
     attribute.get(..7).filter(|start| start.eq_ignore_ascii_case("request"))?;
     let references = cluster.ad.get(&attribute)?.references();
+    if attribute.eq_ignore_ascii_case("RequestDisk") && is_of_disk_usage(cluster, &cluster.ad) {
+        let message = format!(
+            "{name}: reads DiskUsage, which grows with the job in HTCondor and is next to nothing at submission, so that the HTCJob \
+             requests no disk, and gets the pool's default: write an amount, as in request_disk = 2G"
+        );
+        return Some(Diagnostic { severity: Severity::Warning, position: written.position.clone(), message });
+    }
     let own = references.bare.iter().chain(&references.my);
     let is_of_runs = |name: &Name| OF_RUNS.iter().any(|known| name.is(known));
     let is_known =

@@ -1,10 +1,14 @@
 //! The parts of the spec that all procs of an HTCJob share.
 
+mod requests;
+
+pub(super) use requests::is_of_disk_usage;
+
 use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
 use super::complete::SHAPE;
-use super::{Loaded, Settings, Wrong, expression, image, keeps_entry_point, written};
+use super::{Loaded, Settings, Wrong, expression, image, keeps_entry_point};
 use crate::commands::{COMMANDS, Form, Support};
 use crate::file::Cluster;
 use crate::job::Program;
@@ -119,118 +123,6 @@ impl Shared<'_> {
 
     fn string(&self, attribute: &str) -> Option<String> {
         self.ad.get(attribute)?.as_literal()?.as_str().map(str::to_owned)
-    }
-
-    /// The integer that an attribute is at submission, rounded up. `None`: there is no such attribute. A wrong value is told under the
-    /// name by which the file gives the command.
-    fn integer(&self, command: &str, attribute: &str) -> Result<Option<i64>, Wrong> {
-        let Some(expr) = self.ad.get(attribute) else { return Ok(None) };
-        match expr.eval(Some(&self.ad), None, &self.cluster.env) {
-            ClassAdValue::Int(number) => Ok(Some(number)),
-            #[allow(clippy::cast_possible_truncation, reason = "the bound is checked")]
-            ClassAdValue::Real(number) if number.abs() < 9e15 => Ok(Some(number.ceil() as i64)),
-            // The quotes make a text of an amount.
-            value
-                if expr.as_literal().and_then(ClassAdValue::as_str).is_some_and(|text| {
-                    text.trim_start().starts_with(|first: char| first.is_ascii_digit())
-                }) =>
-            {
-                let name = written(self.cluster, command).map_or(command, |written| &written.name);
-                let text = value.as_str().unwrap_or_default();
-                let message = format!(
-                    "{} is a text, and an HTCJob requests numbers: write {name} = {text}",
-                    expr.to_old()
-                );
-                Err((command.to_owned(), message))
-            }
-            value => Err((
-                command.to_owned(),
-                format!(
-                    "{} is {value} at submission: expected a number, because an HTCJob requests amounts",
-                    expr.to_old()
-                ),
-            )),
-        }
-    }
-
-    fn requests(&self) -> Result<Value, Wrong> {
-        let mut requests = Map::new();
-        let mut insert = |field: &str, value: Value| requests.insert(field.to_owned(), value);
-        if self.gives("request_cpus", "RequestCpus")
-            && let Some(cpus) = self.integer("request_cpus", "RequestCpus")?
-        {
-            insert("cpus", at_least_one("request_cpus", cpus, "CPU")?.into());
-        }
-        if self.gives("request_memory", "RequestMemory")
-            && let Some(memory) = self.integer("request_memory", "RequestMemory")?
-        {
-            insert("memory", quantity(at_least_one("request_memory", memory, "MiB")?, "Mi"));
-        }
-        if self.gives("request_disk", "RequestDisk")
-            && let Some(disk) = self.integer("request_disk", "RequestDisk")?
-        {
-            // The old default of HTCondor, DiskUsage, is 0 for a job without files: nothing is requested.
-            if disk != 0 {
-                insert("disk", quantity(disk, "Ki"));
-            }
-        }
-        let gpus = self.integer("request_gpus", "RequestGPUs")?;
-        if let Some(gpus) = gpus {
-            insert("gpus", gpus.into());
-        }
-        // Conditions on GPUs are void if the job asks for none.
-        if gpus.is_some_and(|gpus| gpus != 0) {
-            if let Some(require) = &self.program.require_gpus {
-                insert("requireGpus", expression::for_job(require).into());
-            }
-            for (command, attribute, field) in [
-                ("gpus_minimum_capability", "GPUsMinCapability", "gpusMinimumCapability"),
-                ("gpus_maximum_capability", "GPUsMaxCapability", "gpusMaximumCapability"),
-            ] {
-                let Some(expr) = self.ad.get(attribute) else { continue };
-                let number = expr.eval(Some(&self.ad), None, &self.cluster.env).as_number();
-                let number =
-                    number.ok_or_else(|| (command.to_owned(), format!("{} is no number", expr.to_old())))?;
-                insert(field, number.into());
-            }
-            if let Some(memory) = self.integer("gpus_minimum_memory", "GPUsMinMemory")? {
-                insert("gpusMinimumMemory", quantity(memory, "Mi"));
-            }
-            if let Some(runtime) = self.integer("gpus_minimum_runtime", "GPUsMinRuntime")? {
-                insert("gpusMinimumRuntime", runtime.to_string().into());
-            }
-        }
-        let others = self.others()?;
-        if !others.is_empty() {
-            insert("resources", others.into());
-        }
-        Ok(requests.into())
-    }
-
-    /// Requests of other resources.
-    fn others(&self) -> Result<Map<String, Value>, Wrong> {
-        let mut others = Map::new();
-        for written in &self.cluster.written {
-            // `+RequestLicenses = 3` is what HTCondor makes of `request_licenses = 3`.
-            let named = [8, 10].into_iter().filter_map(|length| written.name.split_at_checked(length));
-            let mut named = named.filter(|(start, _)| {
-                ["request_", "MY.Request"].iter().any(|known| start.eq_ignore_ascii_case(known))
-            });
-            let Some((_, name)) = named.next() else { continue };
-            if name.is_empty()
-                || ["cpus", "memory", "disk", "gpus", "cpu", "gpu"]
-                    .iter()
-                    .any(|known| name.eq_ignore_ascii_case(known))
-            {
-                continue;
-            }
-            if let Some(amount) =
-                self.integer(&written.name, &format!("Request{name}"))?.filter(|amount| *amount > 0)
-            {
-                others.insert(name.to_owned(), amount.into());
-            }
-        }
-        Ok(others)
     }
 
     fn rank(&self) -> Option<String> {
@@ -369,25 +261,4 @@ fn texts(program: &Program) -> impl Iterator<Item = (&'static str, &str)> {
         .iter()
         .map(|(name, value)| ("environment", value.as_deref().unwrap_or(name.as_str())));
     executable.chain(arguments).chain(environment)
-}
-
-/// An amount that a job must request at least 1 of.
-fn at_least_one(command: &str, amount: i64, of: &str) -> Result<i64, Wrong> {
-    if amount >= 1 {
-        return Ok(amount);
-    }
-    Err((command.to_owned(), format!("asks for less than 1 {of}: write 1 or more, or leave the line out")))
-}
-
-fn quantity(amount: i64, unit: &str) -> Value {
-    let larger = match unit {
-        "Ki" => "Mi",
-        "Mi" => "Gi",
-        _ => return format!("{amount}{unit}").into(),
-    };
-    if amount > 0 && amount % 1024 == 0 {
-        quantity(amount / 1024, larger)
-    } else {
-        format!("{amount}{unit}").into()
-    }
 }
