@@ -3,7 +3,7 @@
 use classad::{Ad, Env};
 use condor_config::{Config, Diagnostic, Position, Reader, Scope, Script, Severity, Source, Text};
 
-use crate::items;
+use crate::items::{self, option};
 use crate::job::{Job, Memory, Program};
 use crate::queue::{self, Queue, Reading};
 use crate::unused;
@@ -362,19 +362,25 @@ impl Run<'_> {
         }
         let items = items::items(scope, self.world, &queue, line, list)?;
         let rows: Vec<(usize, &items::Item)> = items
-            .rows
+            .items
             .iter()
             .enumerate()
-            .filter(|(index, _)| queue.slice.has(*index, items.rows.len()))
+            .filter(|(index, _)| queue.slice.has(*index, items.items.len()))
             .collect();
         let procs = rows.len().saturating_mul(queue.count).saturating_add(self.procs.len());
         if procs > MAX_PROCS {
             return Err(scope.error(line, 0, format!("queue: {procs} procs are more than {MAX_PROCS}")));
         }
+        if option(scope, "SubmitWarnEmptyFields", "submit_warn_empty_fields", true) {
+            for gap in items.gaps(&rows) {
+                scope.warn(line, 0, format!("queue: {gap}"));
+            }
+        }
         let same = self.cluster.is_some() || !rows.is_empty();
         let same = same && !unused::vary(scope, &items.variables);
+        let mut values = Vec::new();
         for (row, item) in rows {
-            let values = item.enter(scope, &items.variables, queue.table, line)?;
+            values = item.enter(scope, &items.variables, queue.table, &values, line)?;
             for step in 0..queue.count {
                 self.proc(scope, line, Place { row, step, items: &values, same }).map_err(|mut error| {
                     error.message.push_str(&items::row(row, &values, &error.message));

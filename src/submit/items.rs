@@ -15,24 +15,44 @@ const MAX_BYTES: usize = 8 << 20;
 /// The rows of a queue statement.
 pub(crate) struct Rows {
     pub(crate) variables: Vec<String>,
-    pub(crate) rows: Vec<Item>,
+    pub(crate) items: Vec<Item>,
+    /// The file that has the lines of the items, as in ` of list.txt`. Empty: the submit file has them.
+    file: String,
 }
 
 /// An item. `None`: a statement without items.
-pub(crate) struct Item(Option<String>);
+pub(crate) struct Item(Option<Line>);
+
+/// An item's text, and the number of the line that it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    text: String,
+    number: usize,
+}
 
 impl Item {
-    /// Sets the variables of the row, and returns them with their values.
+    /// The number of the item's line, if nothing stands on it.
+    fn gap(&self) -> Option<usize> {
+        let line = self.0.as_ref()?;
+        line.text.trim().is_empty().then_some(line.number)
+    }
+
+    /// Sets the variables of the row, and returns them with their values. As in HTCondor, an empty item has the values of the row before,
+    /// or empty values.
     pub(crate) fn enter(
         &self,
         scope: &mut Scope<'_>,
         variables: &[String],
         table: Option<Table>,
+        before: &[(String, String)],
         line: &Text,
     ) -> Result<Vec<(String, String)>, Diagnostic> {
-        let Some(item) = &self.0 else { return Ok(Vec::new()) };
-        let fields = columns::fields(item, variables.len(), table);
-        let values: Vec<(String, String)> = variables.iter().cloned().zip(fields).collect();
+        let Some(Line { text, .. }) = &self.0 else { return Ok(Vec::new()) };
+        let fields = columns::fields(text, variables.len(), table);
+        let mut values: Vec<(String, String)> = variables.iter().cloned().zip(fields).collect();
+        if self.gap().is_some() && !before.is_empty() {
+            values = before.to_vec();
+        }
         for (variable, value) in &values {
             scope.forget_variable(variable);
             scope.define_as(variable, value, line).map_err(Diagnostic::from)?;
@@ -60,6 +80,35 @@ pub(crate) fn row(number: usize, items: &[(String, String)], message: &str) -> S
     format!(" (row {}: {})", number.saturating_add(1), shown.collect::<Vec<_>>().join(", "))
 }
 
+/// The most lines of a list that a warning names.
+const NAMED: usize = 10;
+
+impl Rows {
+    /// Warnings about the empty items among those that are taken.
+    pub(crate) fn gaps(&self, taken: &[(usize, &Item)]) -> Vec<String> {
+        let leading = taken.iter().take_while(|(_, item)| item.gap().is_some()).count();
+        let (first, later) = taken.split_at(leading);
+        let told = |items: &[(usize, &Item)], values: &str| {
+            let numbers: Vec<usize> = items.iter().filter_map(|(_, item)| item.gap()).collect();
+            let last = numbers.last()?;
+            let shown: Vec<String> = numbers.iter().take(NAMED).map(ToString::to_string).collect();
+            let more = numbers.len() - shown.len();
+            let file = &self.file;
+            let (lines, are, each, the_lines) = if numbers.len() == 1 {
+                (format!("line {last}"), "is", "", "line")
+            } else {
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                (format!("lines {}{more}", shown.join(", ")), "are", "each ", "lines")
+            };
+            Some(format!(
+                "{lines}{file} {are} empty, and {each}makes a proc {values}, as in HTCondor: delete the {the_lines}"
+            ))
+        };
+        let first = told(first, "with empty values");
+        first.into_iter().chain(told(later, "with the values of the row before")).collect()
+    }
+}
+
 /// The items of a queue statement. `list` are the lines behind the statement that belong to it.
 pub(crate) fn items(
     scope: &mut Scope<'_>,
@@ -68,36 +117,62 @@ pub(crate) fn items(
     line: &Text,
     list: &[Text],
 ) -> Result<Rows, Diagnostic> {
-    let inline = |first: &str| -> Result<Vec<String>, String> {
-        let mut lines = Vec::from_iter(Some(first.to_owned()).filter(|first| !first.is_empty()));
+    let number = |scope: &Scope<'_>, text: &Text, at: usize| {
+        usize::try_from(scope.config().position_at(text, at).line).unwrap_or_default()
+    };
+    let of_statement = number(scope, line, 0);
+    let inline = |scope: &Scope<'_>, first: &str| -> Result<Vec<Line>, String> {
+        let first = Line { text: first.to_owned(), number: of_statement };
+        let mut lines = Vec::from_iter(Some(first).filter(|first| !first.text.is_empty()));
         let Some((end, items)) = list.split_last() else { return Err(open()) };
         if !end.as_str().starts_with(')') {
             return Err(open());
         }
-        let items = items.iter().map(|item| item.as_str().into_owned());
-        lines.extend(items.filter(|item| !item.starts_with('#')));
+        let mut next = of_statement + 1;
+        for item in items {
+            let text = item.as_str().into_owned();
+            // A text that is empty knows no place. Other texts may be several lines.
+            let (first, end) = match text.len() {
+                0 => (next, next),
+                length => (number(scope, item, 0), number(scope, item, length - 1)),
+            };
+            next = end + 1;
+            if !text.starts_with('#') {
+                lines.push(Line { text, number: first });
+            }
+        }
         Ok(lines)
     };
-    let lines = |list: &List, world: &World<'_>| match list {
-        List::Whole(text) => Ok(vec![text.clone()]),
-        List::Open(first) => inline(first),
+    let lines = |scope: &Scope<'_>, list: &List| match list {
+        List::Whole(text) => Ok(vec![Line { text: text.clone(), number: of_statement }]),
+        List::Open(first) => inline(scope, first),
         List::File(name) => file(world, name),
     };
-    let words = |list: &List, world: &World<'_>| {
-        let lines = lines(list, world)?;
-        Ok(lines.iter().flat_map(|line| queue::words(line).collect::<Vec<_>>()).collect::<Vec<_>>())
+    let words = |scope: &Scope<'_>, list: &List| -> Result<Vec<String>, String> {
+        let lines = lines(scope, list)?;
+        Ok(lines.iter().flat_map(|line| queue::words(&line.text).collect::<Vec<_>>()).collect())
     };
-    let found: Result<Vec<String>, String> = match &queue.source {
-        Items::None => return Ok(Rows { variables: Vec::new(), rows: vec![Item(None)] }),
-        Items::In(list) => words(list, world),
-        Items::From(list) => lines(list, world),
-        Items::Matching(kinds, list) => {
-            words(list, world).and_then(|patterns| matching(scope, world, *kinds, &patterns, line))
+    let named = |names: Vec<String>| -> Vec<Line> {
+        names.into_iter().map(|text| Line { text, number: of_statement }).collect()
+    };
+    let found: Result<Vec<Line>, String> = match &queue.source {
+        Items::None => {
+            return Ok(Rows { variables: Vec::new(), items: vec![Item(None)], file: String::new() });
         }
+        Items::In(list) => words(scope, list).map(named),
+        Items::From(list) => lines(scope, list),
+        Items::Matching(kinds, list) => {
+            words(scope, list).and_then(|patterns| matching(scope, world, *kinds, &patterns, line)).map(named)
+        }
+    };
+    let file = match &queue.source {
+        Items::From(List::File(name)) if name == "-" => " of standard input".to_owned(),
+        Items::From(List::File(name)) => format!(" of {name}"),
+        _ => String::new(),
     };
     let error = |scope: &Scope<'_>, message: String| scope.error(line, 0, format!("queue: {message}"));
     let mut rows = found.map_err(|message| error(scope, message))?;
-    if rows.iter().map(String::len).sum::<usize>() > MAX_BYTES {
+    if rows.iter().map(|row| row.text.len()).sum::<usize>() > MAX_BYTES {
         return Err(error(
             scope,
             format!("the items have more than {MAX_BYTES} bytes: use fewer or shorter ones"),
@@ -110,7 +185,8 @@ pub(crate) fn items(
     if let Some(wrong) = variables.iter().find(|name| !is_name(name)) {
         return Err(error(scope, format!("'{wrong}' is no name of a variable")));
     }
-    Ok(Rows { variables, rows: rows.into_iter().map(|row| Item(Some(row))).collect() })
+    let items = rows.into_iter().map(|row| Item(Some(row))).collect();
+    Ok(Rows { variables, items, file })
 }
 
 fn open() -> String {
@@ -123,7 +199,7 @@ fn is_name(name: &str) -> bool {
 
 /// The lines of a file, joined where a backslash continues a line. What the name `-` stands for is decided by the
 /// caller, who reads the file.
-fn file(world: &World<'_>, name: &str) -> Result<Vec<String>, String> {
+fn file(world: &World<'_>, name: &str) -> Result<Vec<Line>, String> {
     if let Some(command) = name.trim_end().strip_suffix('|') {
         return Err(format!(
             "'{}' is a command, and none is run here: write what it prints into a file",
@@ -133,34 +209,44 @@ fn file(world: &World<'_>, name: &str) -> Result<Vec<String>, String> {
     let files = world.files.ok_or(FileError::Refused(""));
     let text =
         files.and_then(|files| files(name)).map_err(|error| format!("the items in '{name}': {error}"))?;
-    let mut lines: Vec<String> = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     let mut continues = false;
     // Editors of other systems begin a file with a byte order mark.
-    for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
+    for (number, line) in (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(&text).lines()) {
         let line = line.trim();
         let (part, more) = line.strip_suffix('\\').map_or((line, false), |part| (part, true));
         match lines.last_mut().filter(|_| continues) {
-            Some(last) => last.push_str(part),
-            None => lines.push(part.to_owned()),
+            Some(last) => last.text.push_str(part),
+            None => lines.push(Line { text: part.to_owned(), number }),
         }
         continues = more;
     }
-    Ok(lines.into_iter().map(|line| line.trim().to_owned()).collect())
+    for line in &mut lines {
+        line.text = line.text.trim().to_owned();
+    }
+    Ok(lines)
 }
 
 /// Takes the line out that names the variables of a table, and the lines that are to be left out.
-fn header(rows: &mut Vec<String>, table: Table, named: Vec<String>) -> Result<Vec<String>, String> {
+fn header(rows: &mut Vec<Line>, table: Table, named: Vec<String>) -> Result<Vec<String>, String> {
     let Some(row) = table.header else { return Ok(named) };
     if row >= rows.len() {
         return Err(format!("the table has no line {row} with the names of the columns"));
     }
-    let columns = columns::columns(&rows.remove(row), table);
+    let columns = columns::columns(&rows.remove(row).text, table);
     let skipped = if row > 0 { row - 1 + table.skip } else { 0 };
     rows.drain(..skipped.min(rows.len()));
     match columns.iter().find(|name| !is_name(name)) {
         Some(wrong) => Err(format!("'{wrong}' is no name of a column: use letters, digits, _ and .")),
         None => Ok(columns),
     }
+}
+
+/// Whether a boolean option of queue statements is set, under one of its names.
+pub(crate) fn option(scope: &mut Scope<'_>, name: &str, other: &str, default: bool) -> bool {
+    let text = scope.variable(name).or_else(|| scope.variable(other));
+    let expanded = text.and_then(|text| scope.expand(&text).ok());
+    expanded.and_then(|text| scope.boolean(&text.as_str())).unwrap_or(default)
 }
 
 /// The names of the files that patterns match: those of the first pattern first.
@@ -171,11 +257,7 @@ fn matching(
     patterns: &[String],
     line: &Text,
 ) -> Result<Vec<String>, String> {
-    let mut option = |name: &str, other: &str, default: bool| {
-        let text = scope.variable(name).or_else(|| scope.variable(other));
-        let expanded = text.and_then(|text| scope.expand(&text).ok());
-        expanded.and_then(|text| scope.boolean(&text.as_str())).unwrap_or(default)
-    };
+    let mut option = |name: &str, other: &str, default: bool| option(scope, name, other, default);
     let warns_empty = option("SubmitWarnEmptyMatches", "submit_warn_empty_matches", true);
     let fails_empty = option("SubmitFailEmptyMatches", "submit_fail_empty_matches", false);
     let warns_twice = option("SubmitWarnDuplicateMatches", "submit_warn_duplicate_matches", true);
@@ -240,7 +322,8 @@ mod tests {
         ] {
             let files = |_: &str| Ok(text.to_owned());
             let world = World { files: Some(&files), ..World::none() };
-            assert_eq!(file(&world, "items"), Ok(expected.map(str::to_owned).to_vec()), "{text:?}");
+            let found = file(&world, "items").map(|lines| lines.into_iter().map(|line| line.text).collect());
+            assert_eq!(found, Ok(expected.map(str::to_owned).to_vec()), "{text:?}");
         }
     }
 }

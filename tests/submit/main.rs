@@ -15,5 +15,6 @@ mod manifests;
 mod oracle;
 mod place;
 mod requests;
+mod rows;
 mod safety;
 mod travel;
