@@ -432,6 +432,7 @@ impl Run<'_> {
             first: self.first.as_ref(),
             own: Ad::new(),
             proc: id,
+            row,
             program: Program { items: items.to_vec(), ..Program::default() },
             statement: line,
             warnings: &mut self.findings,

@@ -87,3 +87,34 @@ fn an_empty_row_is_told_of_with_its_line() {
         }
     }
 }
+
+#[test]
+fn a_proc_that_has_the_arguments_of_the_first_is_told_of() {
+    for (lines, expected) in [
+        (
+            "arguments = $(x)\nqueue x,y from (\na 1\n,2\n,3\n)\n",
+            &[
+                "line 3, column 13: arguments: is empty in row 2, so that the proc has those of the first, as in HTCondor: put the value \
+               into double quotes to have none, as in arguments = \"$(x)\"",
+            ] as &[&str],
+        ),
+        (
+            "env = $(x)\nqueue x,y from (\nA=1 1\n,2\n)\n",
+            &[
+                "line 3, column 7: env: is empty in row 2, so that the proc has that of the first, as in HTCondor: give each variable a \
+               value in every row",
+            ],
+        ),
+        ("arguments = $(x)\nqueue x,y from (\n,1\nb,2\n,3\n)\n", &[]),
+        ("arguments = \"$(x)\"\nqueue x,y from (\na 1\n,2\n)\n", &[]),
+        ("arguments = a\nqueue 3\n", &[]),
+    ] {
+        let found = said(&submitted(lines, ""));
+        let found: Vec<&String> =
+            found.iter().filter(|said| !said.contains("the variable y is not used")).collect();
+        assert_eq!(found.len(), expected.len(), "{lines}: {found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.starts_with("warning: lines.sub, ") && found.ends_with(expected), "{found}");
+        }
+    }
+}

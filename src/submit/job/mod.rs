@@ -110,6 +110,8 @@ pub(crate) struct Job<'j, 'c> {
     pub(crate) first: Option<&'j Program>,
     pub(crate) own: Ad,
     pub(crate) proc: i64,
+    /// `$(Row)`: the index of the item.
+    pub(crate) row: usize,
     pub(crate) program: Program,
     /// The queue statement, for errors that have no other place.
     pub(crate) statement: &'j Text,

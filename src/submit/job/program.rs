@@ -165,6 +165,14 @@ impl Job<'_, '_> {
                 // As in HTCondor, a later proc without arguments has those of the first one.
                 if let Some(first) = self.first {
                     self.program.arguments.clone_from(&first.arguments);
+                    if !first.arguments.is_empty() {
+                        self.warn_of_inherited(&["arguments", "Args", "arguments2"], "those", |raw| {
+                            format!(
+                                "put the value into double quotes to have none, as in arguments = \"{}\"",
+                                raw.trim()
+                            )
+                        });
+                    }
                 }
                 return Ok(());
             }
@@ -206,6 +214,11 @@ impl Job<'_, '_> {
             self.program.inherited = first.inherited;
             if old.is_none() && new.is_none() {
                 self.program.environment.clone_from(&first.environment);
+                if !first.environment.is_empty() {
+                    self.warn_of_inherited(&["environment", "env", "environment2"], "that", |_| {
+                        "give each variable a value in every row".to_owned()
+                    });
+                }
                 return Ok(());
             }
             environment.0.extend(first.environment.iter().cloned());
@@ -234,6 +247,24 @@ impl Job<'_, '_> {
         }
         self.program.environment = environment.0.into_iter().collect();
         Ok(())
+    }
+
+    /// Warns, once for a cluster, of a command that is given under one of these names, is empty for the proc, and leaves to the proc what
+    /// the first proc has.
+    fn warn_of_inherited(&mut self, names: &[&'static str], what: &str, advice: impl Fn(&str) -> String) {
+        let given = names.iter().find_map(|name| Some((*name, self.scope.variable(name)?)));
+        let Some((name, text)) = given else { return };
+        let place = if self.program.items.is_empty() {
+            format!("proc {}", self.proc)
+        } else {
+            format!("row {}", self.row.saturating_add(1))
+        };
+        let message = format!(
+            "is empty in {place}, so that the proc has {what} of the first, as in HTCondor: {}",
+            advice(&text.as_str())
+        );
+        let given = Given { name: name.to_owned(), value: String::new(), text };
+        self.warn(&given, name, message);
     }
 
     /// Adds what `getenv` wants of the environment of submission.
