@@ -14,6 +14,7 @@ mod container;
 mod manifests;
 mod oracle;
 mod place;
+mod program;
 mod requests;
 mod rows;
 mod safety;

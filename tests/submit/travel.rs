@@ -122,7 +122,7 @@ fn where_the_program_is_from() {
         ("executable = ./sim.sh\ntransfer_input_files = sim.sh", "/scratch/sim.sh", true),
         ("executable = /home/ada/sim.sh", "/home/ada/sim.sh", false),
         ("executable = /home/ada/sim.sh\ntransfer_executable = true", "/scratch/sim.sh", true),
-        ("executable = sim.sh\ntransfer_executable = false", "sim.sh", false),
+        ("executable = python3\ntransfer_executable = false", "python3", false),
         ("executable = sim.sh\nshould_transfer_files = no", "sim.sh", false),
         ("executable = sim.sh\nremote_initialdir = /home/ada", "sim.sh", false),
         ("executable = python3", "python3", false),

@@ -96,7 +96,9 @@ pub(super) fn complete(
 /// A proc's program, as the container has it.
 fn in_container(loaded: &Loaded<'_>, directory: &str) -> Program {
     let mut program = loaded.proc.program.clone();
-    if let Some(path) = loaded.cargo.program(directory) {
+    if let Some(path) =
+        program.executable.as_ref().and_then(|executable| loaded.cargo.program(executable, directory))
+    {
         program.executable = Some(path);
     }
     program

@@ -349,10 +349,19 @@ impl Cargo {
         self.input.as_ref().map(|name| within(directory, name))
     }
 
-    /// The path of the program in the container, if the program travels.
-    pub(super) fn program(&self, directory: &str) -> Option<String> {
-        let program = self.files.first().filter(|_| self.has_program)?;
-        Some(within(directory, &program.name))
+    /// The path of the program in the container, if the program travels: as the program, or as an input of its name.
+    pub(super) fn program(&self, executable: &str, directory: &str) -> Option<String> {
+        let first = self.files.first().filter(|_| self.has_program);
+        let name = first.map_or_else(|| self.named(executable), |program| Some(&program.name));
+        Some(within(directory, name?))
+    }
+
+    /// The name in the scratch directory of an input that has the name of the executable.
+    fn named(&self, executable: &str) -> Option<&String> {
+        let name = executable.trim_start_matches("./");
+        let mut names =
+            self.files.iter().map(|file| &file.name).chain(self.urls.iter().map(|(name, _)| name));
+        names.find(|known| *known == name)
     }
 }
 

@@ -152,7 +152,7 @@ fn made(
         let (streams, mut left) =
             streams::of(cluster, proc, input.as_ref(), settings.template.as_ref()).map_err(of_row)?;
         left.extend(streams::replaced_entry_point(cluster, proc, input.as_ref(), &streams));
-        left.extend(files::left(cluster, proc, &cargo));
+        left.extend(files::left(cluster, proc, &cargo, &mut hold));
         left.extend(files::inherited(proc));
         left.extend(image::doubt(cluster, proc, &mut hold).map_err(of_row)?);
         for (command, message) in left {

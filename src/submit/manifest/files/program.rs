@@ -3,6 +3,7 @@
 use super::{Cargo, Found, Hold, INPUTS, MOST, last, plain, stays};
 use crate::file::{Cluster, Proc};
 use crate::manifest::{Wrong, text};
+use crate::world::World;
 
 /// Whether the file itself says whether the executable travels.
 fn asks(cluster: &Cluster) -> bool {
@@ -72,9 +73,32 @@ fn misnamed(executable: &str, full: &str, hold: &mut Hold<'_>) -> Option<String>
     })
 }
 
+/// A warning about an executable that the image has by a name without a slash, although there is a file of this name.
+fn looked_up(cluster: &Cluster, proc: &Proc, cargo: &Cargo, hold: &mut Hold<'_>) -> Option<Wrong> {
+    let executable = proc.program.executable.as_ref().filter(|name| !name.contains('/'))?;
+    if proc.program.is_transferred || cargo.named(executable).is_some() {
+        return None;
+    }
+    let directory = text(cluster, proc, "Iwd").unwrap_or_default();
+    let path = World::full_path(&directory, executable);
+    matches!(hold.find(&path), Found::File { .. }).then(|| {
+        let leave = if stays(cluster, proc) { "" } else { "leave transfer_executable out, or " };
+        let message = format!(
+            "'{executable}' has no slash, and is looked up in the PATH of the image; the file {path} does not travel: {leave}write \
+             the program's path in the image"
+        );
+        ("executable".to_owned(), message)
+    })
+}
+
 /// Warnings about files that do not travel: the command, and the message.
-pub(in crate::manifest) fn left(cluster: &Cluster, proc: &Proc, cargo: &Cargo) -> Vec<Wrong> {
-    let mut left = Vec::new();
+pub(in crate::manifest) fn left(
+    cluster: &Cluster,
+    proc: &Proc,
+    cargo: &Cargo,
+    hold: &mut Hold<'_>,
+) -> Vec<Wrong> {
+    let mut left = Vec::from_iter(looked_up(cluster, proc, cargo, hold));
     if let (Some(executable), true, false) =
         (&proc.program.executable, proc.program.is_transferred, cargo.has_program)
     {

@@ -1,0 +1,43 @@
+//! Where the program of a job is, and where it begins.
+
+use serde_json::{Value, json};
+
+use crate::travel::made;
+
+/// The command of the container, the container's working directory, and the findings.
+fn container(lines: &str) -> (Value, Value, Vec<String>) {
+    let manifests = made(&format!("{lines}queue\n"), None);
+    let container = manifests.jobs[0]["spec"]["template"]["spec"]["containers"][0].clone();
+    let said = manifests.findings.iter().map(ToString::to_string).collect();
+    (container["command"].clone(), container["workingDir"].clone(), said)
+}
+
+#[test]
+fn a_program_that_travels_as_an_input_is_started_in_the_scratch_directory() {
+    let head = "transfer_executable = false\ntransfer_input_files = ";
+    for (lines, command) in [
+        (format!("executable = sim.sh\n{head}sim.sh\n"), "/scratch/sim.sh"),
+        (format!("executable = ./sim.sh\n{head}input.txt, sim.sh\n"), "/scratch/sim.sh"),
+        (format!("executable = sim.sh\n{head}https://example.org/sim.sh\n"), "/scratch/sim.sh"),
+        (
+            format!("executable = data/a.dat\npreserve_relative_paths = true\n{head}data\n"),
+            "/scratch/data/a.dat",
+        ),
+        (format!("executable = /bin/sim.sh\n{head}sim.sh\n"), "/bin/sim.sh"),
+        (format!("executable = python3\n{head}sim.sh\n"), "python3"),
+    ] {
+        let (found, _, said) = container(&lines);
+        assert_eq!((found, said), (json!([command]), vec![]), "{lines}");
+    }
+}
+
+#[test]
+fn a_name_that_is_looked_up_in_the_image_although_there_is_a_file_is_told_of() {
+    let (command, _, said) = container("executable = sim.sh\ntransfer_executable = false\n");
+    assert_eq!(command, json!(["sim.sh"]));
+    let expected = "line 2, column 14: executable: 'sim.sh' has no slash, and is looked up in the PATH of the image; the file \
+                    /home/ada/sim.sh does not travel: leave transfer_executable out, or write the program's path in the image";
+    assert!(said.len() == 1 && said[0].ends_with(expected), "{said:?}");
+    let (_, _, said) = container("executable = python3\ntransfer_executable = false\n");
+    assert_eq!(said, Vec::<String>::new());
+}
