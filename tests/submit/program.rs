@@ -41,3 +41,13 @@ fn a_name_that_is_looked_up_in_the_image_although_there_is_a_file_is_told_of() {
     let (_, _, said) = container("executable = python3\ntransfer_executable = false\n");
     assert_eq!(said, Vec::<String>::new());
 }
+
+#[test]
+fn a_job_on_a_shared_file_system_is_told_what_to_write() {
+    let (command, directory, said) =
+        container("executable = sim.sh\ninitialdir = run1\nshould_transfer_files = NO\n");
+    assert_eq!((command, directory), (json!(["sim.sh"]), Value::Null));
+    let expected = "; if a volume of the template has the directory, as on a shared file system, write executable = /home/ada/sim.sh \
+                    and remote_initialdir = /home/ada/run1";
+    assert!(said.len() == 1 && said[0].ends_with(expected), "{said:?}");
+}

@@ -17,7 +17,7 @@ use crate::world::{World, scheme};
 
 pub use mounts::name_files;
 pub(super) use mounts::{Keys, texts, unload};
-pub(super) use program::left;
+pub(super) use program::{left, on_shared};
 
 /// The most bytes that the files of an HTCJob have together: Kubernetes allows a ConfigMap no more.
 pub const MOST: u64 = 1 << 20;

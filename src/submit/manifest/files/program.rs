@@ -73,6 +73,15 @@ fn misnamed(executable: &str, full: &str, hold: &mut Hold<'_>) -> Option<String>
     })
 }
 
+/// The full path of an executable that HTCondor would start on a shared file system: its name is relative, and
+/// `should_transfer_files = NO`.
+pub(in crate::manifest) fn on_shared(cluster: &Cluster, proc: &Proc) -> Option<String> {
+    let program = &proc.program;
+    let is_relative = program.executable.as_ref().is_some_and(|executable| !executable.starts_with('/'));
+    let is_shared = program.is_transferred && is_relative && stays(cluster, proc);
+    text(cluster, proc, "Cmd").filter(|_| is_shared && text(cluster, proc, "RemoteIwd").is_none())
+}
+
 /// A warning about an executable that the image has by a name without a slash, although there is a file of this name.
 fn looked_up(cluster: &Cluster, proc: &Proc, cargo: &Cargo, hold: &mut Hold<'_>) -> Option<Wrong> {
     let executable = proc.program.executable.as_ref().filter(|name| !name.contains('/'))?;
@@ -109,8 +118,16 @@ pub(in crate::manifest) fn left(
         } else {
             format!("there is no file {}", text(cluster, proc, "Cmd").unwrap_or_default())
         };
+        let shared = on_shared(cluster, proc).map(|full| {
+            let directory = text(cluster, proc, "Iwd").unwrap_or_default();
+            format!(
+                "; if a volume of the template has the directory, as on a shared file system, write executable = {full} and \
+                 remote_initialdir = {directory}"
+            )
+        });
         let message = format!(
-            "'{executable}' is taken for a program of the image ({why}); transfer_executable = false says that the image has it"
+            "'{executable}' is taken for a program of the image ({why}); transfer_executable = false says that the image has it{}",
+            shared.unwrap_or_default()
         );
         left.push(("executable".to_owned(), message));
     }
