@@ -51,3 +51,37 @@ fn a_job_on_a_shared_file_system_is_told_what_to_write() {
                     and remote_initialdir = /home/ada/run1";
     assert!(said.len() == 1 && said[0].ends_with(expected), "{said:?}");
 }
+
+#[test]
+fn an_initialdir_that_nothing_reads_is_told_of() {
+    let head = "executable = /bin/true\ntransfer_executable = false\n";
+    for (lines, says) in [
+        (
+            "initialdir = run1\nqueue\n",
+            "line 4, column 14: initialdir: has no effect, because no file is read from /home/ada/run1: the program begins in the image's own \
+             working directory; with remote_initialdir = /home/ada/run1 it begins there, if a volume of the template has the directory",
+        ),
+        (
+            "job_iwd = run1\ntransfer_input_files = /home/ada/input.txt\nqueue\n",
+            "job_iwd: has no effect, because no file is read from /home/ada/run1: the program begins in its scratch directory /scratch; with",
+        ),
+        (
+            "queue initialdir matching dirs run*\n",
+            "initialdir: has no effect, so that the procs do not differ by it, because no file is read from /home/ada/run1/: ",
+        ),
+        (
+            "initialdir = run1\nremote_initialdir = /data\nqueue\n",
+            "has no effect, because no file is read from /home/ada/run1: the program begins in remote_initialdir",
+        ),
+        ("initialdir = run1\ninput = /home/ada/input.txt\nqueue\n", "initialdir: has no effect, "),
+        ("initialdir = run1\ntransfer_input_files = input.txt\nqueue\n", ""),
+        ("initialdir = run1\ninput = input.txt\nqueue\n", ""),
+        ("initialdir = run1\nlog = job.log\nqueue\n", ""),
+        ("initialdir = run1\narguments = $Ff(f)\nf = input.txt\nqueue\n", ""),
+    ] {
+        let said: Vec<String> =
+            made(&format!("{head}{lines}"), None).findings.iter().map(ToString::to_string).collect();
+        assert_eq!(said.len(), usize::from(!says.is_empty()), "{lines}: {said:?}");
+        assert!(said.iter().all(|said| said.contains(says)), "{lines}: {said:?}");
+    }
+}

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `advice` | what has no effect, and what is refused |
 //! | `complete` | the count, the items, and the parts of the template that depend on them |
+//! | `directory` | what `initialdir` is for |
 //! | `expression` | the texts of expressions, in the syntax that the operator reads |
 //! | `files` | the program and the inputs that travel with a job |
 //! | `image` | the image of the container |
@@ -16,6 +17,7 @@
 
 mod advice;
 mod complete;
+mod directory;
 mod expression;
 mod files;
 mod image;
@@ -153,6 +155,7 @@ fn made(
             streams::of(cluster, proc, input.as_ref(), settings.template.as_ref()).map_err(of_row)?;
         left.extend(streams::replaced_entry_point(cluster, proc, input.as_ref(), &streams));
         left.extend(files::left(cluster, proc, &cargo, &mut hold));
+        left.extend(directory::unread(cluster, proc, input.as_ref(), !cargo.is_empty()));
         left.extend(files::inherited(proc));
         left.extend(image::doubt(cluster, proc, &mut hold).map_err(of_row)?);
         for (command, message) in left {
