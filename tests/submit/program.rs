@@ -1,7 +1,9 @@
 //! Where the program of a job is, and where it begins.
 
 use serde_json::{Value, json};
+use submit::Options;
 
+use crate::manifests::place;
 use crate::travel::made;
 
 /// The command of the container, the container's working directory, and the findings.
@@ -84,4 +86,16 @@ fn an_initialdir_that_nothing_reads_is_told_of() {
         assert_eq!(said.len(), usize::from(!says.is_empty()), "{lines}: {said:?}");
         assert!(said.iter().all(|said| said.contains(says)), "{lines}: {said:?}");
     }
+}
+
+/// condor_submit refuses such a job, too.
+#[test]
+fn an_initialdir_that_is_not_there_is_refused() {
+    let text = "executable = /bin/true\ninitialdir = run$(n)\nqueue n in (1, 3)\n";
+    let submission = place().submit("t", text, &Options::default());
+    let said: Vec<String> = submission.errors().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        ["error: t.sub, line 2, column 14: initialdir: there is no directory /home/ada/run3 (row 2: n = 3)"]
+    );
 }

@@ -1,7 +1,7 @@
 //! The attributes with which each ad starts, and those that are set last.
 
 use classad::{Expr, Value};
-use condor_config::Variable;
+use condor_config::{FileError, Variable};
 
 use super::{Job, Outcome};
 use crate::world::World;
@@ -71,6 +71,15 @@ impl Job<'_, '_> {
             None => submission,
         };
         let directory = self.directory.clone();
+        if let Some(given) = &given
+            && self.memory.directory != directory
+        {
+            let listing = self.world.listing;
+            if listing.is_some_and(|listing| listing(&directory) == Err(FileError::Missing)) {
+                return Err(self.fault(given, format!("there is no directory {directory}")));
+            }
+            self.memory.directory.clone_from(&directory);
+        }
         self.scope.set_directory(directory.as_str());
         self.set("Iwd", directory);
         Ok(())

@@ -69,6 +69,8 @@ pub(crate) enum Universe {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) universe: Universe,
+    /// The `initialdir` that was looked for last, and is there.
+    pub(crate) directory: String,
     /// Warnings that were given already.
     pub(crate) warned: Vec<&'static str>,
 }
