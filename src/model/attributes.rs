@@ -1,7 +1,10 @@
-//! The attributes that expressions look at most, what a misspelt name likely means, and attributes of HTCondor's that no slot has.
+//! The attributes that expressions look at most, what a misspelt name likely means, and attributes of HTCondor's that no slot, or no
+//! proc, has.
 
+mod acting;
 mod known;
 
+pub use acting::{is_acting, meant_of_proc, not_kept};
 pub use known::{is_known, is_of_jobs, is_of_slots};
 
 use known::well_known;
@@ -94,16 +97,21 @@ const LONG: usize = 8;
 /// Returns the well-known attribute or literal that a name is one slip away from: a letter too many, missing or wrong, or two
 /// that are swapped. A long name may be two slips away. None for a name that is well known itself, and for names of under three letters.
 pub fn meant(name: &str) -> Option<&'static str> {
-    let folded = name.to_ascii_lowercase();
     if well_known().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;
     }
+    nearest(name, well_known())
+}
+
+/// The name among these, or the literal, that a name is a slip away from.
+fn nearest(name: &str, names: impl Iterator<Item = &'static str> + Clone) -> Option<&'static str> {
+    let folded = name.to_ascii_lowercase();
     let slips = |known: &str| strsim::osa_distance(&folded, &known.to_ascii_lowercase());
     let literals = LITERALS.into_iter().filter(|_| name.len() >= 3);
-    let attributes = well_known().filter(|_| name.len() >= 4);
+    let attributes = names.clone().filter(|_| name.len() >= 4);
     let one = literals.chain(attributes).find(|known| slips(known) == 1);
     let may_be_two = name.len() >= LONG && !is_known(name) && absent(name).is_none();
-    let two = || well_known().find(|known| may_be_two && known.len() >= LONG && slips(known) == 2);
+    let two = || names.clone().find(|known| may_be_two && known.len() >= LONG && slips(known) == 2);
     one.or_else(two)
 }
 

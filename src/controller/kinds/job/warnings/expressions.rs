@@ -2,7 +2,7 @@
 
 use api::HTCJob;
 use classad::{Expr, Name};
-use model::attributes::{absent, is_known, meant};
+use model::attributes::{absent, is_acting, is_known, is_of_slots, meant, meant_of_proc, not_kept};
 use model::mistakes;
 use model::pool::Problem;
 
@@ -101,6 +101,40 @@ pub(super) fn of_absent(job: &HTCJob) -> Vec<Problem> {
             let message = format!("no slot has {} unless an admin adds it; {instead}", name.as_str());
             warning("AbsentAttribute", format!("spec.{field}"), message)
         }));
+    }
+    found
+}
+
+/// Attributes in expressions that act which no ad of a proc has: those of machines, those that are not kept, and misspelt ones.
+pub(super) fn of_acting(job: &HTCJob) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (attribute, text) in job.spec.attributes.iter().filter(|(name, _)| is_acting(name)) {
+        let Ok(expr) = Expr::parse(text) else { continue };
+        let references = expr.references();
+        let mut tell = |reason, message| {
+            found.push(warning(reason, format!("spec.attributes[{attribute}]"), message));
+        };
+        for name in references.target.iter().map(Name::as_str) {
+            let message = format!(
+                "TARGET.{name} is undefined here: the expression is evaluated for a proc, without a machine; leave TARGET. out for an \
+                 attribute of the job"
+            );
+            tell("AbsentAttribute", message);
+        }
+        let own = references.my.iter().chain(references.bare.iter()).filter(|name| !is_own(job, name));
+        for name in own.map(Name::as_str) {
+            if is_of_slots(name) {
+                let message =
+                    format!("{name} is undefined here: slots have it, and the expression sees the job alone");
+                tell("AbsentAttribute", message);
+            } else if let Some(instead) = not_kept(name) {
+                tell("AbsentAttribute", format!("{name} is not kept here; {instead}"));
+            } else if let Some(meant) = meant_of_proc(name) {
+                let message =
+                    format!("no job has the attribute {name} unless it is given; did you mean {meant}?");
+                tell("UnlikelyAttribute", message);
+            }
+        }
     }
     found
 }

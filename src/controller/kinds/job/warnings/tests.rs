@@ -224,6 +224,56 @@ fn an_attribute_that_no_slot_has_is_told() {
 }
 
 #[test]
+fn an_attribute_that_no_proc_has_is_told_of_in_an_expression_that_acts() {
+    for (attribute, text, expected) in [
+        (
+            "PeriodicRemove",
+            "JobStaus == 2",
+            Some("no job has the attribute JobStaus unless it is given; did you mean JobStatus?"),
+        ),
+        (
+            "PeriodicHold",
+            "MY.NumJobStart > 3",
+            Some("no job has the attribute NumJobStart unless it is given; did you mean NumJobStarts?"),
+        ),
+        ("OnExitHold", "RemoteUserCpu > 60", Some("RemoteUserCpu is not kept here; use RemoteWallClockTime")),
+        (
+            "periodicrelease",
+            "LastHoldReasonCode == 3",
+            Some("LastHoldReasonCode is not kept here; use NumHolds, or HoldReasonCode of a held proc"),
+        ),
+        (
+            "PeriodicHold",
+            "MemoryUsage > TARGET.Memory",
+            Some(
+                "TARGET.Memory is undefined here: the expression is evaluated for a proc, without a machine; leave TARGET. out for an \
+                 attribute of the job",
+            ),
+        ),
+        (
+            "OnExitRemove",
+            "LoadAvg > 1",
+            Some("LoadAvg is undefined here: slots have it, and the expression sees the job alone"),
+        ),
+        ("OnExitRemove", "ExitBySignal == false && ExitCode == 0 && NumJobCompletions > JobMaxRetries", None),
+        (
+            "PeriodicHold",
+            "JobStatus == 2 && time() - EnteredCurrentStatus > 60 && MemoryUsage > RequestMemory",
+            None,
+        ),
+        ("PeriodicHold", "Retries > 3 || MyTries > 3 || GPUsMemoryUsage > 3", None),
+        ("Note", "JobStaus", None),
+    ] {
+        let found = told(json!({"attributes": {attribute: text, "Retries": "1", "JobStat": "2"}}));
+        let found: Vec<&String> =
+            found.iter().filter(|told| told.contains('[') && !told.contains("its own quotes")).collect();
+        let expected: Vec<String> =
+            expected.iter().map(|expected| format!("spec.attributes[{attribute}]: {expected}")).collect();
+        assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{attribute} = {text}");
+    }
+}
+
+#[test]
 fn a_mistake_in_an_expression_is_told() {
     let spec = json!({
         "requirements": "TARGET.OpSys == \"LINUX\" && isLinx(Machine)",

@@ -1,0 +1,226 @@
+//! The attributes that expressions that act see, such as `PeriodicRemove`, and those of HTCondor's that these never see here.
+
+use super::known::is_known;
+use super::nearest;
+
+/// Expressions that act, and the texts and codes that go with them.
+const ACTING: [&str; 13] = [
+    "OnExitHold",
+    "OnExitHoldReason",
+    "OnExitHoldSubCode",
+    "OnExitRemove",
+    "PeriodicHold",
+    "PeriodicHoldReason",
+    "PeriodicHoldSubCode",
+    "PeriodicRelease",
+    "PeriodicRemove",
+    "PeriodicVacate",
+    "TimerRemove",
+    "AllowedExecuteDuration",
+    "AllowedJobDuration",
+];
+
+/// Whether an attribute of a job is evaluated in the ad of a proc, without a machine.
+pub fn is_acting(name: &str) -> bool {
+    ACTING.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The attributes of a proc's ad that such expressions look at most.
+const OF_PROCS: [&str; 41] = [
+    "AccountingGroup",
+    "ClusterId",
+    "CumulativeSuspensionTime",
+    "CurrentTime",
+    "DiskUsage",
+    "EnteredCurrentStatus",
+    "ExitBySignal",
+    "ExitCode",
+    "ExitSignal",
+    "HoldReason",
+    "HoldReasonCode",
+    "HoldReasonSubCode",
+    "ImageSize",
+    "JobCurrentStartDate",
+    "JobCurrentStartExecutingDate",
+    "JobLeaseDuration",
+    "JobMaxRetries",
+    "JobName",
+    "JobNamespace",
+    "JobPrio",
+    "JobRunCount",
+    "JobStartDate",
+    "JobStatus",
+    "JobUniverse",
+    "LastVacateTime",
+    "MemoryUsage",
+    "NumHolds",
+    "NumJobCompletions",
+    "NumJobMatches",
+    "NumJobStarts",
+    "NumShadowStarts",
+    "Owner",
+    "ProcId",
+    "QDate",
+    "RemoteWallClockTime",
+    "RequestCpus",
+    "RequestDisk",
+    "RequestGPUs",
+    "RequestMemory",
+    "ResidentSetSize",
+    "ShadowBday",
+];
+
+/// The attribute of a proc's ad, or the literal, that a name is a slip away from. None for each name that an ad is known to have.
+pub fn meant_of_proc(name: &str) -> Option<&'static str> {
+    if OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name)) || not_kept(name).is_some() {
+        return None;
+    }
+    // RequestMemroy begins as the name of a request does.
+    let is_request = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("request"));
+    if is_known(name) && !is_request { None } else { nearest(name, OF_PROCS.iter().copied()) }
+}
+
+const WALL: &str = "use RemoteWallClockTime";
+const HOLDS: &str = "use NumHolds, or HoldReasonCode of a held proc";
+const RUNS: &str = "use NumJobStarts";
+const HOST: &str = "no expression of a job sees where its procs ran";
+const BYTES: &str = "no files travel while a job runs";
+
+/// Attributes of HTCondor's procs that no proc has here while it is in the queue, each with what to do instead.
+const NOT_KEPT: [(&str, &str); 34] = [
+    ("BytesRecvd", BYTES),
+    ("BytesSent", BYTES),
+    ("CommittedSlotTime", WALL),
+    ("CommittedSuspensionTime", "use CumulativeSuspensionTime"),
+    ("CommittedTime", WALL),
+    ("CpusProvisioned", "use RequestCpus"),
+    ("CpusUsage", "the slot's ad has it: let a NodePolicy say WANT_HOLD"),
+    ("CumulativeRemoteSysCpu", WALL),
+    ("CumulativeRemoteUserCpu", WALL),
+    ("CumulativeSlotTime", WALL),
+    ("DiskProvisioned", "use RequestDisk"),
+    ("ExitStatus", "use ExitCode"),
+    ("GPUsProvisioned", "use RequestGPUs"),
+    ("JobLastStartDate", "use JobCurrentStartDate"),
+    ("LastHoldReason", HOLDS),
+    ("LastHoldReasonCode", HOLDS),
+    ("LastHoldReasonSubCode", HOLDS),
+    ("LastJobStatus", "use JobStatus"),
+    ("LastMatchTime", "use JobCurrentStartDate"),
+    ("LastRemoteHost", HOST),
+    ("LastSuspensionTime", "use CumulativeSuspensionTime"),
+    ("MemoryProvisioned", "use RequestMemory"),
+    ("NumCkpts", RUNS),
+    ("NumHoldsByReason", HOLDS),
+    ("NumRestarts", RUNS),
+    ("NumShadowExceptions", RUNS),
+    ("NumSystemHolds", "use NumHolds"),
+    ("NumVacates", RUNS),
+    ("ProportionalSetSizeKb", "use ResidentSetSize"),
+    ("RemoteHost", HOST),
+    ("RemoteSlotID", HOST),
+    ("RemoteSysCpu", WALL),
+    ("RemoteUserCpu", WALL),
+    ("TotalSuspensions", "use CumulativeSuspensionTime"),
+];
+
+/// Returns what to do instead of looking at an attribute that HTCondor's procs have in the queue and no proc has here. None for every
+/// other name.
+pub fn not_kept(name: &str) -> Option<&'static str> {
+    NOT_KEPT.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use classad::Ad;
+
+    use super::*;
+    use crate::pool::{
+        Exit, History, HoldReason, JobSpec, Needs, ProcView, Request, Retention, Standing, Time, Usage,
+    };
+
+    /// The ads of a proc in each of its states, with all that is ever kept.
+    fn ads() -> Vec<Ad> {
+        let spec = JobSpec {
+            count: 1,
+            request: Request::default(),
+            ad: Ad::new(),
+            priorities: JobSpec::PLAIN,
+            submitter: "alice".into(),
+            group: None,
+            group_by_policy: false,
+            image: None,
+            needs: Needs::default(),
+            retention: Retention::Keep,
+            hold: false,
+        };
+        let time = Time::default();
+        let usage = Usage {
+            memory_mib: Some(1),
+            resident_kib: Some(1),
+            disk_kib: Some(1),
+            cpus: Some(1.0),
+            block_reads: Some(1),
+            block_writes: Some(1),
+            block_read_kib: Some(1),
+            block_write_kib: Some(1),
+            metrics: BTreeMap::new(),
+        };
+        let hold = HoldReason { reason: "why".into(), code: 1, subcode: 0 };
+        let mut ads = Vec::new();
+        for standing in [Standing::Idle, Standing::Running, Standing::Held, Standing::Suspended] {
+            for exit in [Exit::Code(1), Exit::Signal(9)] {
+                let history = History {
+                    exit: Some(exit),
+                    first_start: Some(time),
+                    last_vacate: Some(time),
+                    ..History::default()
+                };
+                let view = ProcView {
+                    standing,
+                    hold: Some(hold.clone()),
+                    started: Some(time),
+                    usage: Some(usage.clone()),
+                    ..ProcView::of_idle(0, history)
+                };
+                ads.push(view.ad(&spec, time));
+            }
+        }
+        ads
+    }
+
+    #[test]
+    fn what_is_not_kept_is_in_no_ad_of_a_proc_and_all_of_the_ad_is_known() {
+        for ad in ads() {
+            for (name, _) in NOT_KEPT {
+                assert!(!ad.contains(name), "{name}");
+                assert!(!OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name)), "{name}");
+            }
+            for (name, _) in &ad {
+                assert!(OF_PROCS.iter().any(|known| name.is(known)), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_in_an_expression_that_acts_is_known() {
+        for (name, expected) in [
+            ("JobStaus", Some("JobStatus")),
+            ("NumJobStart", Some("NumJobStarts")),
+            ("EnterdCurrentStatus", Some("EnteredCurrentStatus")),
+            ("RequestMemroy", Some("RequestMemory")),
+            ("ExitCod", Some("ExitCode")),
+            ("flase", Some("false")),
+            ("JobStatus", None),
+            ("RequestFpga", None),
+            ("Memory", None),
+            ("LastRemoteWallClockTime", None),
+            ("RemoteUserCpu", None),
+            ("MyRetries", None),
+        ] {
+            assert_eq!(meant_of_proc(name), expected, "{name}");
+        }
+    }
+}
