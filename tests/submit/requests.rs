@@ -51,3 +51,29 @@ fn a_request_that_is_too_small_names_what_it_reads() {
         "{said:?}"
     );
 }
+
+#[test]
+fn a_resource_that_is_likely_a_command_is_told_of() {
+    for (name, meant) in [
+        ("request_memory_max", "retry_request_memory_max"),
+        ("request_memory_increase", "retry_request_memory_increase"),
+        ("request_memory_mb", "request_memory"),
+        ("request_disk_GB", "request_disk"),
+        ("request_disk_max", "retry_request_disk"),
+        ("request_memroy", "request_memory"),
+    ] {
+        let (submission, _) = submitted("lines", &format!("{HEAD}{name} = 3\nrequest_dsik = 1\nqueue\n"));
+        let said: Vec<String> = submission.findings.iter().map(ToString::to_string).collect();
+        let [said, other] = &said[..] else { panic!("{name}: {said:?}") };
+        assert!(
+            said.starts_with("warning: lines.sub, line 2,")
+                && said.ends_with(&format!("did you mean {meant}?")),
+            "{said}"
+        );
+        assert!(other.ends_with("did you mean request_disk?"), "each is told of: {other}");
+    }
+    for name in ["request_licenses", "request_memory_bandwidth", "request_fpga"] {
+        let (submission, _) = submitted("lines", &format!("{HEAD}request_gpus = 1\n{name} = 3\nqueue\n"));
+        assert_eq!(submission.findings, [], "{name}");
+    }
+}

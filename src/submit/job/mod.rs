@@ -23,6 +23,8 @@ mod simple;
 mod streams;
 mod transfer;
 
+use std::collections::BTreeSet;
+
 use classad::{Ad, Env, Expr, Value};
 use condor_config::{Diagnostic, Scope, Severity, Text};
 
@@ -72,7 +74,7 @@ pub(crate) struct Memory {
     /// The `initialdir` that was looked for last, and is there.
     pub(crate) directory: String,
     /// Warnings that were given already.
-    pub(crate) warned: Vec<&'static str>,
+    pub(crate) warned: BTreeSet<String>,
 }
 
 /// A command's value.
@@ -265,9 +267,8 @@ impl Job<'_, '_> {
     }
 
     /// Warns about a command's value, once for a cluster.
-    pub(crate) fn warn(&mut self, given: &Given, key: &'static str, message: impl AsRef<str>) {
-        if !self.memory.warned.contains(&key) {
-            self.memory.warned.push(key);
+    pub(crate) fn warn(&mut self, given: &Given, key: &str, message: impl AsRef<str>) {
+        if self.memory.warned.insert(key.to_owned()) {
             let position = self.scope.config().position_at(&given.text, 0);
             let message = format!("{}: {}", given.name, message.as_ref());
             self.warnings.push(Diagnostic { severity: Severity::Warning, position, message });

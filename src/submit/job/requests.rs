@@ -9,17 +9,32 @@ use super::{Given, Job, Outcome};
 const MIB: i64 = 1 << 20;
 const KIB: i64 = 1 << 10;
 
-/// The resource of every machine that was likely meant by the name of another.
+/// The command that was likely meant by a request of a resource of this name, which no machine has of itself.
 fn meant(resource: &str) -> Option<&'static str> {
     match resource {
-        "mem" | "ram" => return Some("memory"),
-        "core" | "cores" | "ncpus" => return Some("cpus"),
+        "mem" | "ram" => return Some("request_memory"),
+        "core" | "cores" | "ncpus" => return Some("request_cpus"),
+        "memory_max" | "max_memory" => return Some("retry_request_memory_max"),
+        "memory_increase" => return Some("retry_request_memory_increase"),
+        "memory_retry" => return Some("retry_request_memory"),
+        "disk_max" | "max_disk" | "disk_retry" => return Some("retry_request_disk"),
         _ => {}
     }
     let allowed = if resource.len() < 6 { 1 } else { 2 };
-    ["memory", "disk", "cpus", "gpus"]
-        .into_iter()
-        .find(|known| strsim::osa_distance(known, resource) <= allowed)
+    let of_every_machine = [
+        ("memory", "request_memory"),
+        ("disk", "request_disk"),
+        ("cpus", "request_cpus"),
+        ("gpus", "request_gpus"),
+    ];
+    let is_unit = |known: &str| {
+        let unit = resource.strip_prefix(known).and_then(|rest| rest.strip_prefix('_'));
+        unit.is_some_and(|unit| ["kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"].contains(&unit))
+    };
+    let mut commands = of_every_machine.into_iter();
+    let meant =
+        commands.find(|(known, _)| is_unit(known) || strsim::osa_distance(known, resource) <= allowed);
+    meant.map(|(_, command)| command)
 }
 
 impl Job<'_, '_> {
@@ -41,14 +56,13 @@ impl Job<'_, '_> {
                 _ => {
                     if let Some(given) = self.given(&name, None)? {
                         if let Some(meant) = meant(&lower) {
-                            let message = format!(
-                                "requests a resource named {resource}: did you mean request_{meant}?"
-                            );
+                            let message =
+                                format!("requests a resource named {resource}: did you mean {meant}?");
                             // A unit, as in 10GB, is no expression: the guess says more than the grammar.
                             if Expr::parse_old(given.as_str()).is_err() {
                                 return Err(self.fault(&given, message));
                             }
-                            self.warn(&given, "request_typo", message);
+                            self.warn(&given, &name, message);
                         }
                         self.assign(&format!("Request{resource}"), &given)?;
                     }
@@ -65,7 +79,7 @@ impl Job<'_, '_> {
         if let Some(given) = self.given(name, None)? {
             self.warn(
                 &given,
-                "request_typo",
+                name,
                 format!("this is no command: did you mean {}s?", name.to_ascii_lowercase()),
             );
         }
