@@ -174,3 +174,15 @@ fn attributes_of_commands_are_told_of_as_the_commands_are() {
         assert_eq!(findings_of(&format!("{line}\n")), Vec::<String>::new(), "{line}");
     }
 }
+
+#[test]
+fn a_group_in_double_quotes_is_told_of() {
+    for (command, name) in [("accounting_group", "physics"), ("accounting_group_user", "ada")] {
+        let (submission, _) = submitted("lines", &format!("{HEAD}{command} = \"{name}\"\nqueue 2\n"));
+        let said: Vec<String> = submission.findings.iter().map(ToString::to_string).collect();
+        let expected = format!(
+            "{command}: has double quotes, which count as a part of the name: write {command} = {name}"
+        );
+        assert!(said.len() == 1 && said[0].ends_with(&expected), "{said:?}");
+    }
+}

@@ -60,6 +60,14 @@ impl Job<'_, '_> {
             if given.as_str().contains(|c: char| c.is_ascii_whitespace()) {
                 return Err(self.fault(given, format!("'{}' has a blank in it", given.as_str())));
             }
+            let inside = given.as_str().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            if let Some(inside) = inside {
+                let message = format!(
+                    "has double quotes, which count as a part of the name: write {} = {inside}",
+                    given.name
+                );
+                self.warn(given, &given.name, message);
+            }
         }
         let user = user.map_or_else(|| self.world.user.clone(), |user| user.as_str().to_owned());
         self.set("AcctGroupUser", user.as_str());
