@@ -66,6 +66,34 @@ fn an_image_without_a_scheme_is_told_of() {
     }
 }
 
+/// A kubelet takes no such name, and its pod would wait for ever.
+#[test]
+fn an_image_that_no_kubelet_can_pull_is_refused() {
+    for (image, expected) in [
+        (
+            "container_image = docker://bad image",
+            "container_image: 'docker://bad image' is no name of an image: expected [REGISTRY/]PATH[:TAG][@DIGEST]",
+        ),
+        (
+            "docker_image = Debian:12",
+            "docker_image: 'Debian:12' is no name of an image: its path has small letters alone: write docker://debian:12",
+        ),
+        ("container_image = /cvmfs/x.sif", "a kubelet pulls docker://NAME alone"),
+        ("container_image = /images/Some Thing.sif", "a kubelet pulls docker://NAME alone"),
+    ] {
+        let text = format!("{image}\nexecutable = /bin/cat\ntransfer_executable = false\nqueue\n");
+        let cluster = place().submit("t", &text, &Options::default()).cluster.unwrap();
+        let Manifests { jobs, findings, .. } = manifest::jobs(&cluster, &Settings::default(), &content);
+        let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert!(jobs.is_empty() && said.len() == 1, "{image}: {said:?}");
+        assert!(
+            said[0].starts_with("error: t.sub, line 1, column ") && said[0].contains(expected),
+            "{said:?}"
+        );
+        assert!(!expected.ends_with("alone") || said[0].ends_with(expected), "{said:?}");
+    }
+}
+
 /// condor_submit refuses such programs, too.
 #[test]
 fn a_program_that_cannot_start_is_refused() {

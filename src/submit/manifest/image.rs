@@ -1,5 +1,7 @@
 //! The image of a job's container.
 
+mod reference;
+
 use serde_json::Value;
 
 use super::files::Hold;
@@ -16,10 +18,14 @@ pub(super) fn of(
 ) -> Result<String, Wrong> {
     if let Some(image) = &proc.program.image {
         let name = image.strip_prefix("docker://").unwrap_or(image);
-        return if is_file(cluster, proc, image) || name.contains("://") {
-            Err(refused(cluster, proc, image))
-        } else {
-            Ok(name.to_owned())
+        if is_file(cluster, proc, image) || name.contains("://") {
+            return Err(refused(cluster, proc, image));
+        }
+        return match reference::fault(name) {
+            Some(why) => {
+                Err((command(cluster, proc).to_owned(), format!("'{image}' is no name of an image: {why}")))
+            }
+            None => Ok(name.to_owned()),
         };
     }
     let given = template.pointer("/spec/containers/0/image").and_then(Value::as_str).map(str::to_owned);
@@ -44,6 +50,10 @@ pub(super) fn doubt(cluster: &Cluster, proc: &Proc, hold: &mut Hold<'_>) -> Resu
     let directory = text(cluster, proc, "Iwd").unwrap_or_default();
     if hold.has(&World::full_path(&directory, image)) {
         return Err(refused(cluster, proc, image));
+    }
+    // Such a name is refused anyway.
+    if reference::fault(image).is_some() {
+        return Ok(None);
     }
     let message = format!(
         "'{image}' is taken for docker://{image}, and HTCondor takes it for a file or a directory: write docker://{image}"
