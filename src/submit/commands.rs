@@ -3,6 +3,7 @@
 mod table;
 
 pub use table::COMMANDS;
+pub(crate) use table::CREDENTIALS;
 
 /// A command of the submit language.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use condor_config::{Diagnostic, Scope, Severity, Variable};
 
-use crate::commands::{self, Command, Support};
+use crate::commands::{self, CREDENTIALS, Command, Support};
 use crate::file::Written;
 
 /// Variables that templates of submit files may set: no warning is given if nothing uses them.
@@ -39,6 +39,16 @@ const BESIDE: &[(&[&str], &str)] = &[
     (&["retry_request_disk"], "a plain amount in request_disk, as in request_disk = 2G"),
 ];
 
+/// Whether a name is that of a command for an OAuth service, such as `box_oauth_permissions_read`.
+fn is_of_oauth(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let Some((service, rest)) = name.split_once("_oauth_") else { return false };
+    let is_command = |word: &str| {
+        rest.strip_prefix(word).is_some_and(|handle| handle.is_empty() || handle.starts_with('_'))
+    };
+    !service.is_empty() && ["permissions", "resource", "options"].into_iter().any(is_command)
+}
+
 /// The message about a command that nothing used. `None`: the HTCJob's own findings say why.
 fn of_command(name: &str, command: &Command) -> Option<String> {
     if let Support::NoEffect(_) | Support::Refused(_) = command.support {
@@ -59,7 +69,9 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
     });
     let warning = |variable: &Variable| {
         let name = variable.name();
-        let message = if let Some(family) = commands::family(name) {
+        let message = if is_of_oauth(name) {
+            format!("{name}: {CREDENTIALS}")
+        } else if let Some(family) = commands::family(name) {
             format!("{name} is for {family}, which Slotwright does not have")
         } else if let Some(command) = commands::find(name) {
             of_command(name, command)?

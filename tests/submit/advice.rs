@@ -186,3 +186,17 @@ fn a_group_in_double_quotes_is_told_of() {
         assert!(said.len() == 1 && said[0].ends_with(&expected), "{said:?}");
     }
 }
+
+#[test]
+fn permissions_of_tokens_are_told_of_as_their_services_are() {
+    for name in
+        ["box_oauth_permissions", "scitokens_oauth_permissions_h", "My_OAuth_Resource", "x_oauth_options_a_b"]
+    {
+        let (submission, _) = submitted("lines", &format!("{HEAD}{name} = read:/\nqueue\n"));
+        let said: Vec<String> = submission.findings.iter().map(ToString::to_string).collect();
+        let expected = format!("{name}: credentials come from a Secret in the template");
+        assert!(said.len() == 1 && said[0].ends_with(&expected), "{said:?}");
+    }
+    let (submission, _) = submitted("lines", &format!("{HEAD}x_oauth_permission = read:/\nqueue\n"));
+    assert!(submission.findings[0].message.ends_with("is it a typo?"), "{:?}", submission.findings);
+}

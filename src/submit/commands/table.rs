@@ -16,6 +16,8 @@ const fn command(
 const NO_FILES: Support = NoEffect(
     "no files travel but those of transfer_input_files and the executable; put others into an image or a volume",
 );
+/// Why commands that ask for tokens have no effect.
+pub(crate) const CREDENTIALS: &str = "credentials come from a Secret in the template";
 const NO_OUTPUT: Support = NoEffect("no files travel back; let the program write into a volume");
 const MORE_MEMORY: Support = Honored("a proc that goes over its memory runs again with more");
 const IN_THE_AD: Support = Honored("it stands in the job's ad, where expressions see it");
@@ -545,29 +547,19 @@ pub const COMMANDS: &[Command] = &[
             "how long the job may take to end when a policy or a drain evicts it; a number is also the pod's grace period, which a hold, a removal and condor_vacate_job give",
         ),
     ),
-    command("use_x509userproxy", "", Special, NoEffect("credentials come from a Secret in the template")),
-    command(
-        "x509userproxy",
-        "x509userproxy",
-        Special,
-        NoEffect("credentials come from a Secret in the template"),
-    ),
-    command("use_scitokens", "", Special, NoEffect("credentials come from a Secret in the template")),
-    command("use_scitoken", "", Special, NoEffect("credentials come from a Secret in the template")),
-    command(
-        "scitokens_file",
-        "ScitokensFile",
-        Special,
-        NoEffect("credentials come from a Secret in the template"),
-    ),
+    command("use_x509userproxy", "", Special, NoEffect(CREDENTIALS)),
+    command("x509userproxy", "x509userproxy", Special, NoEffect(CREDENTIALS)),
+    command("use_scitokens", "", Special, NoEffect(CREDENTIALS)),
+    command("use_scitoken", "", Special, NoEffect(CREDENTIALS)),
+    command("scitokens_file", "ScitokensFile", Special, NoEffect(CREDENTIALS)),
     command(
         "delegate_job_gsi_credentials_lifetime",
         "DelegateJobGSICredentialsLifetime",
         Special,
-        NoEffect("credentials come from a Secret in the template"),
+        NoEffect(CREDENTIALS),
     ),
-    command("use_oauth_services", "", Special, NoEffect("credentials come from a Secret in the template")),
-    command("useoauthservices", "", Special, NoEffect("credentials come from a Secret in the template")),
+    command("use_oauth_services", "", Special, NoEffect(CREDENTIALS)),
+    command("useoauthservices", "", Special, NoEffect(CREDENTIALS)),
     command("deferral_time", "DeferralTime", Special, Honored("when the pods are created")),
     command(
         "deferral_window",
