@@ -200,3 +200,12 @@ fn permissions_of_tokens_are_told_of_as_their_services_are() {
     let (submission, _) = submitted("lines", &format!("{HEAD}x_oauth_permission = read:/\nqueue\n"));
     assert!(submission.findings[0].message.ends_with("is it a typo?"), "{:?}", submission.findings);
 }
+
+#[test]
+fn a_list_of_no_output_files_is_not_told_of() {
+    for line in ["transfer_output_files = \"\"", "transfer_output_files =", "TransferOutput = \"\""] {
+        assert_eq!(findings_of(&format!("{line}\n")), Vec::<String>::new(), "{line}");
+    }
+    assert_eq!(findings_of("transfer_output_files = a\n").len(), 1);
+    assert_eq!(made("transfer_output_files = $(f)\nqueue f from (\na\n)\n").findings.len(), 1);
+}

@@ -178,12 +178,18 @@ pub(super) fn bounds(cluster: &Cluster, jobs: usize) -> Vec<Diagnostic> {
 
 /// Whether the attribute only says that something is not wanted, in all procs.
 fn is_off(cluster: &Cluster, attribute: &str) -> bool {
-    let says_no = |value: &Value| {
-        let no_mail = attribute.eq_ignore_ascii_case("JobNotification") && *value == Value::Int(0);
-        *value == Value::Bool(false) || no_mail
+    let is = |known: &str| attribute.eq_ignore_ascii_case(known);
+    let says_no = |value: &Value| match value {
+        Value::Bool(value) => !value,
+        Value::Int(value) => *value == 0 && is("JobNotification"),
+        value => value.as_str() == Some("") && is("TransferOutput"),
     };
     cluster.procs.iter().all(|proc| {
         let expr = proc.ad.get(attribute).or_else(|| cluster.ad.get(attribute));
-        expr.and_then(Expr::as_literal).is_some_and(says_no)
+        match expr {
+            Some(expr) => expr.as_literal().is_some_and(says_no),
+            // An empty list leaves no attribute.
+            None => is("TransferOutput"),
+        }
     })
 }
