@@ -46,6 +46,7 @@ pub(super) fn of_dry_run(request: &Request, jobs: &Jobs, manifests: &Manifests) 
 /// A warning about a field of an HTCJob, at the place of the command that gives the field, or in the template.
 fn warning(request: &Request, jobs: &Jobs, problem: &Problem) -> Diagnostic {
     let Problem { field, message, .. } = problem;
+    let message = &in_commands(message);
     let field = field.strip_prefix("spec.").unwrap_or(field);
     if let (Some(inside), Some(template)) = (field.strip_prefix("template."), &request.template) {
         let position = Position { file: Arc::from(template.as_str()), line: 0, column: 0 };
@@ -65,6 +66,61 @@ fn warning(request: &Request, jobs: &Jobs, problem: &Problem) -> Diagnostic {
     manifest::warning(jobs, &command, message)
 }
 
+/// Fields of an HTCJob, and the commands that give them. A name goes before another one that it begins with.
+const FIELDS: [(&str, &str); 18] = [
+    ("spec.accountingGroup", "accounting_group"),
+    ("spec.concurrencyLimitsExpr", "concurrency_limits_expr"),
+    ("spec.concurrencyLimits", "concurrency_limits"),
+    ("spec.hold", "hold"),
+    ("spec.priority", "priority"),
+    ("spec.rank", "rank"),
+    ("spec.requests.cpus", "request_cpus"),
+    ("spec.requests.disk", "request_disk"),
+    ("spec.requests.gpusMaximumCapability", "gpus_maximum_capability"),
+    ("spec.requests.gpusMinimumCapability", "gpus_minimum_capability"),
+    ("spec.requests.gpusMinimumMemory", "gpus_minimum_memory"),
+    ("spec.requests.gpusMinimumRuntime", "gpus_minimum_runtime"),
+    ("spec.requests.gpus", "request_gpus"),
+    ("spec.requests.memory", "request_memory"),
+    ("spec.requests.requireGpus", "require_gpus"),
+    ("spec.requests.resources", "request_<resource>"),
+    ("spec.requirements", "requirements"),
+    ("spec.requests", "the commands that begin with request_"),
+];
+
+/// A message about an HTCJob in the words of a submit file.
+fn in_commands(message: &str) -> String {
+    FIELDS.iter().fold(message.to_owned(), |message, (field, command)| message.replace(field, command))
+}
+
 pub(super) fn is_unused(finding: &Diagnostic) -> bool {
     finding.message.contains("nothing refers to it") || finding.message.contains("is not used")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_author_of_a_submit_file_is_answered_in_commands() {
+        for (message, expected) in [
+            (
+                "no slot has CUDADriverVersion unless an admin adds it; use spec.requests.gpusMinimumRuntime",
+                "no slot has CUDADriverVersion unless an admin adds it; use gpus_minimum_runtime",
+            ),
+            (
+                "say in spec.rank which nodes; or in spec.requests",
+                "say in rank which nodes; or in the commands that begin with request_",
+            ),
+            ("use spec.concurrencyLimitsExpr", "use concurrency_limits_expr"),
+        ] {
+            assert_eq!(in_commands(message), expected);
+        }
+        for (at, (field, _)) in FIELDS.iter().enumerate() {
+            assert!(
+                FIELDS.iter().skip(at + 1).all(|(later, _)| !later.starts_with(field)),
+                "{field} hides a later field"
+            );
+        }
+    }
 }
