@@ -78,6 +78,14 @@ fn an_image_that_no_kubelet_can_pull_is_refused() {
             "docker_image = Debian:12",
             "docker_image: 'Debian:12' is no name of an image: its path has small letters alone: write docker://debian:12",
         ),
+        (
+            "container_image = /cvmfs/singularity.opensciencegrid.org/opensciencegrid/osgvo-el9:latest",
+            "kubelet pulls docker://NAME alone; write container_image = docker://opensciencegrid/osgvo-el9:latest",
+        ),
+        (
+            "container_image = /cvmfs/unpacked.cern.ch/registry.example.org/foo:latest/",
+            "; write container_image = docker://registry.example.org/foo:latest",
+        ),
         ("container_image = /cvmfs/x.sif", "a kubelet pulls docker://NAME alone"),
         ("container_image = /images/Some Thing.sif", "a kubelet pulls docker://NAME alone"),
     ] {

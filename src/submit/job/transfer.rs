@@ -159,6 +159,10 @@ impl Job<'_, '_> {
             self.set("ContainerImageSource", scheme);
             return Ok(());
         }
+        if image.starts_with(SHARED) {
+            self.set("ContainerImageSource", "local");
+            return Ok(());
+        }
         inputs.get_or_insert_default().push(image.clone());
         *size += self.size(&image);
         let path = image.strip_suffix('/').unwrap_or(&image);
@@ -168,6 +172,9 @@ impl Job<'_, '_> {
         Ok(())
     }
 }
+
+/// HTCondor's default of CONTAINER_SHARED_FS: images there are on each machine.
+const SHARED: &str = "/cvmfs";
 
 /// The names of files between commas.
 fn list(given: &Given) -> Vec<String> {

@@ -67,7 +67,15 @@ fn is_file(cluster: &Cluster, proc: &Proc, image: &str) -> bool {
 }
 
 fn refused(cluster: &Cluster, proc: &Proc, image: &str) -> Wrong {
-    let message = format!("'{image}' is no image of a registry: a kubelet pulls docker://NAME alone");
+    // Images that are unpacked under /cvmfs have their names in a registry behind the repository's.
+    let unpacked = image.strip_prefix("/cvmfs/").and_then(|path| path.split_once('/'));
+    let unpacked =
+        unpacked.map(|(_, name)| name.trim_end_matches('/')).filter(|name| reference::fault(name).is_none());
+    let write = unpacked.map(|name| format!("; write {} = docker://{name}", command(cluster, proc)));
+    let message = format!(
+        "'{image}' is no image of a registry: a kubelet pulls docker://NAME alone{}",
+        write.unwrap_or_default()
+    );
     (command(cluster, proc).to_owned(), message)
 }
 
