@@ -115,18 +115,20 @@ fn split(truth: Result<bool, String>) -> (bool, Result<(), String>) {
     }
 }
 
-/// Decides an expanded condition, which is one test, perhaps with `!` before it.
-pub(super) fn decide(names: &dyn Names, condition: &str, was_expanded: bool) -> Result<bool, String> {
+/// Decides a condition, which is one test, perhaps with `!` before it. `written` is what was written of a condition that was expanded.
+pub(super) fn decide(names: &dyn Names, condition: &str, written: Option<&str>) -> Result<bool, String> {
     let whole = condition.trim_ascii();
     let (negated, test) = match whole.strip_prefix('!') {
         Some(rest) => (true, rest.trim_ascii_start()),
         None => (false, whole),
     };
     // A condition that expands to nothing is false.
-    let truth = if was_expanded && test.is_empty() { Ok(false) } else { simple(names, test) };
-    truth
-        .map(|truth| truth != negated)
-        .map_err(|reason| format!("{whole} is not a valid condition because {reason}"))
+    let truth = if written.is_some() && test.is_empty() { Ok(false) } else { simple(names, test) };
+    truth.map(|truth| truth != negated).map_err(|reason| {
+        let shown = written.map_or(whole, str::trim_ascii);
+        let becomes = if shown == whole { String::new() } else { format!(", which is {whole} here,") };
+        format!("{shown}{becomes} is not a valid condition because {reason}")
+    })
 }
 
 fn simple(names: &dyn Names, test: &str) -> Result<bool, String> {

@@ -332,10 +332,10 @@ impl Pass<'_> {
 
     fn condition(&self, condition: &Text) -> Result<bool, String> {
         if !condition.bytes().contains(&b'$') {
-            return condition::decide(&self.config, &condition.as_str(), false);
+            return condition::decide(&self.config, &condition.as_str(), None);
         }
         let expanded = self.expand(condition).map_err(|error| error.to_string())?;
-        condition::decide(&self.config, &expanded.as_str(), true)
+        condition::decide(&self.config, &expanded.as_str(), Some(&condition.as_str()))
     }
 
     fn expand(&self, text: &Text) -> Result<Text, ExpandError> {

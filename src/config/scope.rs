@@ -254,10 +254,10 @@ impl<'c> Scope<'c> {
     /// Decides a condition: one test as in a configuration, or an expression over the ad.
     pub(super) fn decide(&mut self, condition: &Text) -> Result<bool, String> {
         if !condition.bytes().contains(&b'$') {
-            return condition::decide(self, &condition.as_str(), false);
+            return condition::decide(self, &condition.as_str(), None);
         }
         let expanded = self.expand(condition).map_err(|error| error.to_string())?;
-        condition::decide(self, &expanded.as_str(), true)
+        condition::decide(self, &expanded.as_str(), Some(&condition.as_str()))
     }
 
     /// The integer in a text: a number, or an expression that evaluates to a number in an ad without attributes.

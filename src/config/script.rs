@@ -136,7 +136,8 @@ impl<C> Script<C> {
             scope.pay(line.len(), line)?;
             if let Step::Conditional(keyword, condition) = step {
                 let taken = conditionals.take(*keyword, || scope.decide(condition));
-                taken.map_err(|message| scope.error(line, 0, message))?;
+                let place = if condition.is_empty() { line } else { condition };
+                taken.map_err(|message| scope.error(place, 0, message))?;
                 continue;
             }
             if !conditionals.enabled() {

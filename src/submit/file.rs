@@ -172,7 +172,8 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
             let cluster = run.cluster.map(|ad| Cluster { ad, procs: run.procs, written, queued, env });
             Submission { cluster, findings }
         }
-        Err(error) => {
+        Err(mut error) => {
+            error.message.push_str(unused::advice_on_condition(&error.message));
             findings.push(error);
             Submission { cluster: None, findings }
         }

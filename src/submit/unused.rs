@@ -49,6 +49,17 @@ fn is_of_oauth(name: &str) -> bool {
     !service.is_empty() && ["permissions", "resource", "options"].into_iter().any(is_command)
 }
 
+/// The advice about a condition that asks for the number of a proc, or for an item.
+pub(crate) fn advice_on_condition(message: &str) -> &'static str {
+    let message = message.to_ascii_lowercase();
+    let of_procs = ["$(process", "$(procid", "$(row", "$(itemindex", "$(item)", "$(step"];
+    if message.contains("is not a valid condition") && of_procs.iter().any(|name| message.contains(name)) {
+        "; a condition is decided once, before there are procs: let these differ by $CHOICE(Process, a, b), or by a column of the items"
+    } else {
+        ""
+    }
+}
+
 /// The message about a command that nothing used. `None`: the HTCJob's own findings say why.
 fn of_command(name: &str, command: &Command) -> Option<String> {
     if let Support::NoEffect(_) | Support::Refused(_) = command.support {

@@ -209,3 +209,21 @@ fn a_list_of_no_output_files_is_not_told_of() {
     assert_eq!(findings_of("transfer_output_files = a\n").len(), 1);
     assert_eq!(made("transfer_output_files = $(f)\nqueue f from (\na\n)\n").findings.len(), 1);
 }
+
+#[test]
+fn a_condition_on_a_proc_is_answered_as_it_was_written() {
+    let (submission, _) =
+        submitted("lines", &format!("{HEAD}  if $(Process) == 0\narguments = a\nendif\nqueue 2\n"));
+    let said: Vec<String> = submission.errors().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "error: lines.sub, line 3, column 6: $(Process) == 0, which is 0 == 0 here, is not a valid condition because complex \
+          conditionals are not supported; a condition is decided once, before there are procs: let these differ by \
+          $CHOICE(Process, a, b), or by a column of the items"
+        ]
+    );
+    let (submission, _) = submitted("lines", &format!("{HEAD}if 1 == 0\narguments = a\nendif\nqueue 2\n"));
+    let said: Vec<String> = submission.errors().map(ToString::to_string).collect();
+    assert!(said.len() == 1 && said[0].ends_with("conditionals are not supported"), "{said:?}");
+}

@@ -128,8 +128,8 @@ fn conditionals_look_at_the_ad() {
     let (read, findings) = rules("if $(MY.B)\nendif\n");
     assert!(findings.is_empty());
     let (_, error) = read.apply(&Ad::parse_long(AD).unwrap(), &Env::at(0)).unwrap_err();
-    let expected = "error: rules, line 1, column 1: x y is not a valid condition because it is undefined, which is neither true \
-                    nor false";
+    let expected = "error: rules, line 1, column 4: $(MY.B), which is x y here, is not a valid condition because it is undefined, \
+                    which is neither true nor false";
     assert_eq!(error.to_string(), expected);
 }
 
