@@ -74,9 +74,16 @@ impl Job<'_, '_> {
         if let Some(given) = &given
             && self.memory.directory != directory
         {
+            // condor_submit refuses the job. Here the directory may be on another access point, and nothing may be read from it: files
+            // that travel and are not there are refused by themselves.
             let listing = self.world.listing;
             if listing.is_some_and(|listing| listing(&directory) == Err(FileError::Missing)) {
-                return Err(self.fault(given, format!("there is no directory {directory}")));
+                let key = format!("no directory {directory}");
+                self.warn(
+                    given,
+                    &key,
+                    format!("there is no directory {directory}; condor_submit refuses such a job"),
+                );
             }
             self.memory.directory.clone_from(&directory);
         }

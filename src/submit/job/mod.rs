@@ -71,7 +71,7 @@ pub(crate) enum Universe {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) universe: Universe,
-    /// The `initialdir` that was looked for last, and is there.
+    /// The `initialdir` that was looked for last.
     pub(crate) directory: String,
     /// Warnings that were given already.
     pub(crate) warned: BTreeSet<String>,
