@@ -352,7 +352,7 @@ fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {
 #[test]
 fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() {
     let forever = Order { job: 4, ..job(1) };
-    // The owner goes before the run begins: the job is suspended for almost nine seconds.
+    // The owner goes before the run begins: the job is suspended for almost ten seconds.
     let items = vec![
         policy(5, 0),
         (When::At(0), What::Agent(0, Presence::Works)),
@@ -362,7 +362,7 @@ fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() 
     let plan = story(1, forever, items);
     let outcome = run(&plan, true);
     assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
-    let stood = outcome.log.iter().any(|line| line.contains("\"suspendedSeconds\":8"));
+    let stood = outcome.log.iter().any(|line| line.contains("\"suspendedSeconds\":9"));
     assert!(stood, "{}", outcome.log.join("\n"));
 }
 
