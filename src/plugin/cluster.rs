@@ -527,4 +527,15 @@ mod tests {
         let (listed, asked) = list(1).await;
         assert_eq!((listed.unwrap(), asked), (vec![1, 2, 3], vec![first, second, (None, None)]));
     }
+
+    /// As kubectl creates objects: the API server refuses a field that it does not know, such as a typo in a template.
+    #[tokio::test]
+    async fn a_job_is_created_strictly() {
+        let service = tower::service_fn(|request: http::Request<kube::client::Body>| async move {
+            assert_eq!(request.uri().query(), Some("fieldValidation=Strict"));
+            Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::from(b"{}".to_vec())))
+        });
+        let cluster = Cluster::behind(Client::new(service, "ns"));
+        assert_eq!(cluster.create("ns", &serde_json::json!({})).await.unwrap(), serde_json::json!({}));
+    }
 }

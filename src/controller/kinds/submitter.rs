@@ -361,9 +361,13 @@ mod tests {
             };
             let made: Submitter = serde_json::from_value(create).unwrap();
             assert_eq!(made.spec.name.as_deref(), expected);
-            assert_eq!(facts(&made).unwrap().name.as_str(), name);
+            let read = facts(&made).unwrap();
+            assert_eq!((read.name.as_str(), read.made), (name, true));
         }
+        let unknown = Document::Submitter("nobody".into());
+        assert_eq!(kinds::render(&pool, &unknown, &Value::Null, Time::from_secs(NOW)), Rendered::Absent);
         let wrong = facts(&object("alice-b", &json!({"name": "alice_b"}), None)).unwrap();
+        assert!(!wrong.made, "a person made the object");
         pool.apply(Event::Submitter(wrong), Time::from_secs(NOW));
         let accepted = &status(&pool, &Document::Submitter("alice-b".into()))["conditions"][0];
         assert_eq!(

@@ -224,6 +224,7 @@ async fn an_object_that_could_not_be_deleted_is_looked_at_again() {
     for (answers, failing) in [(&[200][..], false), (&[404], false), (&[403], true), (&[500; 8], true)] {
         let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))), json!({}));
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
+        let heard = Arc::clone(&script.0);
         let tools = Tools::new(Client::new(script, "ns"), clock, "me");
         let document = Document::Slot(SlotName::parse("slot2@n1").unwrap());
         let object = api::Slot::KIND.object("slot2.n1");
@@ -236,6 +237,8 @@ async fn an_object_that_could_not_be_deleted_is_looked_at_again() {
         let replies = answers_to(tools, task).await;
         let again = matches!(replies.as_slice(), [Reply::Failing(failing)] if *failing == document);
         assert_eq!(again, failing, "{answers:?}");
+        let asked = heard.lock().unwrap().1[0].1["preconditions"].clone();
+        assert_eq!(asked, json!({"uid": "u1", "resourceVersion": "7"}));
     }
 }
 

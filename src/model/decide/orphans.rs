@@ -10,10 +10,16 @@ use crate::startd::{self, Off};
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let again = pool.untrack_again().into_iter();
     effects.extend(again.map(|(pod, delete)| Effect::UntrackPod { pod, delete }));
-    let unsettled: Vec<PodFacts> =
-        pool.unsettled_orphans().filter(|facts| !waits(pool, facts, now)).cloned().collect();
-    let next =
-        pool.unsettled_orphans().filter_map(|facts| lost_at(pool, facts, now)).filter(|at| *at > now).min();
+    let (mut unsettled, mut next) = (Vec::new(), None::<Time>);
+    for facts in pool.unsettled_orphans() {
+        let lost = lost_at(pool, facts, now);
+        // There may be thousands of pods that were deleted by force and wait for an end that nobody tells of, for as long as finalizers
+        // of their users keep them. None of them is copied.
+        if facts.end.is_some() || !facts.deleting || lost.is_some_and(|at| at <= now) {
+            unsettled.push(facts.clone());
+        }
+        next = [next, lost.filter(|at| *at > now)].into_iter().flatten().min();
+    }
     if let Some(at) = next {
         pool.wake_at(at);
     }
@@ -30,12 +36,6 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
             effects.push(Effect::DeletePod { pod, slot: None, grace: None, granted: None, off: None, why });
         }
     }
-}
-
-/// Whether an orphan that was deleted by force, and whose end is not known, is not lost yet. There may be thousands of such pods, whose
-/// own finalizers keep them for as long as their users like; so none of them is copied.
-fn waits(pool: &Pool, facts: &PodFacts, now: Time) -> bool {
-    facts.end.is_none() && facts.deleting && lost_at(pool, facts, now).is_none_or(|at| at > now)
 }
 
 /// When an orphan is over although no kubelet confirms its end: it was deleted by force, and either no node has the pod, or its kubelet
