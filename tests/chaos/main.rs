@@ -165,8 +165,8 @@ fn whatever_happens_the_invariants_hold_and_everything_settles() {
     if let Some((seed, wrong)) = found.iter().min() {
         panic!("{} findings\n{}", found.len(), story::tell(&story::shrink(&Plan::of(*seed), wrong)));
     }
-    // Fewer runs may miss what is rare, such as transition 37, by chance.
-    if seeds >= 10_000 {
+    // Fewer runs may miss a rare event by chance.
+    if seeds >= 2000 {
         assert_eq!(reached.missing(), Vec::<String>::new(), "is never reached");
     }
 }

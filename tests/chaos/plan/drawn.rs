@@ -111,7 +111,40 @@ impl Plan {
         plan.live(&mut rng);
         // From numbers of its own, so that plans of old seeds stay the same but for this.
         plan.act(&mut Rng::new(hash(b"attributes that act", seed)));
+        plan.meet(&mut Rng::new(hash(b"events that need each other", seed)));
         plan
+    }
+
+    /// Draws events that need each other, in the order in which they do: single draws put them together too rarely for a
+    /// few thousand runs.
+    fn meet(&mut self, rng: &mut Rng) {
+        let node = rng.small(3);
+        let early = 1000 + u32::try_from(rng.below(6000)).unwrap();
+        let later = early + 2000 + u32::try_from(rng.below(20_000)).unwrap();
+        match rng.below(24) {
+            // A drain meets a partitionable slot that is Unclaimed while dynamic slots of the slot are Claimed.
+            0 => {
+                self.at(0, What::NodeBack(node, 4));
+                self.at(early, What::Submit(Order { count: 2, cpus: 1, device: 0, ..order(rng) }));
+                self.at(later, What::Drain(rng.small(3), node, rng.small(18)));
+            }
+            // A node with an agent is cut off while it runs pods, for longer than most leases last.
+            1 => {
+                self.at(0, What::NodeBack(node, 4));
+                self.at(0, What::Agent(node, Presence::Works));
+                self.at(
+                    early,
+                    What::Submit(Order {
+                        job: rng.pick(&[0, 2, 4]),
+                        device: 0,
+                        requirements: 0,
+                        ..order(rng)
+                    }),
+                );
+                self.at(later, What::NodeCut(node, 90 + rng.small(110)));
+            }
+            _ => {}
+        }
     }
 
     /// Draws attributes that act, some of them soon after the job was submitted, and whether there is a history.
