@@ -76,9 +76,14 @@ impl Resources {
     }
 }
 
-/// GPUs that only the node's labels describe. All have the same properties, and their ids are made of their places.
+/// The most GPUs of a node that are told apart by their places. More than a thousand are no devices that anybody chooses among, but a
+/// number that somebody wrote: such GPUs are only counted.
+const MOST_LABELLED: i64 = 1024;
+
+/// GPUs that only the node's labels describe, at most [`MOST_LABELLED`]. All have the same properties, and their ids are made of their
+/// places.
 fn labelled(resource: &ResourceName, count: i64, labels: &BTreeMap<String, String>) -> Vec<Device> {
-    if classad_name(resource) != GPUS || !resource.starts_with(NVIDIA) {
+    if classad_name(resource) != GPUS || !resource.starts_with(NVIDIA) || count > MOST_LABELLED {
         return Vec::new();
     }
     let properties = gpu_properties(labels);
@@ -135,6 +140,16 @@ mod tests {
 
     fn ids(machine: &Machine) -> Vec<&str> {
         machine.total.devices_of(GPU).iter().map(|id| &**id).collect()
+    }
+
+    /// A kubelet, or a broken device plugin, may report any number.
+    #[test]
+    fn more_gpus_than_anybody_has_are_only_counted() {
+        for (count, told_apart) in [(MOST_LABELLED, 1024), (MOST_LABELLED + 1, 0), (i64::MAX, 0)] {
+            let machine = machine(count, &[("nvidia.com/gpu.product", "A100")]);
+            assert_eq!(ids(&machine).len(), told_apart, "{count}");
+            assert_eq!(machine.total.extended.get(GPU), Some(&count));
+        }
     }
 
     #[test]
