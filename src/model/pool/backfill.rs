@@ -159,9 +159,9 @@ struct Asked {
     looked_for_at: Option<Time>,
 }
 
-/// Whether `held` and the claims exceed `total`. A resource that `total` does not have is not managed, and does not
-/// count.
-fn exceeds(held: &Capacity, total: &Resources, claims: &[&Resources]) -> bool {
+/// Whether `held` and the claims exceed `total`, which the machine or one of its slots has. A resource that the machine does not manage
+/// does not count.
+fn exceeds(machine: &Machine, held: &Capacity, total: &Resources, claims: &[&Resources]) -> bool {
     let mut left = Capacity::of(total);
     for claimed in claims {
         left.subtract(&Capacity::of(claimed));
@@ -169,7 +169,7 @@ fn exceeds(held: &Capacity, total: &Resources, claims: &[&Resources]) -> bool {
     left.subtract(held);
     let over = left.milli_cpu < 0
         || left.memory < 0
-        || left.disk < 0 && total.disk_kib > 0
+        || left.disk < 0 && machine.manages_disk()
         || left.extended.iter().any(|(name, amount)| *amount < 0 && total.extended.contains_key(name));
     over && *held != Capacity::default()
 }
@@ -265,13 +265,13 @@ impl Backfill {
         if let Some(asked) = asked {
             held.add(&Capacity::of(&asked.resources));
         }
-        exceeds(&held, &slot.total, &[&slot.carved, more])
+        exceeds(machine, &held, &slot.total, &[&slot.carved, more])
     }
 
     /// Whether all backfill work on a machine, all claims, and one more claim of size `more` together exceed the
     /// machine.
     pub fn crowds(&self, machine: &Machine, more: &Resources) -> bool {
-        exceeds(&self.held(machine), &machine.total, &[&machine.carved, more])
+        exceeds(machine, &self.held(machine), &machine.total, &[&machine.carved, more])
     }
 
     /// Whether backfill work may still hold what a claim on the slot needs; `more` is the size of the claim.

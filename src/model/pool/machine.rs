@@ -357,6 +357,11 @@ impl Machine {
         vec![Share { slot_type: 0, kind: SlotKind::Partitionable, resources: self.total.clone() }]
     }
 
+    /// Whether disk is managed on the machine: the node reports how much the node has. Pods outside the pool may hold all of it.
+    pub const fn manages_disk(&self) -> bool {
+        self.facts.allocatable.disk > 0
+    }
+
     /// Computes the total anew, after the node, its agent's report, or the pods outside the pool changed.
     pub fn recount(&mut self) {
         let mut left = self.facts.allocatable.clone();

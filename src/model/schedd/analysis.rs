@@ -55,6 +55,8 @@ pub struct Offers<'a> {
     list: u64,
     /// The sizes of all slots of the pool, each once, with the name of a machine that has such a slot.
     sizes: Vec<(&'a Resources, &'a str)>,
+    /// Whether each of these machines manages disk.
+    manages_disk: bool,
     /// Machines that offer nothing now.
     withheld: Vec<&'a Machine>,
 }
@@ -77,6 +79,7 @@ impl<'a> Offers<'a> {
                 sizes.push((size, machine.facts.name.as_str()));
             }
         }
+        let manages_disk = given.iter().chain(&others).all(|(machine, _)| machine.manages_disk());
         others.truncate(LOOKED_AT);
         let offered = given.len();
         let mut list = DefaultHasher::new();
@@ -86,7 +89,7 @@ impl<'a> Offers<'a> {
         }
         let slots = given.into_iter().chain(others);
         let slots = slots.map(|(machine, slot)| (machine, slot, OnceCell::new())).collect();
-        Self { pool, slots, offered, list: list.finish(), sizes, withheld }
+        Self { pool, slots, offered, list: list.finish(), sizes, manages_disk, withheld }
     }
 
     /// The ad of a slot, and the steps that making the ad counts for.
@@ -116,7 +119,7 @@ impl<'a> Offers<'a> {
         if self.offered == 0 {
             return found(no("NoMachines", "", self.none_offered()));
         }
-        if let Some(problem) = too_large(&spec.request, &self.sizes) {
+        if let Some(problem) = too_large(&spec.request, &self.sizes, self.manages_disk) {
             return found(Matchable::No(problem));
         }
         let env = Env::at(now.secs());
@@ -268,8 +271,8 @@ fn kind_of(machine: &Machine) -> u64 {
     hasher.finish()
 }
 
-/// The problem that the job requests more of a resource than any slot of the pool has, if so.
-fn too_large(request: &Request, sizes: &[(&Resources, &str)]) -> Option<Problem> {
+/// The problem that the job requests more of a resource than any slot of the pool has, if so. Disk counts if all machines manage disk.
+fn too_large(request: &Request, sizes: &[(&Resources, &str)], manages_disk: bool) -> Option<Problem> {
     let check = |field: &str, name: &str, asked: i64, of: &dyn Fn(&Resources) -> i64| {
         let amounts = sizes.iter().map(|(size, node)| (of(size), *node));
         let (most, node) = amounts.max_by_key(|(amount, _)| *amount)?;
@@ -287,8 +290,8 @@ fn too_large(request: &Request, sizes: &[(&Resources, &str)]) -> Option<Problem>
     check("spec.requests.cpus", "Cpus", request.cpus, &|r| r.cpus)
         .or_else(|| check("spec.requests.memory", "Memory", request.memory_mib, &|r| r.memory_mib))
         .or_else(|| {
-            let managed = sizes.iter().all(|(size, _)| size.disk_kib > 0);
-            managed.then(|| check("spec.requests.disk", "Disk", request.disk_kib, &|r| r.disk_kib)).flatten()
+            let disk = || check("spec.requests.disk", "Disk", request.disk_kib, &|r| r.disk_kib);
+            manages_disk.then(disk).flatten()
         })
         .or_else(|| {
             let gpus = |r: &Resources| r.by_classad_name().get(GPUS).copied().unwrap_or(0);

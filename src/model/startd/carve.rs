@@ -185,16 +185,11 @@ fn room(machine: &Machine, left: &Resources) -> Left {
         amounts: Amounts {
             cpus: left.cpus,
             memory_mib: left.memory_mib,
-            disk_kib: if is_disk_managed(machine) { left.disk_kib } else { i64::MAX },
+            disk_kib: if machine.manages_disk() { left.disk_kib } else { i64::MAX },
             custom: left.by_classad_name(),
         },
         devices: free.collect(),
     }
-}
-
-/// Whether disk is managed: the node reports how much it has.
-fn is_disk_managed(machine: &Machine) -> bool {
-    machine.total.disk_kib > 0
 }
 
 /// The resources that a dynamic slot takes, under the machine's names of the resources.
@@ -211,7 +206,7 @@ fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
         extended.insert(pods.clone(), 1);
     }
     let Amounts { cpus, memory_mib, disk_kib, .. } = taken.amounts;
-    let disk_kib = if is_disk_managed(machine) { disk_kib } else { 0 };
+    let disk_kib = if machine.manages_disk() { disk_kib } else { 0 };
     Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
 }
 

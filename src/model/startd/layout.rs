@@ -58,6 +58,7 @@ fn share(machine: &Machine, laid: LaidOutSlot) -> Share {
 
 fn totals(machine: &Machine) -> MachineTotals {
     let Resources { cpus, memory_mib, disk_kib, ref extended, .. } = machine.total;
+    let disk_kib = machine.manages_disk().then_some(disk_kib);
     let swap_kib = machine.report.as_ref().and_then(|report| report.virtual_memory_kib);
     let mut custom: BTreeMap<String, CustomTotal> = BTreeMap::new();
     for (resource, count) in extended.iter().filter(|(name, _)| &***name != PODS) {

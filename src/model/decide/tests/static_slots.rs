@@ -2,7 +2,9 @@
 
 use super::world::World;
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{Event, Offer, Policy, ReportFacts, SlotConfig, SlotFacts, SlotName, StartdConfig};
+use crate::pool::{
+    Capacity, Event, Offer, Policy, ReportFacts, SlotConfig, SlotFacts, SlotName, StartdConfig,
+};
 use condor_config::{Host, Reader, Source};
 
 /// Applies a policy that divides all nodes by these slot types.
@@ -205,4 +207,21 @@ fn a_job_is_not_set_aside_because_a_machine_is_too_small_for_all_its_slots() {
     world.pass(300);
     assert_eq!(world.runs.len(), 12);
     assert!(!world.log.iter().any(|told| told.contains("refused its claim")), "{:#?}", world.log);
+}
+
+/// Pods outside the pool hold all disk of a node. The pool gives none of that disk, while disk stays managed there.
+#[test]
+fn a_machine_whose_disk_others_hold_gives_no_disk() {
+    for text in ["", "NUM_SLOTS = 2\nSLOT_TYPE_0_PARTITIONABLE = False\n", "CONSUMPTION_POLICY = True\n"] {
+        let mut world = World::new();
+        divide(&mut world, text);
+        let facts = crate::kit::machine("n1", 4, 8);
+        let requests = Capacity { disk: facts.allocatable.disk, ..Capacity::default() };
+        world.set_node(facts);
+        let pod = Event::ForeignPod { pod: "other".into(), machine: "n1".into(), requests };
+        world.pool.apply(pod, world.now);
+        world.submit("disky", "alice", 1, |job| job.request.disk_kib = 5 << 20);
+        world.pass(100);
+        assert_eq!(world.runs.len(), 0, "{text}");
+    }
 }

@@ -113,7 +113,7 @@ impl SlotTypes {
             ("Cpus", Standard::Cpus, Some(machine.cpus)),
             ("Memory", Standard::Memory, Some(machine.memory_mib.saturating_sub(self.reserved.memory_mib))),
             // A node that reports no ephemeral storage: disk is not managed there, and there is none to divide.
-            ("Disk", Standard::Disk, (machine.disk_kib > 0).then(|| machine.disk_kib.saturating_sub(disk))),
+            ("Disk", Standard::Disk, machine.disk_kib.map(|total| total.saturating_sub(disk))),
             ("Swap", Standard::Swap, machine.swap_kib),
         ];
         let standard = standard

@@ -7,7 +7,7 @@
 //! let text = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = cpus=2, 50%\nSLOT_TYPE_1_PARTITIONABLE = True\nNUM_SLOTS_TYPE_2 = 2\n";
 //! let config = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::new("policy", text)]).into_config()?;
 //! let types = SlotTypes::read(&config).types.ok_or("the types cannot be used")?;
-//! let machine = MachineTotals { cpus: 8, memory_mib: 1024, disk_kib: 1 << 20, swap_kib: None, custom: vec![] };
+//! let machine = MachineTotals { cpus: 8, memory_mib: 1024, disk_kib: Some(1 << 20), swap_kib: None, custom: vec![] };
 //! let slots = types.lay_out(&machine)?;
 //! assert_eq!(slots.iter().map(|slot| slot.resources.cpus).collect::<Vec<_>>(), [2, 3, 3]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -29,7 +29,13 @@ fn faults(text: &str) -> Vec<String> {
 
 /// 4 cores and 256 MB, as in the manual's example.
 fn machine() -> MachineTotals {
-    MachineTotals { cpus: 4, memory_mib: 256, disk_kib: 1_000_000, swap_kib: Some(1000), custom: Vec::new() }
+    MachineTotals {
+        cpus: 4,
+        memory_mib: 256,
+        disk_kib: Some(1_000_000),
+        swap_kib: Some(1000),
+        custom: Vec::new(),
+    }
 }
 
 fn gpus(devices: &[(&str, f64)]) -> CustomTotal {
@@ -323,7 +329,7 @@ proptest! {
         let devices: Vec<(&str, f64)> = ids.iter().map(|id| (id.as_str(), 8.0)).collect();
         let cogs = Declared { name: "Cogs".to_owned(), quantity: Quantity::Count(cogs) }.total();
         let machine = MachineTotals {
-            cpus, memory_mib, disk_kib, swap_kib: Some(disk_kib), custom: vec![cogs.clone(), gpus(&devices)],
+            cpus, memory_mib, disk_kib: Some(disk_kib), swap_kib: Some(disk_kib), custom: vec![cogs.clone(), gpus(&devices)],
         };
         let types = types(&text);
         let Ok(slots) = types.lay_out(&machine) else { return Ok(()) };

@@ -10,8 +10,8 @@ pub struct MachineTotals {
     pub cpus: i64,
     /// Memory in MiB.
     pub memory_mib: i64,
-    /// Scratch space in KiB.
-    pub disk_kib: i64,
+    /// Scratch space in KiB; `None` if the machine does not manage disk.
+    pub disk_kib: Option<i64>,
     /// Swap in KiB, if the amount is known.
     pub swap_kib: Option<i64>,
     /// Custom resources, such as GPUs. Each name is there once.

@@ -11,7 +11,7 @@ use classad::{Ad, Expr};
 pub(super) fn set(ad: &mut Ad, machine: &Machine, policy: &ConsumptionPolicy) {
     let custom = machine.total.by_classad_name();
     policy.publish(ad, ["Cpus", "Memory", "Disk"].into_iter().chain(custom.keys().map(String::as_str)));
-    if machine.total.disk_kib == 0 {
+    if !machine.manages_disk() {
         // If the node reports no disk, disk is not managed.
         ad.insert("ConsumptionDisk", Expr::literal(0_i64));
     }

@@ -35,7 +35,7 @@ pub(super) fn make(machine: &Machine) -> Ad {
     ad.set("MachineResources", &*machine_resources(&machine.total));
     ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
     set_node_resources(&mut ad, &machine.total);
-    ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
+    ad.insert("WithinResourceLimits", within_resource_limits(machine));
     ad.insert("Requirements", REQUIREMENTS.clone());
     set_clock(&mut ad, machine.utc_offset);
     // If the agent is silent, its benchmarks still count, but not the load that it last sensed.
@@ -183,15 +183,15 @@ pub(in crate::startd) fn htcondor_arch(arch: &str) -> &str {
 
 /// `WithinResourceLimits`: the clause by which a slot refuses jobs that request more than the slot has. Disk is left out if the
 /// node reports no ephemeral storage, because disk is not managed there.
-fn within_resource_limits(total: &Resources) -> Expr {
+fn within_resource_limits(machine: &Machine) -> Expr {
     let mut clauses = vec![
         "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus".to_owned(),
         "MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory".to_owned(),
     ];
-    if total.disk_kib > 0 {
+    if machine.manages_disk() {
         clauses.push("MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk".to_owned());
     }
-    for name in total.by_classad_name().into_keys() {
+    for name in machine.total.by_classad_name().into_keys() {
         clauses.push(format!("(TARGET.Request{name} is UNDEFINED || MY.{name} >= TARGET.Request{name})"));
     }
     shared(&clauses.join(" && "))
