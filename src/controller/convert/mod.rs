@@ -10,7 +10,8 @@ use model::pool::Time;
 
 pub use self::quantity::{BadQuantity, ceil_units, millis};
 pub(crate) use self::requests::SlimContainer;
-pub use self::requests::{SlimPodSpec, amounts, requests_of};
+pub use self::requests::{DEFAULT_GRACE_PERIOD, SlimPodSpec, amounts, requests_of};
+pub(crate) use self::requests::{SlimRequirements, applied};
 
 /// A Kubernetes time as a time of the pool.
 pub fn time(time: &KubeTime) -> Time {

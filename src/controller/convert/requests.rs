@@ -30,9 +30,10 @@ pub(crate) struct SlimContainer {
     restart_policy: Option<String>,
 }
 
+/// The requests and limits of a container, of a pod as a whole, or as the kubelet has applied them.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(default)]
-struct SlimRequirements {
+pub(crate) struct SlimRequirements {
     requests: BTreeMap<String, Quantity>,
     limits: BTreeMap<String, Quantity>,
 }
@@ -45,7 +46,7 @@ pub fn requests_of(spec: &PodSpec) -> Capacity {
 }
 
 /// The grace period of a pod that says nothing of one, in seconds.
-const DEFAULT_GRACE_PERIOD: u64 = 30;
+pub const DEFAULT_GRACE_PERIOD: u32 = 30;
 
 impl SlimContainer {
     /// Whether this init container is a sidecar, which runs beside the main container.
@@ -74,23 +75,46 @@ impl SlimPodSpec {
     /// The pod's own grace period in seconds. The API server stores negative ones, and deletes such pods as with 1 s.
     pub(crate) fn grace_period(&self) -> u64 {
         let given = self.termination_grace_period_seconds;
-        given.map_or(DEFAULT_GRACE_PERIOD, |seconds| u64::try_from(seconds).unwrap_or(1))
+        given.map_or(DEFAULT_GRACE_PERIOD.into(), |seconds| u64::try_from(seconds).unwrap_or(1))
     }
 
     /// The resources that a pod requests, by the scheduler's rule: the sum of its containers and sidecars, or its largest init
     /// container if this container requests more, plus the overhead. CPUs and memory that the pod requests as a whole (KEP-2837)
-    /// replace those of its containers.
+    /// replace those of its containers. An absurd amount counts as [`Capacity::of_one_pod`] says.
     pub(crate) fn requests(&self) -> Capacity {
+        self.requests_by(|container| capacity(&container.resources))
+    }
+
+    /// The requests of a pod whose containers the kubelet may be resizing (KEP-1287), by the scheduler's rule: for each container the largest
+    /// of what its spec says and of what the kubelet has allocated and applied, which `applied` tells for the container of a name. A resize
+    /// that the node cannot make (`infeasible`) does not count.
+    pub(crate) fn requests_while_resized(
+        &self,
+        infeasible: bool,
+        applied: impl Fn(&str) -> Option<Capacity>,
+    ) -> Capacity {
+        self.requests_by(|container| {
+            let said = capacity(&container.resources);
+            match applied(&container.name) {
+                Some(applied) if infeasible => applied,
+                Some(applied) => larger(&said, &applied),
+                None => said,
+            }
+        })
+    }
+
+    fn requests_by(&self, of: impl Fn(&SlimContainer) -> Capacity) -> Capacity {
         let mut sum = Capacity::default();
         for container in &self.containers {
-            sum.add(&capacity(&container.resources));
+            sum.add(&of(container));
         }
         let mut sidecars = Capacity::default();
         let mut peak = Capacity::default();
         for container in &self.init_containers {
-            let mut own = capacity(&container.resources);
+            let sidecar = container.is_sidecar();
+            let mut own = if sidecar { of(container) } else { capacity(&container.resources) };
             own.add(&sidecars);
-            if container.is_sidecar() {
+            if sidecar {
                 sidecars = own.clone();
             }
             peak = larger(&peak, &own);
@@ -104,8 +128,18 @@ impl SlimPodSpec {
         total.add(&amounts(&self.overhead));
         // Every pod takes one of the node's `pods`.
         total.extended.insert(PODS.into(), 1);
-        total
+        total.of_one_pod()
     }
+}
+
+/// The largest amounts that a kubelet has applied to a container and allocated to the container; `None` if the kubelet says nothing of
+/// either, as kubelets before 1.33 do.
+pub(crate) fn applied(
+    resources: &SlimRequirements,
+    allocated: &BTreeMap<String, Quantity>,
+) -> Option<Capacity> {
+    let known = !resources.requests.is_empty() || !allocated.is_empty();
+    known.then(|| larger(&capacity(resources), &amounts(allocated)))
 }
 
 fn larger(a: &Capacity, b: &Capacity) -> Capacity {
@@ -143,4 +177,70 @@ pub fn amounts<'a>(quantities: impl IntoIterator<Item = (&'a String, &'a Quantit
         }
     }
     capacity
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests(quantities: &[(&str, &str)]) -> Capacity {
+        let requests =
+            quantities.iter().map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned())));
+        let resources = SlimRequirements { requests: requests.collect(), ..SlimRequirements::default() };
+        let container = SlimContainer { resources, ..SlimContainer::default() };
+        SlimPodSpec { containers: vec![container], ..SlimPodSpec::default() }.requests()
+    }
+
+    /// A pod's only container requests two CPUs by its spec. The table of KEP-1287.
+    #[test]
+    fn a_pod_that_is_resized_holds_what_the_scheduler_counts() {
+        let cpus = |cpus: i64| [("cpu".to_owned(), Quantity(cpus.to_string()))].into();
+        for (what, resources, allocated, infeasible, held) in [
+            ("an old kubelet says nothing", None, None, false, 2),
+            ("as the spec says", Some(2), Some(2), false, 2),
+            ("shrinks, and the kubelet has not begun", Some(4), Some(4), false, 4),
+            ("shrinks, and the container still has more", Some(4), Some(2), false, 4),
+            ("grows, and waits for room", Some(1), Some(1), false, 2),
+            ("asks for more than the node has", Some(1), Some(1), true, 1),
+        ] {
+            let said = |said: Option<i64>| said.map(cpus).unwrap_or_default();
+            let container = SlimContainer {
+                name: "main".into(),
+                resources: SlimRequirements { requests: cpus(2), ..SlimRequirements::default() },
+                ..SlimContainer::default()
+            };
+            let spec = SlimPodSpec { containers: vec![container], ..SlimPodSpec::default() };
+            let resources = SlimRequirements { requests: said(resources), ..SlimRequirements::default() };
+            let applied = |_: &str| applied(&resources, &said(allocated));
+            assert_eq!(spec.requests_while_resized(infeasible, applied).milli_cpu, held * 1000, "{what}");
+        }
+    }
+
+    /// A user may create such a pod on any node. The kubelet refuses the pod, and the node's other pods must count as before.
+    #[test]
+    fn a_pod_that_requests_more_than_anybody_has_leaves_the_sum_as_it_was() {
+        let most = "9223372036854775807";
+        let absurd = requests(&[
+            ("cpu", most),
+            ("memory", "8E"),
+            ("ephemeral-storage", most),
+            ("nvidia.com/gpu", most),
+        ]);
+        let other = requests(&[
+            ("cpu", "6"),
+            ("memory", "1Gi"),
+            ("ephemeral-storage", "1Gi"),
+            ("nvidia.com/gpu", "2"),
+        ]);
+        let mut sum = other.clone();
+        for _ in 0..100 {
+            sum.add(&absurd);
+        }
+        assert!(sum.milli_cpu > 1 << 56 && sum.memory > 1 << 56 && sum.disk > 1 << 56);
+        for _ in 0..100 {
+            sum.subtract(&absurd);
+        }
+        assert_eq!(sum.extended.get("nvidia.com/gpu"), Some(&2));
+        assert_eq!((sum.milli_cpu, sum.memory, sum.disk), (other.milli_cpu, other.memory, other.disk));
+    }
 }

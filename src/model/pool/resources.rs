@@ -223,6 +223,23 @@ impl Capacity {
         }
     }
 
+    /// These requests of a pod, with no amount above 2^50 or below 0. Nothing has a petabyte, and the sum of the requests of thousands of
+    /// pods is exact: a sum that had reached the end of 64 bits would forget the other pods when the pod goes.
+    #[must_use]
+    pub fn of_one_pod(self) -> Self {
+        const MOST: i64 = 1 << 50;
+        let mut extended = self.extended;
+        for (_, amount) in extended.iter_mut() {
+            *amount = (*amount).clamp(0, MOST);
+        }
+        Self {
+            milli_cpu: self.milli_cpu.clamp(0, MOST),
+            memory: self.memory.clamp(0, MOST),
+            disk: self.disk.clamp(0, MOST),
+            extended,
+        }
+    }
+
     /// The part of these CPUs, memory and disk that exceeds what a slot holds.
     #[must_use]
     pub fn beyond(&self, slot: &Resources) -> Self {

@@ -3,9 +3,11 @@
 mod end;
 mod marks;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
@@ -16,7 +18,7 @@ use self::marks::{Made, Marks, is_tracked};
 use super::sighting::{keep_once, told};
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
-use crate::convert::{self, SlimPodSpec};
+use crate::convert::{self, SlimPodSpec, SlimRequirements};
 use answers::decode::known_time;
 use answers::{Decode, Item, Parts};
 use api::labels;
@@ -75,6 +77,8 @@ struct SlimCondition {
 struct SlimContainerStatus {
     name: String,
     state: SlimContainerState,
+    resources: SlimRequirements,
+    allocated_resources: BTreeMap<String, Quantity>,
 }
 
 impl SlimPodStatus {
@@ -82,7 +86,7 @@ impl SlimPodStatus {
     fn running() -> Self {
         let state =
             SlimContainerState { running: Some(SlimRunning::default()), ..SlimContainerState::default() };
-        let container = SlimContainerStatus { name: String::new(), state };
+        let container = SlimContainerStatus { state, ..SlimContainerStatus::default() };
         Self { phase: "Running".into(), container_statuses: vec![container], ..Self::default() }
     }
 }
@@ -237,9 +241,23 @@ fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: Marks) -> Option<PodView> {
     }
 }
 
+/// What a pod outside the pool holds of its node, where the kubelet may be resizing its containers.
+fn held(pod: &SlimPod) -> Capacity {
+    let status = &pod.status;
+    let infeasible = status
+        .conditions
+        .iter()
+        .any(|said| said.type_ == "PodResizePending" && said.reason.as_deref() == Some("Infeasible"));
+    pod.spec.requests_while_resized(infeasible, |name| {
+        let all = status.container_statuses.iter().chain(&status.init_container_statuses);
+        let container = all.into_iter().find(|container| container.name == name)?;
+        convert::applied(&container.resources, &container.allocated_resources)
+    })
+}
+
 fn of_others(pod: &SlimPod, uid: PodUid) -> PodView {
     match machine(pod) {
-        Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, pod.spec.requests()),
+        Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, held(pod)),
         _ => PodView::Neither(uid),
     }
 }
