@@ -114,24 +114,30 @@ impl Needs {
     }
 
     /// `Requirements`: an expression, and the clauses that the expression does not have yet.
-    pub fn beside(&self, own: Option<Expr>) -> Expr {
+    ///
+    /// # Errors
+    /// When the expression nests so deeply that the whole is no expression any more.
+    pub fn beside(&self, own: Option<Expr>) -> Result<Expr, Problem> {
         let text = own.as_ref().map(ToString::to_string).unwrap_or_default();
         let is_there =
             |clause: &&String| Expr::parse(clause).is_ok_and(|clause| text.contains(&clause.to_string()));
         let missing: Vec<&str> =
             self.0.iter().filter(|clause| !is_there(clause)).map(String::as_str).collect();
         match own {
-            Some(own) if missing.is_empty() => own,
-            None if missing.is_empty() => Expr::literal(true),
-            // The text always parses: it is made of an expression that was parsed and of clauses that are expressions.
+            Some(own) if missing.is_empty() => Ok(own),
+            None if missing.is_empty() => Ok(Expr::literal(true)),
             Some(_) => joined(&format!("({text}) && {}", missing.join(" && "))),
             None => joined(&missing.join(" && ")),
         }
     }
 }
 
-fn joined(text: &str) -> Expr {
-    Expr::parse(text).unwrap_or_else(|_| Expr::literal(false))
+fn joined(text: &str) -> Result<Expr, Problem> {
+    Expr::parse(text).map_err(|_| Problem {
+        reason: "InvalidExpression",
+        field: "spec.requirements".to_owned(),
+        message: "nests too deeply to stand beside the clauses that the requests and the node selector add; nest it less deeply".to_owned(),
+    })
 }
 
 impl JobSpec {
@@ -581,5 +587,18 @@ mod tests {
     fn waits_double_up_to_five_minutes() {
         let waits: Vec<u64> = (1..=8).map(|times| Cooling::wait(times).as_secs()).collect();
         assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+    }
+
+    /// Expressions nest to 500 levels. An expression that is near that bound alone must not become another expression.
+    #[test]
+    fn requirements_that_cannot_stand_beside_the_clauses_are_refused() {
+        let nested = |levels: usize| Expr::parse(&format!("{}true", "!".repeat(levels))).unwrap();
+        let needs = Needs::new(vec!["TARGET.GPUs >= 1".to_owned()]);
+        let beside =
+            |levels| needs.beside(Some(nested(levels))).map(|expr| expr.to_string().contains("GPUs"));
+        assert_eq!(beside(300), Ok(true));
+        let problem = beside(498).unwrap_err();
+        assert_eq!((problem.reason, problem.field.as_str()), ("InvalidExpression", "spec.requirements"));
+        assert!(Needs::default().beside(Some(nested(498))).is_ok());
     }
 }

@@ -256,7 +256,10 @@ impl Transformed {
         self.set_requests(spec, &env, &mut problems);
         if self.changes("Requirements") {
             let own = spec.ad.get("Requirements").cloned();
-            spec.ad.insert("Requirements", spec.needs.beside(own));
+            match spec.needs.beside(own) {
+                Ok(requirements) => spec.ad.insert("Requirements", requirements),
+                Err(problem) => problems.push(problem),
+            }
         }
         spec.priorities =
             JobSpec::priorities(JobSpec::PRIORITIES.map(|name| spec.ad.eval_attr(name, None, &env)));

@@ -124,7 +124,10 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     limits::put_into(&mut ad, submission, &mut problems);
     let needs =
         Needs::new([node_clauses(&submission.node_selector), clauses(&ad, &submission.request)].concat());
-    ad.insert("Requirements", needs.beside(requirements));
+    match needs.beside(requirements) {
+        Ok(requirements) => ad.insert("Requirements", requirements),
+        Err(problem) => problems.push(problem),
+    }
     if let Some(group) = &submission.group {
         check_group(group, &mut problems);
     }
