@@ -258,7 +258,7 @@ pub struct HTCJobStatus {
     /// Procs that are held.
     #[serde(default)]
     pub held: i64,
-    /// Procs that have a claim.
+    /// Procs that have a claim, but for those that were held or removed and are still ending.
     #[serde(default)]
     pub running: i64,
     /// The running procs that are suspended: their processes stand still until the policy of their slots lets them continue.
