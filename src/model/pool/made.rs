@@ -87,6 +87,17 @@ impl Machine {
         self.ad.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
+    /// Forgets the ad of a slot that has nothing left to match, and the ad that the machine's slots share once no slot needs that ad. Ads of
+    /// full machines would be the largest part of a busy pool's memory.
+    pub fn forget_ad_of(&mut self, id: u32) {
+        if let Some(slot) = self.machine_slots.get_mut(&id) {
+            slot.ads = None;
+        }
+        if self.machine_slots.values().all(|slot| slot.ads.is_none()) {
+            self.ad = None;
+        }
+    }
+
     /// Keeps the ad that was made of the machine in its present state.
     pub fn keep_ad(&mut self, ad: Ad) {
         self.ad = Some(MadeMachineAd {

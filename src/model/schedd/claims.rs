@@ -28,13 +28,20 @@ const STEPS: u32 = 300_000;
 /// was made.
 pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> Result<(), Refusal> {
     let made = claim_one(pool, slot, matched, now);
-    // A partitionable slot has another ad after the claim: the ad is made once for all jobs that are tried on the rest
-    // of the slot.
     if made.is_ok()
         && let Some(host) = pool.machines().get(&slot.machine)
     {
         let config = pool.startd(host);
-        pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &config));
+        let left = host.machine_slots.get(&slot.slot).map_or(0, |share| host.available_in(share).cpus);
+        pool.keep_ads(&slot.machine, |(host, last)| {
+            if left == 0 {
+                host.forget_ad_of(slot.slot);
+            } else {
+                // A partitionable slot has another ad after the claim: the ad is made once for all jobs that are tried on the rest of
+                // the slot.
+                keep_slot_ad((host, last), slot.slot, &config);
+            }
+        });
     }
     made
 }
