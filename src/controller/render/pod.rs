@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use thiserror::Error;
 
-use crate::convert::{amounts, millis, requests_of};
+use crate::convert::{DEFAULT_GRACE_PERIOD, amounts, millis, requests_of};
 use api::labels;
 use model::pool::{Capacity, PODS, PodPlan, Resources};
 
@@ -75,6 +75,7 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     spec.node_name = Some(plan.slot.machine.to_string());
     spec.restart_policy = Some("Never".to_owned());
     leave_a_second(&mut spec);
+    keep_within(&mut spec, plan.longest_vacating);
     fits(&spec, &plan.resources)?;
     if !plan.tolerations.is_empty() {
         spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
@@ -98,6 +99,17 @@ fn environment(plan: &PodPlan) -> BTreeMap<Arc<str>, String> {
 pub(super) fn leave_a_second(spec: &mut PodSpec) {
     if let Some(grace) = &mut spec.termination_grace_period_seconds {
         *grace = (*grace).max(1);
+    }
+}
+
+/// Lowers a grace period that is longer than any job may take to vacate the slot. A kubelet that has begun to end a pod ignores a shorter
+/// period that comes later: the machine's owner would wait for whatever the template says. `HTCondor`'s startd kills a job that its user
+/// removed after the same time (`Starter::startSoftkillTimeout`).
+fn keep_within(spec: &mut PodSpec, longest: Duration) {
+    let longest = i64::try_from(longest.as_secs()).unwrap_or(i64::MAX).max(1);
+    let grace = &mut spec.termination_grace_period_seconds;
+    if grace.unwrap_or(DEFAULT_GRACE_PERIOD.into()) > longest {
+        *grace = Some(longest);
     }
 }
 
@@ -369,6 +381,7 @@ mod tests {
         };
         PodPlan {
             lease: Duration::from_mins(40),
+            longest_vacating: Duration::from_mins(10),
             run: 0,
             slot: SlotName::parse("slot1_1@n1").unwrap(),
             resources: Resources {
@@ -623,6 +636,23 @@ mod tests {
             make(all_but_bytes),
             Err(BadTemplate::NothingLeft { main: "main".into(), resource: "memory".into() })
         );
+    }
+
+    #[test]
+    fn a_pod_has_no_more_time_to_end_than_its_machine_gives() {
+        for (said, most, given) in [
+            (json!(315_360_000), 600, Some(600)),
+            (json!(90), 600, Some(90)),
+            (json!(null), 600, None),
+            (json!(null), 10, Some(10)),
+            (json!(90), 0, Some(1)),
+        ] {
+            let spec = json!({"containers": [{"name": "main"}], "terminationGracePeriodSeconds": said});
+            let template = serde_json::from_value(json!({"spec": spec})).unwrap();
+            let plan = PodPlan { longest_vacating: Duration::from_secs(most), ..plan() };
+            let made = pod(&template, &plan).unwrap().spec.unwrap().termination_grace_period_seconds;
+            assert_eq!(made, given, "{said} within {most}");
+        }
     }
 
     #[test]

@@ -163,6 +163,7 @@ fn plan() -> PodPlan {
     };
     PodPlan {
         lease: Duration::from_mins(40),
+        longest_vacating: Duration::from_mins(10),
         run: 0,
         slot: slot(),
         resources: Resources { cpus: 1, memory_mib: 128, ..Resources::default() },

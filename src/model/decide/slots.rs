@@ -209,7 +209,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, moment: &Moment, eff
     let now = moment.now;
     match chore {
         Chore::WriteClaim => write_claim(pool, name, effects),
-        Chore::CreatePod => create_pod(pool, name, now, effects),
+        Chore::CreatePod => create_pod(pool, name, moment, effects),
         Chore::Withdraw => pool.withdraw(name),
         Chore::DeletePod(Grace::Vacating) => {
             let until = kill_foreseen(pool, name, moment);
@@ -266,7 +266,9 @@ fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     effects.push(Effect::WriteSlot(Box::new(ClaimPlan { slot: name.clone(), resources, claim, again })));
 }
 
-fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+fn create_pod(pool: &mut Pool, name: &SlotName, moment: &Moment, effects: &mut Vec<Effect>) {
+    let now = moment.now;
+    let longest = with_view(pool, name, moment, now, |_, view, _| view.longest_vacating());
     let (Some(machine), Some(slot)) = (pool.machines().get(&name.machine), pool.slots().get(name)) else {
         return;
     };
@@ -292,6 +294,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         resources: part.unwrap_or(resources),
         claim,
         lease,
+        longest_vacating: longest.unwrap_or_default(),
         run,
         image,
         tolerations,

@@ -249,6 +249,8 @@ pub struct PodPlan {
     pub resources: Resources,
     /// The lease of the claim, in whole seconds: how long its node may be silent.
     pub lease: Duration,
+    /// The longest time that any job may take to vacate the slot, which the pod's own grace period does not exceed.
+    pub longest_vacating: Duration,
     /// How many runs of the proc came before this one.
     pub run: u32,
     /// The claim, which names the proc.

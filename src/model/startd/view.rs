@@ -219,6 +219,13 @@ impl View<'_> {
         (allowed, max_vacate_time(vacate, self.answers.job_vacate(), allowed))
     }
 
+    /// The longest time that the machine gives the job to vacate, whatever the job asks for: `MachineMaxVacateTime`, or the job's retirement
+    /// if that is longer.
+    pub fn longest_vacating(&self) -> Duration {
+        let (allowed, _) = self.pledged();
+        span(self.answers.machine_vacate().max(allowed))
+    }
+
     /// How much retirement the job has left, and how long it may take to vacate.
     ///
     /// The slots of a machine that is drained are to be free together: "the eviction of jobs with shorter retirement
