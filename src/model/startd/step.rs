@@ -201,9 +201,10 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
         Activation::Ended(pod, remains) => Some(ended(pod, view, *remains)),
         Activation::Requested { .. } => Some(Step::Rest),
         Activation::Active(pod) if is_over_unsaid(pod, view) => Some(Step::Do(Chore::LosePod)),
-        Activation::Active(pod) if slot.removal().is_some_and(Removal::is_asked) => {
+        // Once the pod is being deleted, the machine's owner, a drain or a better claim may still send the claim away sooner than its user
+        // wants.
+        Activation::Active(pod) if !pod.deleting && slot.removal().is_some_and(Removal::is_asked) => {
             Some(match slot.removal() {
-                _ if pod.deleting => Step::Rest,
                 Some(Removal::AtOnce) => Step::Do(Chore::DeletePod(Grace::AtOnce)),
                 _ => Step::Do(Chore::DeletePod(Grace::Own)),
             })

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::world::World;
 use crate::pool::{
-    DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Event, MachineFacts, Policy, SlotConfig,
-    StartdConfig, Time,
+    Claimed, DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Event, MachineFacts, Policy,
+    Preempting, SlotConfig, StartdConfig, State, Time, Verb,
 };
 use crate::schedd::bad_expression;
 use classad::Expr;
@@ -255,6 +255,31 @@ fn a_fast_drain_kills_what_a_graceful_one_vacates() {
     request(&mut world, "fast", 2, DrainSpec { schedule: DrainSchedule::Fast, ..spec("n1") });
     world.pass(5);
     assert_eq!(world.graces, [Some(600), Some(1)]);
+}
+
+/// The user sends a program away that ignores SIGTERM, whose pod has a grace period of its user's choice. The drain ends the claim like that of
+/// any other job.
+#[test]
+fn a_fast_drain_kills_a_job_that_its_user_sends_away_slowly() {
+    for verb in [Verb::Hold, Verb::Remove, Verb::Vacate] {
+        let mut world = World::new();
+        world.node("n1", 1, 0);
+        world.fate = |_| (100_000, 0);
+        (world.obeys, world.agent_kills) = (false, false);
+        world.submit("sweep", "alice", 1, |_| {});
+        world.pass(5);
+        world.act("sweep", verb, "", "");
+        world.pass(5);
+        assert_eq!(world.graces, [None], "{verb:?}: the pod's own");
+        let state = |world: &World| world.pool.slots().values().next().unwrap().state();
+        assert_eq!(state(&world), State::Claimed(Claimed::Busy), "{verb:?}");
+        request(&mut world, "fast", 2, DrainSpec { schedule: DrainSchedule::Fast, ..spec("n1") });
+        world.pass(5);
+        assert_eq!(
+            (state(&world), world.graces.last()),
+            (State::Preempting(Preempting::Killing), Some(&Some(1)))
+        );
+    }
 }
 
 #[test]
