@@ -94,6 +94,13 @@ impl Engine {
         }
     }
 
+    /// This engine, which asks for at most so many pods of a namespace at a time.
+    #[must_use]
+    pub fn creating_at_once(mut self, pods: usize) -> Self {
+        self.pool.create_at_once(pods);
+        self
+    }
+
     /// Runs until `stop`, then waits for writes under way.
     pub async fn run(mut self, mut seen: mpsc::Receiver<Seen>, stop: CancellationToken) {
         let mut turned = Instant::now();

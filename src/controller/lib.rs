@@ -248,7 +248,8 @@ async fn lead(
     (health, highest): (Arc<Health>, HighestClusterId),
     stop: CancellationToken,
 ) {
-    let Surroundings { client, elections: _, clock, cycles, chance, seals, stamps, shelf } = surroundings;
+    let Surroundings { client, elections: _, clock, cycles, chance, seals, stamps, pods_at_once, shelf } =
+        surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut tasks = JoinSet::new();
     let pauses = answers::Pauses::new(chance);
@@ -275,6 +276,7 @@ async fn lead(
         () = beat(&waiting, clock) => {}
     }
     let engine = Engine::new(writer, (health, highest), clock, (cycles, creators), archive);
+    let engine = engine.creating_at_once(pods_at_once);
     until_a_fault(engine.run(seen, stop), &mut tasks).await;
 }
 

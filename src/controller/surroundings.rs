@@ -37,6 +37,8 @@ pub struct Surroundings {
     pub seals: Seals,
     /// The admission policies by which the API server stamps into a job who created the job.
     pub stamps: Stamps,
+    /// How many pods of a namespace the operator asks the API server to create at a time.
+    pub pods_at_once: usize,
     /// Where final ads go if the options name no directory for them; nowhere if unset.
     pub shelf: Option<Shelf>,
 }
@@ -54,10 +56,15 @@ impl Surroundings {
             chance,
             seals: Seals::default(),
             stamps: Stamps::default(),
+            pods_at_once: PODS_AT_ONCE,
             shelf: None,
         }
     }
 }
+
+/// As many pods as a quick API server creates in some seconds. Each of them takes a kilobyte of the operator's memory while its creation
+/// waits for its turn.
+const PODS_AT_ONCE: usize = 1000;
 
 /// The wall clock at the start, plus the time that has passed since. It never goes back, whatever is done to the
 /// machine's clock while the operator runs.

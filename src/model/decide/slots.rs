@@ -29,12 +29,14 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, moment: &Moment, effects: 
         };
         match step {
             Step::Rest => break,
+            Step::Do(Chore::CreatePod) if !pool.may_create_pod(name) => break,
             Step::Take(transition, why, change) => changed |= take(pool, name, transition, why, change, now),
             Step::Do(chore) => perform(pool, name, &chore, moment, effects),
         }
     }
     set_alarm(pool, name, moment);
     pool.note_unrecorded(name);
+    pool.note_creation(name, now);
     if changed {
         pool.step_slot(name, Slot::rests);
         pool.slot_rests(name);

@@ -55,6 +55,7 @@ impl Pool {
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
         self.lasts_no_longer(&slot);
+        self.creates_no_longer(&slot);
         if slot.shown() == Shown::Another {
             self.strays.insert(name.clone());
         }

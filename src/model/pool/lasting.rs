@@ -1,17 +1,17 @@
 //! Procs that began a short while ago. A claim is written, and the status of its Slot says which proc runs there, only once
-//! that proc has lasted, so that a proc of a few seconds costs neither write.
+//! that proc has lasted, so that a proc of a few seconds costs neither write. A claim that waits for its pod for
+//! [`LASTING_UNCREATED`] is written, too.
 //!
 //! After a large negotiation cycle, tens of thousands of procs last at once. Their claims are written [`AT_ONCE`] at a time: nothing
 //! waits for these writes, and the writes that new pods and ended claims wait for would come behind them.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Pool;
-use super::ids::{JobUid, SlotName};
+use super::ids::SlotName;
 use super::marks::Change;
-use super::slot::{Record, Slot};
+use super::slot::{Claimed, Record, Slot, State};
 use super::time::Time;
 use super::timers::Timers;
 
@@ -21,7 +21,7 @@ pub const LASTING: Duration = Duration::from_secs(5);
 /// start.
 const LASTING_UNSTARTED: Duration = Duration::from_secs(10);
 /// For how long a claim waits for its pod's creation before the claim is written.
-pub const LASTING_UNCREATED: Duration = Duration::from_mins(1);
+const LASTING_UNCREATED: Duration = Duration::from_mins(1);
 /// The most that late news of pods adds to [`LASTING`] and [`LASTING_UNSTARTED`].
 const MOST: Duration = Duration::from_secs(15);
 /// Kubelets cut the times at which containers end to whole seconds, so that the operator may seem to learn of an end up to a second
@@ -40,9 +40,7 @@ const WHILE_PODS_WAIT: usize = 2;
 /// The slots whose claims were activated a short while ago.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lasting {
-    /// The slots whose pods wait to be created.
-    uncreated: Uncreated,
-    /// When the claim and the status of each slot are written, if its proc lasts and no news of pods comes late.
+    /// When the claim and the status of each slot are written, if its proc lasts or its pod is not created, and no news of pods comes late.
     timers: Timers<SlotName>,
     /// The slots whose claims are being written because their procs have lasted.
     writing: BTreeSet<SlotName>,
@@ -55,13 +53,13 @@ pub(super) struct Lasting {
 impl Lasting {
     /// When the next slot is due. `None` while as many claims as possible are being written: the end of a write lets the deciders
     /// look again.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.timers.next().filter(|_| self.has_room()).map(|at| at + self.lateness())
+    pub(super) fn next(&self, pods_asked: usize) -> Option<Time> {
+        self.timers.next().filter(|_| self.has_room(pods_asked)).map(|at| at + self.lateness())
     }
 
-    /// Whether one more claim may be written now.
-    fn has_room(&self) -> bool {
-        self.writing.len() < if self.uncreated.since.len() > AT_ONCE { WHILE_PODS_WAIT } else { AT_ONCE }
+    /// Whether one more claim may be written now, while so many pods are asked for.
+    fn has_room(&self, pods_asked: usize) -> bool {
+        self.writing.len() < if pods_asked > AT_ONCE { WHILE_PODS_WAIT } else { AT_ONCE }
     }
 
     /// Takes out a slot that is due by now.
@@ -90,44 +88,6 @@ impl Lasting {
     }
 }
 
-/// The slots whose pods wait to be created.
-#[derive(Clone, Debug, Default)]
-struct Uncreated {
-    since: BTreeMap<SlotName, (JobUid, Time)>,
-    /// How many of the pods of a job began to wait at a time.
-    counts: BTreeMap<(JobUid, Time), usize>,
-}
-
-impl Uncreated {
-    /// Notes since when a pod of the job waits; `None`: the slot has no such pod.
-    fn set(&mut self, name: &SlotName, waits: Option<(JobUid, Time)>) {
-        let before = match &waits {
-            Some(waits) => self.since.insert(name.clone(), waits.clone()),
-            None => self.since.remove(name),
-        };
-        if before == waits {
-            return;
-        }
-        if let Some(before) = before
-            && let Entry::Occupied(mut count) = self.counts.entry(before)
-        {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-        if let Some(waits) = waits {
-            *self.counts.entry(waits).or_default() += 1;
-        }
-    }
-
-    /// The time at which the first of the job's pods that wait began to wait.
-    fn first_of(&self, job: &JobUid) -> Option<Time> {
-        let (of, since) = self.counts.range((job.clone(), Time::default())..).next()?.0;
-        (of == job).then_some(*since)
-    }
-}
-
 /// An average to which each value contributes a sixteenth. A value above [`MOST`] counts as [`MOST`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Average(Duration);
@@ -139,25 +99,21 @@ impl Average {
 }
 
 impl Pool {
-    /// Notes whether the slot's pod waits to be created, and whether the slot's claim has just been activated. Returns whether the claim
-    /// has: the status of its Slot then waits.
+    /// Notes whether the slot's claim has just been activated, or waits for its pod. Returns whether the claim has just been activated: the
+    /// status of its Slot then waits.
     pub(super) fn lasts_yet(&mut self, name: &SlotName) -> bool {
-        let requested = self.slots.get(name).filter(|slot| slot.is_requested());
-        let waits =
-            requested.map(|slot| (slot.claim().last.job.uid.clone(), slot.phase().entered_activity()));
-        self.lasting.uncreated.set(name, waits);
-        let at = self.slots.get(name).filter(|slot| slot.has_just_begun());
-        let at = at.map(|slot| {
-            let runs = slot.active().is_some_and(|running| running.runs);
-            slot.phase().entered_activity() + if runs { LASTING } else { LASTING_UNSTARTED }
-        });
-        self.lasting.timers.set(name, at);
-        at.is_some()
-    }
-
-    /// The time at which that pod of the job began to wait for its creation which has waited longest; `None` if no pod of the job waits.
-    pub fn waits_for_pod_since(&self, job: &JobUid) -> Option<Time> {
-        self.lasting.uncreated.first_of(job)
+        let Some(slot) = self.slots.get(name) else { return false };
+        let begins = slot.has_just_begun();
+        let lasting = if !begins {
+            waits_unwritten(slot).then_some(LASTING_UNCREATED)
+        } else if slot.active().is_some_and(|running| running.runs) {
+            Some(LASTING)
+        } else {
+            Some(LASTING_UNSTARTED)
+        };
+        let since = slot.phase().entered_activity();
+        self.lasting.timers.set(name, lasting.map(|lasting| since + lasting));
+        begins
     }
 
     /// Notes that the containers of a slot's pod have started. If the slot's status waits, it waits until they have lasted.
@@ -175,24 +131,32 @@ impl Pool {
     /// Forgets a slot that is gone.
     pub(super) fn lasts_no_longer(&mut self, slot: &Slot) {
         self.lasting.timers.set(slot.name(), None);
-        self.lasting.uncreated.set(slot.name(), None);
     }
 
-    /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written, a limited number at the same
-    /// time.
+    /// Marks the statuses of the slots whose procs have lasted by now, and has their claims written, and those that have waited for
+    /// their pods for long, a limited number at the same time.
     pub(super) fn show_what_lasted(&mut self, now: Time) {
         let slots = &self.slots;
         self.lasting.writing.retain(|name| slots.get(name).is_some_and(is_being_written));
-        while self.lasting.has_room()
+        while self.lasting.has_room(self.creating.asked())
             && let Some(name) = self.lasting.pop_due(now)
         {
-            self.changed(Change::SlotObject(&name));
+            if !self.slots.get(&name).is_some_and(waits_unwritten) {
+                self.changed(Change::SlotObject(&name));
+            }
             self.claim_lasts(&name);
             if self.slots.get(&name).is_some_and(is_being_written) {
                 self.lasting.writing.insert(name);
             }
         }
     }
+}
+
+/// Whether the slot has a claim that is not written and has no pod yet.
+fn waits_unwritten(slot: &Slot) -> bool {
+    slot.state() == State::Claimed(Claimed::Idle)
+        && slot.record() == Record::Unwritten
+        && (slot.is_assigned() || slot.is_requested())
 }
 
 fn is_being_written(slot: &Slot) -> bool {
@@ -233,55 +197,9 @@ mod tests {
         let slot = |number: usize| SlotName::parse(&format!("slot1_{number}@n1")).unwrap();
         let mut lasting = Lasting::default();
         lasting.writing.extend((1..=WHILE_PODS_WAIT).map(slot));
-        let waits = || Some(("a".into(), Time::default()));
-        for number in 101..=100 + AT_ONCE {
-            lasting.uncreated.set(&slot(number), waits());
-        }
-        assert!(lasting.has_room(), "as many pods as claims are no reason");
-        lasting.uncreated.set(&slot(100), waits());
-        assert!(!lasting.has_room());
-        for number in 100..=100 + AT_ONCE {
-            lasting.uncreated.set(&slot(number), None);
-        }
-        assert!(lasting.uncreated.counts.is_empty());
+        assert!(lasting.has_room(AT_ONCE), "as many pods as claims are no reason");
+        assert!(!lasting.has_room(AT_ONCE + 1));
         lasting.writing.extend((1..=AT_ONCE).map(slot));
-        assert!(!lasting.has_room());
-    }
-
-    #[test]
-    fn the_pod_of_a_job_that_has_waited_longest_is_known() {
-        let slot = |number: usize| SlotName::parse(&format!("slot1_{number}@n1")).unwrap();
-        let at = |job: &str, seconds| Some((job.into(), Time::from_secs(seconds)));
-        let mut uncreated = Uncreated::default();
-        uncreated.set(&slot(1), at("b", 7));
-        uncreated.set(&slot(2), at("b", 5));
-        uncreated.set(&slot(3), at("c", 1));
-        assert_eq!(uncreated.first_of(&"b".into()), Some(Time::from_secs(5)));
-        assert_eq!(uncreated.first_of(&"a".into()), None);
-        uncreated.set(&slot(2), at("b", 9));
-        assert_eq!(uncreated.first_of(&"b".into()), Some(Time::from_secs(7)));
-        uncreated.set(&slot(1), None);
-        uncreated.set(&slot(2), None);
-        assert_eq!(uncreated.first_of(&"b".into()), None);
-        assert_eq!(uncreated.first_of(&"c".into()), Some(Time::from_secs(1)));
-    }
-
-    /// A proc that was thought to have lasted waits on once news comes late, and a proc that waits is due at once when news is early
-    /// again.
-    #[test]
-    fn what_is_due_follows_how_late_news_is() {
-        let at = |seconds| Time::from_secs(seconds);
-        let mut lasting = Lasting::default();
-        let slot = SlotName::parse("slot1_1@n1").unwrap();
-        lasting.timers.set(&slot, Some(at(5)));
-        for _ in 0..100 {
-            lasting.learn_end(Duration::from_secs(6));
-        }
-        assert_eq!(lasting.pop_due(at(5)), None);
-        assert!(lasting.next().is_some_and(|next| next > at(14)));
-        for _ in 0..100 {
-            lasting.learn_end(Duration::from_secs(1));
-        }
-        assert_eq!(lasting.pop_due(at(6)), Some(slot));
+        assert!(!lasting.has_room(0));
     }
 }

@@ -26,6 +26,7 @@ pub mod backfill;
 mod by_proc;
 mod carve;
 mod charges;
+mod creating;
 mod cron;
 mod crontabs;
 mod devices;
@@ -151,7 +152,7 @@ pub use job::{
 pub use job_defaults::JobDefaults;
 pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
 pub use jobs::Queues;
-pub use lasting::{LASTING, LASTING_UNCREATED};
+pub use lasting::LASTING;
 pub use leaving::{Cause, Eviction, Granted, HoldReason, KILL_GRACE, KUBELET_SLACK, Preemptor, Retirement};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
@@ -271,6 +272,8 @@ pub struct Pool {
     outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
+    /// The slots whose pods are being created, or wait for that.
+    creating: creating::Creating,
     /// The slots whose claims were activated a short while ago, and whose statuses are written if their procs last.
     lasting: lasting::Lasting,
     /// When machines are looked at again.
@@ -423,7 +426,8 @@ impl Pool {
             self.crontabs.next(),
             self.absent.next(),
         ];
-        let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, self.lasting.next()];
+        let lasting = self.lasting.next(self.creating.asked());
+        let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next, lasting];
         silence.into_iter().chain(own).flatten().min()
     }
 

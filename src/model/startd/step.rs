@@ -17,8 +17,7 @@ use super::transitions::{
 use super::view::{Change, Chore, Grace, Step, View};
 use super::without_claim::{Surroundings, Wanted, without_claim};
 use crate::pool::{
-    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, LASTING_UNCREATED, Preempting, Record, Removal,
-    Slot, State, Time,
+    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State, Time,
 };
 
 /// The next step of a slot.
@@ -93,17 +92,7 @@ fn matched(slot: &Slot, view: &View) -> Step {
     }
 }
 
-/// The latest time at which the operator writes a claim that has no Slot and whose pod does not exist yet; `None` for
-/// other claims.
-pub(super) fn written_by(slot: &Slot) -> Option<Time> {
-    let waits = slot.record() == Record::Unwritten && (slot.is_assigned() || slot.is_requested());
-    waits.then(|| slot.phase().entered_activity() + LASTING_UNCREATED)
-}
-
 fn claimed_idle(slot: &Slot, view: &View) -> Step {
-    if written_by(slot).is_some_and(|at| at <= view.now) {
-        return Step::Do(Chore::WriteClaim);
-    }
     let ends = why_idle_ends(slot, view);
     match slot.activation() {
         Activation::Assigned if ends.is_some() || slot.removal().is_some() || !view.wanted => {
@@ -116,6 +105,8 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Record::Unwritten if waits_for_time(view) => Step::Do(Chore::WriteClaim),
             Record::Written | Record::Unwritten => start(slot, view),
         },
+        // The claim has waited for its pod for long, or somebody edited the Slot.
+        Activation::Requested { .. } if slot.record() == Record::Due => Step::Do(Chore::WriteClaim),
         Activation::Requested { .. } => Step::Rest,
         Activation::Active(_) | Activation::Ended(..) => Step::Take(
             &CLAIMED_IDLE_TO_BUSY,

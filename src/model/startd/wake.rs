@@ -1,7 +1,7 @@
 //! Decides when a slot must be looked at again if nothing happens before.
 
 use super::policy::is_polled;
-use super::step::{earlier_pod_goes_by, written_by};
+use super::step::earlier_pod_goes_by;
 use super::view::{Off, View, span};
 use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
 use classad::Ad;
@@ -34,8 +34,7 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     let waits = view.earlier_pod && slot.is_assigned();
     let earlier_pod = waits.then(|| earlier_pod_goes_by(slot));
     let start = view.not_before.filter(|_| slot.is_assigned());
-    let written = written_by(slot).filter(|_| slot.state() == State::Claimed(Claimed::Idle));
-    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone, earlier_pod, start, written];
+    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone, earlier_pod, start];
     deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
 }
 

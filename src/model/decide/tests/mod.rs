@@ -7,6 +7,7 @@ mod backfill;
 mod causes;
 mod charges;
 mod cluster_ids;
+mod creating;
 mod cron;
 mod defaults;
 mod devices;

@@ -330,6 +330,7 @@ fn created_by(world: &mut World, name: &str, user: Option<&str>) -> (String, Vec
 #[test]
 fn a_job_is_charged_to_who_created_it_and_one_that_nobody_is_known_to_have_created_to_its_namespace() {
     let mut world = world();
+    world.fate = |_| (600, 0);
     submit_by_rule(&mut world, "p", "", OwnerRule::new(OwnerSource::User, None));
     assert_eq!(created_by(&mut world, "a", Some("alice")), ("alice".to_owned(), vec![]));
     assert_eq!(created_by(&mut world, "b", None), ("namespace:lab".to_owned(), vec!["OwnerUnknown"]));

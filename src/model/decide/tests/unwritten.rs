@@ -446,3 +446,32 @@ fn the_time_for_which_a_claim_waits_begins_at_the_end_of_the_start() {
     };
     assert_eq!(world.pool.slots().values().filter(|slot| waits(slot)).count(), 2);
 }
+
+/// Forty pods wait for a server that answers no creation. Their claims are written after a minute, two at a time, so that the writes do not
+/// come before the creations of others.
+#[test]
+fn claims_that_wait_for_their_pods_are_written_a_few_at_a_time() {
+    let mut world = World::new();
+    world.hangs = Some("hung");
+    world.node("n1", 40, 0);
+    world.submit("hung", "alice", 40, |_| {});
+    world.pass(3);
+    let since = world.pool.slots().values().map(|slot| slot.phase().entered_activity()).max().unwrap();
+    let asked = |world: &mut World, now| {
+        let claims = decide(&mut world.pool, now).effects.into_iter().filter_map(|effect| match effect {
+            Effect::WriteSlot(plan) => Some((plan.slot, plan.claim)),
+            _ => None,
+        });
+        claims.collect::<Vec<_>>()
+    };
+    let minute = since + Duration::from_mins(1);
+    assert_eq!(asked(&mut world, since + Duration::from_secs(59)).len(), 0);
+    let claims = asked(&mut world, minute);
+    assert_eq!((claims.len(), asked(&mut world, minute).len()), (2, 0));
+    for (slot, claim) in claims {
+        let written = Outcome::SlotWritten { slot, proc: claim.last.proc_id(), claim: claim.id };
+        world.pool.apply(Event::Outcome(written), minute);
+    }
+    assert_eq!(asked(&mut world, minute).len(), 2);
+    assert!(world.pool.slots().values().all(Slot::is_requested));
+}

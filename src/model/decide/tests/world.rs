@@ -262,6 +262,13 @@ impl World {
         self.submit_facts(JobFacts { requester: requester.ok_or_else(UnknownCreator::default), ..facts });
     }
 
+    /// Submits a job in a namespace, which is its owner.
+    pub(super) fn submit_in(&mut self, name: &str, namespace: &str, count: i64) {
+        let mut facts = self.new_job(name, namespace, count, |_| {});
+        facts.key.namespace = namespace.into();
+        self.submit_facts(facts);
+    }
+
     fn submit_facts(&mut self, facts: JobFacts) {
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
         self.pool.apply(Event::Job(facts), self.now);

@@ -78,7 +78,7 @@ impl World {
         self.next_uid += 1;
         let obstacle = (self.obstacle)(&name).map(Arc::new);
         let pod = PodRef {
-            namespace: "default".into(),
+            namespace: plan.claim.last.job.namespace.clone(),
             name: name.as_str().into(),
             uid: format!("pod-{}", self.next_uid).into(),
         };
