@@ -287,7 +287,10 @@ fn a_request_that_reads_what_is_not_known_at_submission_is_warned_of() {
             Some("Memory and NumJobStarts"),
         ),
         ("+RequestMemory = (NumJobStarts ?: 1) * 512", Some("NumJobStarts")),
+        ("request_memory = RemoteWallClockTime > 3600 ? 2048 : 1024", Some("RemoteWallClockTime")),
+        ("request_memory = time() - EnteredCurrentStatus > 60 ? 2048 : 1024", Some("EnteredCurrentStatus")),
         ("request_memory = RequestCpus * 1024", None),
+        ("request_memory = JobStatus == 1 ? 1024 : 2048", None),
         ("request_memory = 1G, 2G", None),
         ("request_memory = 1G\nretry_request_memory = MAX({MemoryUsage, 2048})", None),
     ] {

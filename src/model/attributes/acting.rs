@@ -1,4 +1,6 @@
-//! The attributes that expressions that act see, such as `PeriodicRemove`, and those of HTCondor's that these never see here.
+//! The attributes of procs, which expressions that act see, such as `PeriodicRemove`; and those of HTCondor's procs that no proc has here.
+
+use Source::{Job, Proc};
 
 use super::known::is_known;
 use super::nearest;
@@ -25,59 +27,78 @@ pub fn is_acting(name: &str) -> bool {
     ACTING.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// The attributes of a proc's ad that such expressions look at most.
-const OF_PROCS: [&str; 41] = [
-    "AccountingGroup",
-    "ClusterId",
-    "CumulativeSuspensionTime",
-    "CurrentTime",
-    "DiskUsage",
-    "EnteredCurrentStatus",
-    "ExitBySignal",
-    "ExitCode",
-    "ExitSignal",
-    "HoldReason",
-    "HoldReasonCode",
-    "HoldReasonSubCode",
-    "ImageSize",
-    "JobCurrentStartDate",
-    "JobCurrentStartExecutingDate",
-    "JobLeaseDuration",
-    "JobMaxRetries",
-    "JobName",
-    "JobNamespace",
-    "JobPrio",
-    "JobRunCount",
-    "JobStartDate",
-    "JobStatus",
-    "JobUniverse",
-    "LastVacateTime",
-    "MemoryUsage",
-    "NumHolds",
-    "NumJobCompletions",
-    "NumJobMatches",
-    "NumJobStarts",
-    "NumShadowStarts",
-    "Owner",
-    "ProcId",
-    "QDate",
-    "RemoteWallClockTime",
-    "RequestCpus",
-    "RequestDisk",
-    "RequestGPUs",
-    "RequestMemory",
-    "ResidentSetSize",
-    "ShadowBday",
+/// Where an attribute of a proc's ad comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The ad that all procs of a job share has the attribute, or the evaluation itself gives the attribute. The job is matched by this ad.
+    Job,
+    /// Each proc has a value of its own, or none.
+    Proc,
+}
+
+/// The attributes of a proc's ad that expressions look at most.
+const OF_PROCS: [(&str, Source); 41] = [
+    ("AccountingGroup", Job),
+    ("ClusterId", Job),
+    ("CumulativeSuspensionTime", Proc),
+    ("CurrentTime", Job),
+    ("DiskUsage", Proc),
+    ("EnteredCurrentStatus", Proc),
+    ("ExitBySignal", Proc),
+    ("ExitCode", Proc),
+    ("ExitSignal", Proc),
+    ("HoldReason", Proc),
+    ("HoldReasonCode", Proc),
+    ("HoldReasonSubCode", Proc),
+    ("ImageSize", Proc),
+    ("JobCurrentStartDate", Proc),
+    ("JobCurrentStartExecutingDate", Proc),
+    ("JobLeaseDuration", Job),
+    ("JobMaxRetries", Job),
+    ("JobName", Job),
+    ("JobNamespace", Job),
+    ("JobPrio", Job),
+    ("JobRunCount", Proc),
+    ("JobStartDate", Proc),
+    ("JobStatus", Job),
+    ("JobUniverse", Job),
+    ("LastVacateTime", Proc),
+    ("MemoryUsage", Proc),
+    ("NumHolds", Proc),
+    ("NumJobCompletions", Proc),
+    ("NumJobMatches", Proc),
+    ("NumJobStarts", Proc),
+    ("NumShadowStarts", Proc),
+    ("Owner", Job),
+    ("ProcId", Proc),
+    ("QDate", Job),
+    ("RemoteWallClockTime", Proc),
+    ("RequestCpus", Job),
+    ("RequestDisk", Job),
+    ("RequestGPUs", Job),
+    ("RequestMemory", Job),
+    ("ResidentSetSize", Proc),
+    ("ShadowBday", Proc),
 ];
+
+fn source(name: &str) -> Option<Source> {
+    OF_PROCS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, source)| *source)
+}
+
+/// Whether in HTCondor an attribute may differ between the procs of a job. Here all procs of a job are matched by one ad, which has none
+/// of these attributes.
+pub fn is_of_procs(name: &str) -> bool {
+    source(name) == Some(Proc) || not_kept(name).is_some()
+}
 
 /// The attribute of a proc's ad, or the literal, that a name is a slip away from. None for each name that an ad is known to have.
 pub fn meant_of_proc(name: &str) -> Option<&'static str> {
-    if OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name)) || not_kept(name).is_some() {
+    if source(name).is_some() || not_kept(name).is_some() {
         return None;
     }
     // RequestMemroy begins as the name of a request does.
     let is_request = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("request"));
-    if is_known(name) && !is_request { None } else { nearest(name, OF_PROCS.iter().copied()) }
+    if is_known(name) && !is_request { None } else { nearest(name, OF_PROCS.iter().map(|(known, _)| *known)) }
 }
 
 const WALL: &str = "use RemoteWallClockTime";
@@ -132,7 +153,7 @@ pub fn not_kept(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use classad::Ad;
 
@@ -196,11 +217,28 @@ mod tests {
         for ad in ads() {
             for (name, _) in NOT_KEPT {
                 assert!(!ad.contains(name), "{name}");
-                assert!(!OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name)), "{name}");
+                assert_eq!(source(name), None, "{name}");
             }
             for (name, _) in &ad {
-                assert!(OF_PROCS.iter().any(|known| name.is(known)), "{name}");
+                assert!(source(name.as_str()).is_some(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn an_attribute_is_of_procs_if_a_proc_gives_it_and_the_job_does_not() {
+        let given: BTreeSet<String> =
+            ads().iter().flatten().map(|(name, _)| name.as_str().to_ascii_lowercase()).collect();
+        // Each job that is matched has this status, and the evaluation gives the time.
+        let shared = ["jobstatus", "currenttime"];
+        for (name, source) in OF_PROCS {
+            let name = name.to_ascii_lowercase();
+            let own = given.contains(&name) && !shared.contains(&&*name);
+            assert_eq!(source == Proc, own, "{name}");
+            assert_eq!(is_of_procs(&name), own, "{name}");
+        }
+        for (name, expected) in [("LastRemoteHost", true), ("numrestarts", true), ("Memory", false)] {
+            assert_eq!(is_of_procs(name), expected, "{name}");
         }
     }
 

@@ -1,12 +1,12 @@
 //! The attributes with which each ad starts, and those that are set last.
 
-use classad::{Expr, Value};
+use classad::{Expr, Name, Value};
 use condor_config::{FileError, Variable};
 
 use super::{Job, Outcome};
 use crate::world::World;
 
-/// Attributes of a new job that are 0.
+/// Attributes that are 0 in a new job, and that its runs change.
 const ZEROS: &[&str] = &[
     "CommittedSlotTime",
     "CommittedSuspensionTime",
@@ -14,7 +14,6 @@ const ZEROS: &[&str] = &[
     "CumulativeSlotTime",
     "CumulativeSuspensionTime",
     "ExitStatus",
-    "JobSubmitMethod",
     "LastSuspensionTime",
     "NumCkpts",
     "NumJobCompletions",
@@ -24,7 +23,7 @@ const ZEROS: &[&str] = &[
     "TotalSuspensions",
 ];
 
-/// Attributes of a new job that are 0.0.
+/// Attributes that are 0.0 in a new job, and that its runs change.
 const REAL_ZEROS: &[&str] = &[
     "CumulativeRemoteSysCpu",
     "CumulativeRemoteUserCpu",
@@ -32,6 +31,24 @@ const REAL_ZEROS: &[&str] = &[
     "RemoteUserCpu",
     "RemoteWallClockTime",
 ];
+
+/// Further attributes that the runs of a proc leave in its ad: next to nothing at submission, and more later.
+const OF_RUNS: &[&str] = &[
+    "DiskUsage",
+    "EnteredCurrentStatus",
+    "ExitBySignal",
+    "ImageSize",
+    "JobRunCount",
+    "NumHolds",
+    "NumJobMatches",
+    "NumShadowStarts",
+    "ResidentSetSize",
+];
+
+/// Whether the runs of a proc change an attribute of its ad.
+pub(crate) fn is_of_runs(name: &Name) -> bool {
+    [ZEROS, REAL_ZEROS, OF_RUNS].into_iter().flatten().any(|known| name.is(known))
+}
 
 impl Job<'_, '_> {
     pub(super) fn start(&mut self) {
@@ -46,6 +63,7 @@ impl Job<'_, '_> {
             self.set(name, 0.0);
         }
         self.set("ExitBySignal", false);
+        self.set("JobSubmitMethod", 0);
         let (version, platform) = self.world.version.clone();
         if !version.is_empty() {
             self.set("CondorVersion", version.as_str());

@@ -23,6 +23,8 @@ mod simple;
 mod streams;
 mod transfer;
 
+pub(crate) use base::is_of_runs;
+
 use std::collections::BTreeSet;
 
 use classad::{Ad, Env, Expr, Value};

@@ -7,6 +7,7 @@ use super::spec::{SET_BY_OPERATOR, is_of_disk_usage};
 use super::written;
 use crate::commands::{self, Support};
 use crate::file::{Cluster, Written};
+use crate::job::is_of_runs;
 
 /// Warnings of commands without effect, and errors of those that are refused.
 pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
@@ -87,19 +88,6 @@ fn without_group(cluster: &Cluster) -> Option<String> {
     ))
 }
 
-/// Attributes that the runs of a proc leave in its ad: next to nothing at submission, and more later.
-const OF_RUNS: [&str; 9] = [
-    "DiskUsage",
-    "ImageSize",
-    "JobRunCount",
-    "NumHolds",
-    "NumJobCompletions",
-    "NumJobMatches",
-    "NumJobStarts",
-    "NumShadowStarts",
-    "ResidentSetSize",
-];
-
 /// The warning of a request that reads what is not known at submission: attributes of machines, or what runs leave in the ad.
 fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     let name = written.name.strip_prefix("MY.").unwrap_or(&written.name);
@@ -114,7 +102,6 @@ fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
         return Some(Diagnostic { severity: Severity::Warning, position: written.position.clone(), message });
     }
     let own = references.bare.iter().chain(&references.my);
-    let is_of_runs = |name: &Name| OF_RUNS.iter().any(|known| name.is(known));
     let is_known =
         |name: &Name| name.is("ProcId") || cluster.ad.get(name.as_str()).is_some() && !is_of_runs(name);
     let unknown = own.filter(|name| !is_known(name));

@@ -2,27 +2,13 @@
 
 use api::HTCJob;
 use classad::{Expr, Name};
-use model::attributes::{absent, is_acting, is_known, is_of_slots, meant, meant_of_proc, not_kept};
+use model::attributes::{
+    absent, is_acting, is_known, is_of_procs, is_of_slots, meant, meant_of_proc, not_kept,
+};
 use model::mistakes;
 use model::pool::Problem;
 
 use super::warning;
-
-/// Attributes that differ from proc to proc. All procs of a job share one ad when they are matched, which has none of these.
-const OF_PROCS: [&str; 12] = [
-    "DiskUsage",
-    "ImageSize",
-    "JobRunCount",
-    "LastMatchTime",
-    "LastRemoteHost",
-    "MemoryUsage",
-    "NumHolds",
-    "NumJobCompletions",
-    "NumJobMatches",
-    "NumJobStarts",
-    "NumShadowStarts",
-    "ResidentSetSize",
-];
 
 /// The expressions by which a job is matched, each with its field: those that are evaluated for machines.
 fn of_matching(job: &HTCJob) -> impl Iterator<Item = (&'static str, Expr)> {
@@ -46,9 +32,7 @@ pub(super) fn of_procs(job: &HTCJob) -> Vec<Problem> {
     for (field, expr) in of_matching(job) {
         let references = expr.references();
         let names = references.my.iter().chain(references.bare.iter()).filter(|name| !is_own(job, name));
-        let known =
-            names.filter(|name| OF_PROCS.iter().any(|known| known.eq_ignore_ascii_case(name.as_str())));
-        found.extend(known.map(|name| {
+        found.extend(names.filter(|name| is_of_procs(name.as_str())).map(|name| {
             let message = format!(
                 "{} is undefined here: it differs from proc to proc, and all procs of a job are matched as one",
                 name.as_str()

@@ -147,6 +147,17 @@ fn what_a_job_says_in_vain_is_told() {
 }
 
 #[test]
+fn what_differs_between_procs_is_told_in_expressions_of_matching() {
+    for name in ["ProcId", "RemoteWallClockTime", "ExitCode"] {
+        let spec = json!({"requirements": format!("{name} > 3 || JobStatus == 1 || QDate > 5")});
+        let expected = format!(
+            "spec.requirements: {name} is undefined here: it differs from proc to proc, and all procs of a job are matched as one"
+        );
+        assert_eq!(told(spec), [expected]);
+    }
+}
+
+#[test]
 fn submit_commands_among_the_attributes_are_told() {
     let attributes = json!({
         "JobUniverse": "9", "max_retries": "3", "periodic_hold": "JobStatus == 2", "transfer_input_files": "\"x\"",
