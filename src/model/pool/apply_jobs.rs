@@ -10,7 +10,7 @@ use super::event::{JobFacts, LifeFacts};
 use super::history::History;
 use super::idle::Idle;
 use super::ids::{JobUid, SlotName};
-use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
+use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, SentMessages};
 use super::job_policy::Acting;
 use super::marks::Change;
 use super::on_evict::OwnSpecs;
@@ -86,7 +86,7 @@ impl Pool {
             warnings: Vec::new(),
             removing: false,
             finalizer: JobFinalizer::Free.seen(facts.finalizer),
-            told: Told { accepted: facts.finalizer, ..Told::default() },
+            told: SentMessages { accepted: facts.finalizer, ..SentMessages::default() },
             resting: None,
             refused: None,
             idle: Idle::default(),

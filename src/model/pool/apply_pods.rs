@@ -6,7 +6,7 @@ use super::ids::{ClaimId, JobUid, PodRef, ProcId, SlotName};
 use super::job::{End, Job};
 use super::marks::Change;
 use super::resources::Capacity;
-use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, Record, Removal, Seen, Slot, pod_name};
+use super::slot::{Activation, Assignment, CLAIM_RETRY, Claim, PodNews, Record, Removal, Slot, pod_name};
 use super::time::Time;
 
 impl Pool {
@@ -299,15 +299,15 @@ impl Pool {
         let Some(slot) = self.slots.get_mut(name) else { return };
         let uid = facts.job.clone();
         match slot.pod_lives(facts, now) {
-            Seen::Nothing => {}
-            Seen::Pod => {
+            PodNews::Nothing => {}
+            PodNews::Pod => {
                 // The record of an act may have waited for the deletion of the pod to be seen.
                 if slot.removal().is_some_and(Removal::is_asked) {
                     self.changed(Change::JobStatus(&uid));
                 }
                 self.changed(Change::Slot(name));
             }
-            Seen::Started => {
+            PodNews::Started => {
                 self.lasts_from(name, now);
                 self.changed(Change::Started(name));
                 if let Some(job) = self.jobs.get_mut(&uid) {

@@ -58,7 +58,7 @@ enum Reading {
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct LastRenewal {
     renewal: Renewal,
     at: Time,
     reading: Reading,
@@ -67,7 +67,7 @@ struct Seen {
 /// The last renewal of each agent's Lease, and when the operator first saw it; and the pods that the promises cover.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
-    seen: BTreeMap<MachineName, Seen>,
+    seen: BTreeMap<MachineName, LastRenewal>,
     /// Each covered pod, with the time at which the operator first saw that its agent named the pod.
     covered: BTreeMap<MachineName, BTreeMap<PodUid, Time>>,
 }
@@ -87,7 +87,7 @@ impl Fences {
     /// Notes a renewal that was seen. A renewal that is known already changes nothing.
     pub fn see(&mut self, machine: &MachineName, renewal: Renewal, now: Time) {
         if self.seen.get(machine).is_none_or(|seen| seen.renewal != renewal) {
-            self.seen.insert(machine.clone(), Seen { renewal, at: now, reading: Reading::No });
+            self.seen.insert(machine.clone(), LastRenewal { renewal, at: now, reading: Reading::No });
         }
     }
 

@@ -334,7 +334,7 @@ impl JobFinalizer {
 
 /// The messages that the job's author has got, so that each message comes only once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct SentMessages {
     /// Whether the author was told that the job was accepted.
     pub accepted: bool,
     /// Whether the author was told, at the last look at the job, that the job may not charge its accounting group. The author is
@@ -387,7 +387,7 @@ pub struct Job {
     /// Whether a deletion of the job waits until its claims are over.
     pub finalizer: JobFinalizer,
     /// The messages that the job's author has got.
-    pub told: Told,
+    pub told: SentMessages,
     /// Procs that are idle, and which of them wait before they are tried again.
     pub idle: Idle,
     /// Procs that are held. A proc that was told to leave its slot is also in `active` until it has left.

@@ -51,8 +51,8 @@ mod job;
 mod job_defaults;
 mod job_policy;
 mod jobs;
-mod kept;
 mod lasting;
+mod latest_result;
 mod leaving;
 pub mod limits;
 mod machine;
@@ -102,7 +102,7 @@ use archive::Archive;
 use groups::Groups;
 use indexed::Indexed;
 use jobs::Jobs;
-use kept::Kept;
+use latest_result::LatestResult;
 use marks::{Change, Marks};
 use orphans::Orphans;
 use submitters::Submitters;
@@ -146,8 +146,8 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{
-    Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Needs, Problem, QueueKey, Request, Retention, Told,
-    Unsaid,
+    Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Needs, Problem, QueueKey, Request, Retention,
+    SentMessages, Unsaid,
 };
 pub use job_defaults::JobDefaults;
 pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
@@ -294,7 +294,7 @@ pub struct Pool {
     /// How many changes there were.
     changes: u64,
     /// The quotas in force, which a look at all slots computes, and the GroupQuotas that are not accepted.
-    quotas: Kept<QuotasInForce>,
+    quotas: LatestResult<QuotasInForce>,
 }
 
 /// The quotas in force, and for each GroupQuota object that is not accepted, the reason.

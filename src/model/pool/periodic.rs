@@ -32,7 +32,7 @@ const LOOK: u32 = 8;
 const REMEMBERED: usize = 8;
 
 /// The actions on procs in one turn, with the procs of each.
-type Told = BTreeMap<Action, ActedOn>;
+type Actions = BTreeMap<Action, ActedOn>;
 
 /// An action on procs, as an event tells it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +114,7 @@ impl Pool {
         let Some(base) = job.spec.clone() else { return true };
         let acting = Arc::clone(&job.acting);
         let mut asked = Asked { known: Vec::new(), spent: 0 };
-        let mut told = Told::new();
+        let mut told = Actions::new();
         let alike = job.evaluated_to == 0 && !acting.is_by_proc(&system);
         let first = if alike { fresh(job).next() } else { None };
         if let Some(first) = first {
@@ -184,7 +184,7 @@ impl Pool {
         }
     }
 
-    fn do_as_said(&mut self, uid: &JobUid, proc: u32, verdict: &Verdict, now: Time, told: &mut Told) {
+    fn do_as_said(&mut self, uid: &JobUid, proc: u32, verdict: &Verdict, now: Time, told: &mut Actions) {
         let (done, verb, why) = match verdict {
             Verdict::Hold(hold) => (self.hold_one(uid, proc, hold, now), "held", hold.reason.clone()),
             Verdict::Release(why) => (self.release_one(uid, proc, now), "released", why.clone()),
@@ -196,7 +196,7 @@ impl Pool {
         }
     }
 
-    fn tell_verdicts(&mut self, uid: &JobUid, told: Told, now: Time) {
+    fn tell_verdicts(&mut self, uid: &JobUid, told: Actions, now: Time) {
         self.changed(Change::Procs(uid));
         self.changed(Change::Released);
         let Some(key) = self.jobs.get(uid).map(|job| job.key.clone()) else { return };

@@ -17,7 +17,7 @@ use crate::pool::time::Time;
 
 /// The news when the operator has seen a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum PodNews {
     /// Nothing on which the slot's next step depends.
     Nothing,
     /// The pod, its deletion, or whether waiting for the pod's start is hopeless.
@@ -182,7 +182,7 @@ impl Slot {
     }
 
     /// The pod was seen, and its proc has not ended.
-    pub fn pod_lives(&mut self, facts: PodFacts, now: Time) -> Seen {
+    pub fn pod_lives(&mut self, facts: PodFacts, now: Time) -> PodNews {
         let face = |running: &Running| {
             let hopeless = running.stuck.as_ref().map(|stuck| stuck.obstacle.hopeless);
             let deletion = (running.deleting, running.doomed, running.granted, running.forced);
@@ -204,9 +204,9 @@ impl Slot {
         }
         running.meet(facts.obstacle, now);
         let seen = match before {
-            _ if facts.running && !ran => Seen::Started,
-            Some(before) if before == face(&running) => Seen::Nothing,
-            _ => Seen::Pod,
+            _ if facts.running && !ran => PodNews::Started,
+            Some(before) if before == face(&running) => PodNews::Nothing,
+            _ => PodNews::Pod,
         };
         self.activation = Activation::Active(running);
         seen

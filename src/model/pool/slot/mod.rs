@@ -32,7 +32,7 @@ pub use claim::{Assignment, Claim, pod_name};
 pub use record::{CLAIM_RETRY, Record, Shown};
 pub use state::{Backfill, Claimed, Drained, LastTransition, Number, Phase, Preempting, State, Unclaimed};
 
-pub(super) use happenings::Seen;
+pub(super) use happenings::PodNews;
 
 /// Why a proc must leave its slot before it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

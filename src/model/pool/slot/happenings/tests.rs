@@ -158,16 +158,16 @@ fn what_is_known_of_a_pod_goes_with_the_pod() {
 fn only_news_of_a_pod_is_looked_at() {
     let mut slot = with_pod();
     assert!(slot.running().unwrap().is_of_before(4) && !slot.running().unwrap().is_of_before(3));
-    assert_eq!(slot.pod_lives(facts(false), at(5)), Seen::Nothing);
-    assert_eq!(slot.pod_lives(facts(true), at(6)), Seen::Started);
-    assert_eq!(slot.pod_lives(facts(true), at(7)), Seen::Nothing);
+    assert_eq!(slot.pod_lives(facts(false), at(5)), PodNews::Nothing);
+    assert_eq!(slot.pod_lives(facts(true), at(6)), PodNews::Started);
+    assert_eq!(slot.pod_lives(facts(true), at(7)), PodNews::Nothing);
     assert_eq!(slot.running().unwrap().started, Some(at(6)), "the first time counts");
     let deleted = PodFacts { deleting: true, grace: Some(Duration::from_secs(30)), ..facts(true) };
-    assert_eq!(slot.pod_lives(deleted.clone(), at(8)), Seen::Pod);
-    assert_eq!(slot.pod_lives(deleted.clone(), at(9)), Seen::Nothing);
-    assert_eq!(slot.pod_lives(facts(true), at(9)), Seen::Nothing, "a stale look does not undo a deletion");
+    assert_eq!(slot.pod_lives(deleted.clone(), at(8)), PodNews::Pod);
+    assert_eq!(slot.pod_lives(deleted.clone(), at(9)), PodNews::Nothing);
+    assert_eq!(slot.pod_lives(facts(true), at(9)), PodNews::Nothing, "a stale look does not undo a deletion");
     let forced = PodFacts { forced: Forced::Running, ..deleted };
-    assert_eq!(slot.pod_lives(forced, at(10)), Seen::Pod);
+    assert_eq!(slot.pod_lives(forced, at(10)), PodNews::Pod);
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn a_pod_that_cannot_start_is_given_up_once_and_says_for_what() {
     assert_eq!(slot.give_up_pod(at(5)), None, "nothing keeps it from starting");
     let obstacle = Obstacle::of("main", "ErrImagePull", "no such image").map(Arc::new);
     let stuck = PodFacts { obstacle, ..facts(false) };
-    assert_eq!(slot.pod_lives(stuck.clone(), at(10)), Seen::Pod);
-    assert_eq!(slot.pod_lives(stuck, at(20)), Seen::Nothing);
+    assert_eq!(slot.pod_lives(stuck.clone(), at(10)), PodNews::Pod);
+    assert_eq!(slot.pod_lives(stuck, at(20)), PodNews::Nothing);
     assert_eq!(slot.running().unwrap().stuck.as_ref().unwrap().until(false), at(10) + START_PATIENCE);
     assert_eq!(slot.held_for(), None);
     let (given_up, hold) = slot.give_up_pod(at(310)).unwrap();

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 type Entry<T> = (u64, i64, Arc<T>);
 
 /// A place for one result. A clone of the place is empty.
-pub(super) struct Kept<T>(Mutex<Option<Entry<T>>>);
+pub(super) struct LatestResult<T>(Mutex<Option<Entry<T>>>);
 
-impl<T> Kept<T> {
+impl<T> LatestResult<T> {
     /// The result for this number of changes and this second. `make` computes the result if another one is kept.
     pub(super) fn at(&self, changes: u64, second: i64, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,21 +24,21 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for LatestResult<T> {
     fn default() -> Self {
         Self(Mutex::new(None))
     }
 }
 
-impl<T> Clone for Kept<T> {
+impl<T> Clone for LatestResult<T> {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl<T> fmt::Debug for Kept<T> {
+impl<T> fmt::Debug for LatestResult<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept")
+        f.write_str("LatestResult")
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_result_holds_until_something_changes_or_a_second_passes() {
-        let kept = Kept::default();
+        let kept = LatestResult::default();
         let made = [(1, 5, 'a'), (1, 5, 'b'), (2, 5, 'c'), (2, 6, 'd'), (2, 6, 'e')]
             .map(|(changes, second, result)| *kept.at(changes, second, || result));
         assert_eq!(made, ['a', 'a', 'c', 'd', 'd']);
