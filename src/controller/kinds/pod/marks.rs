@@ -12,11 +12,11 @@ use api::labels;
 use model::pool::{ClaimId, JobUid, PlainSize, SlotName, backfill};
 use model::startd::SHORTEST_LEASE;
 
-use super::Kept;
+use super::KeptPod;
 
 /// The marks that the operator wrote on a pod: what the pod does for the pool.
 #[derive(Clone, Debug)]
-pub(super) enum Marks {
+pub(super) enum PodMarks {
     /// A proc's pod.
     Proc { job: JobUid, proc: u32, claim: ClaimId, made: Made },
     /// A backfill pod: its machine slot, if that can be read, and the hash of its template.
@@ -48,7 +48,7 @@ impl Made {
     }
 }
 
-impl Marks {
+impl PodMarks {
     /// The marks on a pod; none of a pod that is not the pool's.
     pub(super) fn on(pod: &SlimPod) -> Option<Self> {
         Self::of_proc(pod).or_else(|| Self::of_backfill(pod)).or_else(|| Self::left(pod))
@@ -89,17 +89,19 @@ impl Marks {
     }
 }
 
-impl Kept {
+impl KeptPod {
     /// The marks by which the operator knew the pod.
-    pub(super) fn marks(&self) -> Option<Marks> {
+    pub(super) fn marks(&self) -> Option<PodMarks> {
         match self {
-            Self::Ours(facts) => Some(Marks::Proc {
+            Self::Ours(facts) => Some(PodMarks::Proc {
                 job: facts.job.clone(),
                 proc: facts.proc,
                 claim: facts.claim.clone(),
                 made: Made { lease: facts.lease, run: facts.run, size: facts.size, asked: facts.asked },
             }),
-            Self::Backfill(facts) => Some(Marks::Backfill { slot: slot_of(facts), mark: facts.mark.clone() }),
+            Self::Backfill(facts) => {
+                Some(PodMarks::Backfill { slot: slot_of(facts), mark: facts.mark.clone() })
+            }
             Self::Other(_) => None,
         }
     }

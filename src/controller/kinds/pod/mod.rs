@@ -14,7 +14,7 @@ use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
 use self::end::{disrupted, ending, first_asked, forced, is_terminal, main_container, remains};
-use self::marks::{Made, Marks, is_tracked};
+use self::marks::{Made, PodMarks, is_tracked};
 use super::sighting::{keep_once, told};
 use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
@@ -127,7 +127,7 @@ struct SlimTerminated {
 
 /// The part of a pod that is kept as long as the pod is there.
 #[derive(Clone, Debug)]
-pub enum Kept {
+pub enum KeptPod {
     /// A pod of a proc.
     Ours(Arc<PodFacts>),
     /// A backfill pod.
@@ -146,7 +146,7 @@ impl SlimPod {
 impl Watched for SlimPod {
     type Object = Self;
     /// `None` for a pod without uid.
-    type Kept = Option<Kept>;
+    type Kept = Option<KeptPod>;
     const KIND: Kind = Kind::of(&("Pod", "pods"));
     const STAGE: Stage = Stage::Pods;
 
@@ -156,16 +156,16 @@ impl Watched for SlimPod {
 
     fn keep(pod: &Self, before: Option<&Self::Kept>) -> Self::Kept {
         let uid: PodUid = pod.metadata.uid.as_deref()?.into();
-        let known = before.and_then(Option::as_ref).and_then(Kept::marks);
-        Some(match known.or_else(|| Marks::on(pod)).and_then(|marks| of_the_pool(pod, &uid, marks)) {
-            Some(PodView::Ours(facts)) => Kept::Ours(facts),
-            Some(PodView::Backfill(facts)) => Kept::Backfill(Box::new(facts)),
-            _ => Kept::Other(uid),
+        let known = before.and_then(Option::as_ref).and_then(KeptPod::marks);
+        Some(match known.or_else(|| PodMarks::on(pod)).and_then(|marks| of_the_pool(pod, &uid, marks)) {
+            Some(PodView::Ours(facts)) => KeptPod::Ours(facts),
+            Some(PodView::Backfill(facts)) => KeptPod::Backfill(Box::new(facts)),
+            _ => KeptPod::Other(uid),
         })
     }
 
     fn share(kept: &mut Self::Kept, near: &Self::Kept) {
-        if let (Some(Kept::Ours(facts)), Some(Kept::Ours(near))) = (kept, near) {
+        if let (Some(KeptPod::Ours(facts)), Some(KeptPod::Ours(near))) = (kept, near) {
             let facts = Arc::make_mut(facts);
             keep_once(&mut facts.pod.namespace, &near.pod.namespace);
             keep_once(&mut facts.job, &near.job);
@@ -178,14 +178,14 @@ impl Watched for SlimPod {
         let slot = metadata.annotations.as_ref().and_then(|all| SlotName::parse(all.get(labels::SLOT)?).ok());
         let node_name = slot.map(|slot| slot.machine.as_str().to_owned());
         let pod = Self { metadata, spec: SlimPodSpec::on(node_name), status: SlimPodStatus::running() };
-        Marks::on(&pod).is_some().then_some(pod)
+        PodMarks::on(&pod).is_some().then_some(pod)
     }
 
     fn there(pod: Self, kept: &Self::Kept) -> Vec<News> {
         match kept.clone() {
-            Some(Kept::Ours(facts)) => vec![News::Pod(facts)],
-            Some(Kept::Backfill(facts)) => told(Event::Backfill(*facts)),
-            Some(Kept::Other(uid)) => told(match of_others(&pod, uid) {
+            Some(KeptPod::Ours(facts)) => vec![News::Pod(facts)],
+            Some(KeptPod::Backfill(facts)) => told(Event::Backfill(*facts)),
+            Some(KeptPod::Other(uid)) => told(match of_others(&pod, uid) {
                 PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
                 PodView::Neither(uid) => Event::ForeignPodGone(uid),
                 // A pod that was kept as another's is not the pool's.
@@ -197,9 +197,9 @@ impl Watched for SlimPod {
 
     fn gone(_: &Names, kept: Self::Kept) -> Vec<News> {
         told(kept.map(|pod| match pod {
-            Kept::Ours(facts) => Event::PodGone(Arc::unwrap_or_clone(facts)),
-            Kept::Backfill(facts) => Event::BackfillGone(facts.machine, facts.pod.uid),
-            Kept::Other(uid) => Event::ForeignPodGone(uid),
+            KeptPod::Ours(facts) => Event::PodGone(Arc::unwrap_or_clone(facts)),
+            KeptPod::Backfill(facts) => Event::BackfillGone(facts.machine, facts.pod.uid),
+            KeptPod::Other(uid) => Event::ForeignPodGone(uid),
         }))
     }
 }
@@ -220,7 +220,7 @@ pub enum PodView {
 /// Reads a pod for the pool; `None` if the pod has no uid.
 pub fn view(pod: &SlimPod) -> Option<PodView> {
     let uid: PodUid = pod.metadata.uid.as_deref()?.into();
-    let known = Marks::on(pod).and_then(|marks| of_the_pool(pod, &uid, marks));
+    let known = PodMarks::on(pod).and_then(|marks| of_the_pool(pod, &uid, marks));
     Some(known.unwrap_or_else(|| of_others(pod, uid)))
 }
 
@@ -230,12 +230,12 @@ fn machine(pod: &SlimPod) -> Option<MachineName> {
 }
 
 /// A pod that bears the pool's marks; none if it is a backfill pod on no node.
-fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: Marks) -> Option<PodView> {
+fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: PodMarks) -> Option<PodView> {
     match marks {
-        Marks::Proc { job, proc, claim, made } => {
+        PodMarks::Proc { job, proc, claim, made } => {
             Some(PodView::Ours(Arc::new(ours(pod, uid, (job, proc), (claim, made)))))
         }
-        Marks::Backfill { slot, mark } => {
+        PodMarks::Backfill { slot, mark } => {
             Some(PodView::Backfill(backfill_pod(pod, uid, &machine(pod)?, (slot, mark))))
         }
     }

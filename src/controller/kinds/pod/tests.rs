@@ -209,7 +209,7 @@ fn a_backfill_pod_stays_one() {
     let kept = SlimPod::keep(&pod, None);
     let stripped = marked(json!({}), json!({}), json!({"finalizers": []}));
     match SlimPod::keep(&stripped, Some(&kept)) {
-        Some(Kept::Backfill(facts)) => assert_eq!((facts.slot, &*facts.mark), (Some(1), "m")),
+        Some(KeptPod::Backfill(facts)) => assert_eq!((facts.slot, &*facts.mark), (Some(1), "m")),
         other => panic!("{other:?}"),
     }
     let of = |pod: &SlimPod| match super::view(pod) {

@@ -167,8 +167,8 @@ fn a_later_deletion_does_not_hide_when_a_program_was_told_to_end() {
     let failed = || json!({"phase": "Failed", "containerStatuses": [ended("main", 7, "Error", "00:01:01")]});
     let first = version("00:01:30", 30, json!({"phase": "Running", "containerStatuses": [runs("main")]}));
     let last = version("00:03:01", 1, failed());
-    let facts = |before: Option<&Option<Kept>>, pod: &SlimPod| match SlimPod::keep(pod, before) {
-        Some(Kept::Ours(facts)) => facts,
+    let facts = |before: Option<&Option<KeptPod>>, pod: &SlimPod| match SlimPod::keep(pod, before) {
+        Some(KeptPod::Ours(facts)) => facts,
         other => panic!("{other:?}"),
     };
     let before = SlimPod::keep(&first, None);
@@ -198,7 +198,7 @@ fn an_eviction_that_came_to_nothing_is_forgotten() {
     let well =
         json!({"phase": "Succeeded", "containerStatuses": [ended("main", 0, "Completed", "00:05:00")]});
     match SlimPod::keep(&version("False", well), Some(&taken_back)) {
-        Some(Kept::Ours(facts)) => assert_eq!((&facts.end, facts.told), (&code(0), false)),
+        Some(KeptPod::Ours(facts)) => assert_eq!((&facts.end, facts.told), (&code(0), false)),
         other => panic!("{other:?}"),
     }
 }
