@@ -9,7 +9,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use crate::packed::Packed;
-use crate::render::Kept;
+use crate::render::KeptTemplate;
 use crate::uid::{Uid, Version};
 use answers::{Decode, Item, Parts};
 use model::BoxMap;
@@ -78,7 +78,7 @@ pub struct Identity {
 
 /// An object as it was last seen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct CachedObject {
     /// Its uid.
     pub uid: Uid,
     /// Its version.
@@ -86,7 +86,7 @@ pub struct Known {
     status: Packed,
 }
 
-impl Known {
+impl CachedObject {
     /// The cache's entry for an object with this metadata and this text of its status.
     pub fn new(metadata: &ObjectMeta, status: &str) -> Self {
         Self { uid: Uid::of(metadata), version: Version::of(metadata), status: status.into() }
@@ -127,27 +127,27 @@ impl Decode for Answer {
 /// Everything seen.
 #[derive(Debug, Default)]
 pub struct Cache {
-    objects: BoxMap<ObjectKey, Known>,
+    objects: BoxMap<ObjectKey, CachedObject>,
     /// The uids of objects that were deleted while a write to them was under way. If the answer to the write comes after
     /// the watch has told of the deletion, the answer shows an object that is gone.
     gone: BTreeMap<ObjectKey, Uid>,
     /// The templates of jobs' pods, with their items.
-    templates: BTreeMap<JobUid, Arc<Kept>>,
+    templates: BTreeMap<JobUid, Arc<KeptTemplate>>,
 }
 
 impl Cache {
     /// An object as it was last seen.
-    pub fn get(&self, key: &ObjectKey) -> Option<&Known> {
+    pub fn get(&self, key: &ObjectKey) -> Option<&CachedObject> {
         self.objects.get(key)
     }
 
     /// The template of a job's pods.
-    pub fn template(&self, job: &JobUid) -> Option<&Arc<Kept>> {
+    pub fn template(&self, job: &JobUid) -> Option<&Arc<KeptTemplate>> {
         self.templates.get(job)
     }
 
     /// Keeps the template of a job's pods. With `None`, because the job is gone, forgets the template.
-    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<Kept>>) {
+    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<KeptTemplate>>) {
         match template {
             Some(template) => self.templates.insert(job, template),
             None => self.templates.remove(&job),
@@ -155,14 +155,14 @@ impl Cache {
     }
 
     /// Whether this is a later state of an object that is known, with another status than is known.
-    pub fn is_surprised(&self, key: &ObjectKey, known: &Known) -> bool {
+    pub fn is_surprised(&self, key: &ObjectKey, known: &CachedObject) -> bool {
         let old = self.objects.get(key).filter(|old| old.uid == known.uid);
         old.is_some_and(|old| known.version.is_newer_than(&old.version) && known.status != old.status)
     }
 
     /// Remembers an object as a watch or the answer to a write shows it. If two of them show objects of one name, the newer
     /// version counts: the answer to a write often comes before the watch shows an older version, or an earlier object of that name.
-    pub fn see(&mut self, key: ObjectKey, known: Known) {
+    pub fn see(&mut self, key: ObjectKey, known: CachedObject) {
         if self.gone.get(&key).is_some_and(|uid| *uid == known.uid) {
             return;
         }
@@ -200,8 +200,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn known(uid: &str, version: &str) -> Known {
-        Known { uid: uid.into(), version: version.into(), status: "null".into() }
+    fn known(uid: &str, version: &str) -> CachedObject {
+        CachedObject { uid: uid.into(), version: version.into(), status: "null".into() }
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_status_that_somebody_else_wrote_is_a_surprise() {
         let key = Kind::of(&("Slot", "slots")).object("s");
-        let with = |uid, version, status: &str| Known { status: status.into(), ..known(uid, version) };
+        let with = |uid, version, status: &str| CachedObject { status: status.into(), ..known(uid, version) };
         let mut cache = Cache::default();
         assert!(!cache.is_surprised(&key, &with("1", "5", "{}")), "a new object");
         cache.see(key.clone(), with("1", "5", "{}"));

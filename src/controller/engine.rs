@@ -11,14 +11,14 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::archive::Archive;
-use super::cache::{Cache, Kind, Known};
+use super::cache::{Cache, CachedObject, Kind};
 use super::creators::Creators;
 use super::health::Health;
 use super::journal::{self, Journal};
-use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
+use super::kinds::{self, News, Rendered, Sighting, Stage, Trace, WatchMessage};
 use super::leader::HighestClusterId;
 use super::publisher::Publisher;
-use super::start::{Start, Told};
+use super::start::{PoolEvent, Start};
 use super::writer::{Finished, Reply, Task, Writer};
 use super::{Clock, Cycles, unless_cancelled};
 use model::decide::{self, Negotiation};
@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// Runs until `stop`, then waits for writes under way.
-    pub async fn run(mut self, mut seen: mpsc::Receiver<Seen>, stop: CancellationToken) {
+    pub async fn run(mut self, mut seen: mpsc::Receiver<WatchMessage>, stop: CancellationToken) {
         let mut turned = Instant::now();
         loop {
             let pause = self.pause();
@@ -139,7 +139,7 @@ impl Engine {
 
     /// Takes in what else has arrived. While the operator writes much, an answer to a write is always waiting, so that no other branch of
     /// the loop would ever be taken.
-    fn take_others(&mut self, seen: &mut mpsc::Receiver<Seen>) {
+    fn take_others(&mut self, seen: &mut mpsc::Receiver<WatchMessage>) {
         while let Some(thought) = self.thinking.try_join_next() {
             self.conclude(thought);
         }
@@ -181,15 +181,15 @@ impl Engine {
         pause.clamp(Duration::from_millis(1), LONGEST_PAUSE)
     }
 
-    fn take_in(&mut self, first: Seen, more: &mut mpsc::Receiver<Seen>) {
+    fn take_in(&mut self, first: WatchMessage, more: &mut mpsc::Receiver<WatchMessage>) {
         let mut next = Some(first);
         for left in (0..AT_A_TIME).rev() {
             let Some(seen) = next else { return };
             match seen {
-                Seen::Object(sighting) => self.object(*sighting),
-                Seen::All(kind) => self.all_told(kind),
-                Seen::Served(kind, there) => self.health.serves(kind, there),
-                Seen::Undecodable(object) => self.writer.submit(Task::Unread(object), &self.cache),
+                WatchMessage::Object(sighting) => self.object(*sighting),
+                WatchMessage::All(kind) => self.all_told(kind),
+                WatchMessage::Served(kind, there) => self.health.serves(kind, there),
+                WatchMessage::Undecodable(object) => self.writer.submit(Task::Unread(object), &self.cache),
             }
             next = if left > 0 { more.try_recv().ok() } else { None };
         }
@@ -215,7 +215,7 @@ impl Engine {
                     if let Event::JobGone(job) = &*event {
                         self.creators.forget(job);
                     }
-                    self.event(sighting.stage, Told::Event(event));
+                    self.event(sighting.stage, PoolEvent::Event(event));
                 }
                 News::Job(job, marks) => {
                     if let Some(job) = self.creators.look_at(sighting.stage, job, *marks) {
@@ -224,7 +224,7 @@ impl Engine {
                 }
                 News::Pod(facts) => {
                     self.writer.pod_seen(&facts.pod, &facts.claim);
-                    self.event(sighting.stage, Told::Pod(facts));
+                    self.event(sighting.stage, PoolEvent::Pod(facts));
                 }
                 News::Template(job, template) => self.cache.keep_template(job, template),
                 News::Stale(document) => self.publisher.mark([document], self.clock.now()),
@@ -233,7 +233,7 @@ impl Engine {
     }
 
     /// Hands an event to the pool; at the start, once the event's stage has come.
-    fn event(&mut self, stage: Stage, told: Told) {
+    fn event(&mut self, stage: Stage, told: PoolEvent) {
         let told = match &mut self.start {
             Some(start) => start.told(stage, told),
             None => Some(told),
@@ -343,7 +343,7 @@ impl Engine {
     fn status_task(&self, document: Document, now: Time) -> Option<Task> {
         let object = kinds::object_of(&self.pool, &document)?;
         let known = self.cache.get(&object);
-        let old = known.map(Known::status).unwrap_or_default();
+        let old = known.map(CachedObject::status).unwrap_or_default();
         let (status, create) = match kinds::render(&self.pool, &document, &old, now) {
             Rendered::Status(status) => (status, None),
             Rendered::Object { create, status } => (status, Some(create)),

@@ -18,14 +18,14 @@ use model::pool::{Document, Effect, JobUid, Machine, MachineName, Noted, Notice,
 pub struct Journal {
     /// Whether the state at the start was taken over.
     begun: bool,
-    nodes: BTreeMap<MachineName, Told>,
+    nodes: BTreeMap<MachineName, LoggedNode>,
     /// How many procs of a job are held, for jobs that have any.
     held: BTreeMap<JobUid, usize>,
 }
 
 /// The state of a node, as the log has told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct LoggedNode {
     /// Why the node takes no new jobs; `Offered` if it takes them.
     offer: &'static str,
     drain: Drain,
@@ -39,7 +39,7 @@ enum Drain {
     Drained,
 }
 
-impl Told {
+impl LoggedNode {
     fn of(machine: &Machine) -> Self {
         let drain = match &machine.draining {
             None => Drain::No,
@@ -55,7 +55,7 @@ impl Journal {
     fn begin(&mut self, pool: &Pool) {
         self.begun = true;
         self.nodes =
-            pool.machines().iter().map(|(name, machine)| (name.clone(), Told::of(machine))).collect();
+            pool.machines().iter().map(|(name, machine)| (name.clone(), LoggedNode::of(machine))).collect();
         let held = pool.jobs().iter().map(|(uid, job)| (uid.clone(), job.on_hold.len()));
         self.held = held.filter(|(_, held)| *held > 0).collect();
         info!(
@@ -91,7 +91,7 @@ impl Journal {
             }
             return;
         };
-        let now = Told::of(machine);
+        let now = LoggedNode::of(machine);
         let Some(before) = self.nodes.insert(name.clone(), now.clone()) else {
             info!(node = %name, reason = %now.offer, "a node is new");
             return;

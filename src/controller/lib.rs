@@ -169,7 +169,7 @@ async fn stand(
     if let Some(lease) = lease {
         let election = Election::new(client.clone(), clock, lease, &options.identity, highest.clone());
         let Some(held) = election.win(&stop).await else { return Ok(()) };
-        leading = Some(Kept::new(election, held, &lost));
+        leading = Some(RenewedLease::new(election, held, &lost));
         tracing::info!(identity = options.identity, "this operator leads");
     }
     let owner = pool_lease::owner(lease, &options.identity);
@@ -178,7 +178,7 @@ async fn stand(
         biased;
         () = lost.cancelled() => return Err(Error::LeadershipLost),
         taken = pool_lease::take(&of_pool, &health, &stop) => match taken {
-            Ok(held) => held.map(|held| Kept::new(of_pool, held, &lost)),
+            Ok(held) => held.map(|held| RenewedLease::new(of_pool, held, &lost)),
             Err(Taken(owner)) => return Err(Error::PoolTaken { owner }),
         },
     };
@@ -201,12 +201,12 @@ async fn stand(
 }
 
 /// A lease that is renewed until the operator gives it up. If this value is dropped, renewing ends.
-struct Kept {
+struct RenewedLease {
     done: CancellationToken,
     keeper: AbortOnDropHandle<()>,
 }
 
-impl Kept {
+impl RenewedLease {
     /// Renews the lease. If that fails for too long, `lost` is cancelled.
     fn new(lease: Election, held: Held, lost: &CancellationToken) -> Self {
         let (done, lost) = (CancellationToken::new(), lost.clone());
@@ -320,7 +320,7 @@ fn begin_history(
     tasks: &mut JoinSet<()>,
 ) -> Archive {
     let Some(history) = &options.history else { return Archive::off() };
-    let marks = archive::Marks::new(history.elastic.is_some());
+    let marks = archive::HistoryProgress::new(history.elastic.is_some());
     if let Some(elastic) = history.elastic.clone() {
         let (directory, pauses) = (history.directory.clone(), pauses.of("adstash"));
         tasks.spawn(archive::ship(elastic, directory, clock, pauses, health.history(), marks.clone()));

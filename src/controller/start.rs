@@ -14,29 +14,29 @@ use model::pool::{Event, PodFacts};
 #[derive(Debug)]
 pub struct Start {
     awaited: BTreeMap<Kind, Stage>,
-    waiting: BTreeMap<Stage, Vec<Told>>,
+    waiting: BTreeMap<Stage, Vec<PoolEvent>>,
 }
 
 /// An event for the pool.
 #[derive(Debug)]
-pub enum Told {
+pub enum PoolEvent {
     /// The event itself.
     Event(Box<Event>),
     /// A pod of a proc was seen. The watch keeps the facts, too.
     Pod(Arc<PodFacts>),
 }
 
-impl From<Event> for Told {
+impl From<Event> for PoolEvent {
     fn from(event: Event) -> Self {
         Self::Event(Box::new(event))
     }
 }
 
-impl From<Told> for Event {
-    fn from(told: Told) -> Self {
+impl From<PoolEvent> for Event {
+    fn from(told: PoolEvent) -> Self {
         match told {
-            Told::Event(event) => *event,
-            Told::Pod(facts) => Self::Pod(Arc::unwrap_or_clone(facts)),
+            PoolEvent::Event(event) => *event,
+            PoolEvent::Pod(facts) => Self::Pod(Arc::unwrap_or_clone(facts)),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Start {
     }
 
     /// Returns the event if the pool may be told of it now. If not, keeps the event until its stage has come.
-    pub fn told(&mut self, stage: Stage, told: Told) -> Option<Told> {
+    pub fn told(&mut self, stage: Stage, told: PoolEvent) -> Option<PoolEvent> {
         if self.has_come(stage) {
             return Some(told);
         }
@@ -59,7 +59,7 @@ impl Start {
 
     /// Notes that every object of a kind has been told. Returns the events whose stage has come by that, in the order in which the
     /// pool is to be told.
-    pub fn all_told(&mut self, kind: Kind) -> impl Iterator<Item = Told> + use<> {
+    pub fn all_told(&mut self, kind: Kind) -> impl Iterator<Item = PoolEvent> + use<> {
         self.awaited.remove(&kind);
         let stages: Vec<Stage> = self.waiting.keys().copied().filter(|stage| self.has_come(*stage)).collect();
         let come: Vec<_> = stages.iter().filter_map(|stage| self.waiting.remove(stage)).collect();
@@ -80,11 +80,11 @@ impl Start {
 mod tests {
     use super::*;
 
-    fn event(name: &str) -> Told {
+    fn event(name: &str) -> PoolEvent {
         Event::LimitGone(name.into()).into()
     }
 
-    fn names(told: impl IntoIterator<Item = Told>) -> Vec<String> {
+    fn names(told: impl IntoIterator<Item = PoolEvent>) -> Vec<String> {
         told.into_iter()
             .map(|told| match told.into() {
                 Event::LimitGone(name) => name.to_string(),

@@ -18,7 +18,7 @@ use self::form::{Form, has_no_lists_as_watches, outlasted};
 use self::tracker::Tracker;
 use super::Clock;
 use super::health::Health;
-use super::kinds::{Seen, Watched};
+use super::kinds::{WatchMessage, Watched};
 use answers::{Item, Patience, Pauses, chain};
 
 /// The tools that every watch needs.
@@ -65,7 +65,7 @@ const CUT_OFF: &str = "the watch ended before its list's end";
 
 /// Watches a kind until nobody receives any more. After an error, which is logged, the watch begins anew; the pauses
 /// before that grow.
-pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Sender<Seen>) {
+pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Sender<WatchMessage>) {
     let Watching { client, clock, health } = watching;
     let kind = W::KIND;
     let progress = health.progress();
@@ -133,9 +133,9 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
                 progress.caught_up(kind);
                 next_form = best;
             }
-            let turn = (back || (served && gone)).then_some(Seen::Served(kind, back));
+            let turn = (back || (served && gone)).then_some(WatchMessage::Served(kind, back));
             for change in changes.into_iter().chain(turn) {
-                if let Seen::Undecodable(object) = &change {
+                if let WatchMessage::Undecodable(object) = &change {
                     tracing::warn!(
                         kind = kind.plural(),
                         namespace = object.namespace.as_deref(),

@@ -63,14 +63,14 @@ pub struct Options {
 
 /// How far the history has been written and shipped: numbers of ads.
 #[derive(Clone, Debug)]
-pub struct Marks {
+pub struct HistoryProgress {
     /// The last ad that was written.
     written: watch::Sender<u64>,
     /// The last ad that Elasticsearch has; `None` if no ads are shipped.
     shipped: watch::Sender<Option<u64>>,
 }
 
-impl Marks {
+impl HistoryProgress {
     /// The marks of a history in which nothing was written yet. `ships` says whether ads are shipped.
     pub fn new(ships: bool) -> Self {
         Self { written: watch::Sender::new(0), shipped: watch::Sender::new(ships.then_some(0)) }
@@ -98,7 +98,7 @@ impl Shelf {
         options: &Options,
         clock: Clock,
         figures: Figures,
-        marks: Marks,
+        marks: HistoryProgress,
         tasks: &mut JoinSet<()>,
     ) -> Option<Self> {
         let (work, asked) = mpsc::channel();
@@ -183,7 +183,7 @@ impl Archive {
         options: &Options,
         clock: Clock,
         figures: Figures,
-        marks: Marks,
+        marks: HistoryProgress,
         tasks: &mut JoinSet<()>,
     ) -> Self {
         Shelf::of_files(options, clock, figures, marks, tasks).map_or_else(Self::off, Self::on)
@@ -227,7 +227,7 @@ struct Writer {
     store: Option<Store>,
     clock: Clock,
     figures: Figures,
-    marks: Marks,
+    marks: HistoryProgress,
     /// Whether the last ads could not be written.
     fails: bool,
 }

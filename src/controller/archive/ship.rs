@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::super::Clock;
 use super::super::metrics::History as Figures;
-use super::{Marks, aside, document};
+use super::{HistoryProgress, aside, document};
 use answers::Pauses;
 
 /// The file that has the number of the last ad that was shipped.
@@ -59,7 +59,7 @@ pub async fn ship(
     clock: Clock,
     pauses: Pauses,
     figures: Figures,
-    marks: Marks,
+    marks: HistoryProgress,
 ) {
     let shipper = Shipper { elastic, directory, clock, figures };
     shipper.run(pauses, marks).await;
@@ -104,7 +104,7 @@ struct Said {
 }
 
 impl Shipper {
-    async fn run(&self, pauses: Pauses, marks: Marks) {
+    async fn run(&self, pauses: Pauses, marks: HistoryProgress) {
         let mut client = None;
         let directory = self.directory.clone();
         let mut at = aside(move || checkpoint(&directory)).await.unwrap_or_default();

@@ -122,7 +122,7 @@ impl World {
     async fn ship(&self, credentials: Credentials) {
         let elastic =
             Elastic { url: self.url.clone(), index: "jobs".to_owned(), credentials, authority: None };
-        let marks = Marks::new(true);
+        let marks = HistoryProgress::new(true);
         marks.written.send_replace(self.store.last());
         let mut shipped = marks.shipped.subscribe();
         let (directory, clock) = (self.directory.path().to_owned(), Clock::start());

@@ -23,12 +23,12 @@ use model::pool::{JobFacts, JobUid, RecordedOwner, UnknownCreator};
 
 /// The annotations of a job that say who created the job.
 #[derive(Clone, Debug, Default)]
-pub struct Marks {
+pub struct CreatorMarks {
     seal: Option<Seal>,
     stamp: Option<Stamp>,
 }
 
-impl Marks {
+impl CreatorMarks {
     /// The marks of a job.
     pub fn of(job: &HTCJob) -> Self {
         Self { seal: Seal::of(job), stamp: Stamp::of(job) }
@@ -93,7 +93,12 @@ impl Creators {
 
     /// Takes a job that was seen, and returns the job with its creator. `None` if the API server has to be asked first:
     /// then [`found`](Self::found) returns the job once the API server has answered.
-    pub(crate) fn look_at(&mut self, stage: Stage, mut job: Box<JobFacts>, marks: Marks) -> Option<JobFacts> {
+    pub(crate) fn look_at(
+        &mut self,
+        stage: Stage,
+        mut job: Box<JobFacts>,
+        marks: CreatorMarks,
+    ) -> Option<JobFacts> {
         // This version of the job is newer than the version that waits.
         self.forget(&job.key.uid);
         let sealed = marks.seal.and_then(|seal| self.seals.opened(&seal, &job));

@@ -73,7 +73,7 @@ async fn what_the_watches_and_the_history_tell_is_taken_in_while_answers_keep_co
     sleep(Duration::from_millis(50)).await;
     assert!(!kept.load(Ordering::Relaxed) && answered.load(Ordering::Relaxed) > 0);
     disk.send_replace(true);
-    tell.send(Seen::Served(api::Slot::KIND, false)).await.unwrap();
+    tell.send(WatchMessage::Served(api::Slot::KIND, false)).await.unwrap();
     sleep(Duration::from_millis(50)).await;
     assert!(answered.load(Ordering::Relaxed) < WRITES, "answers keep coming");
     assert!(health.unready(Time::from_secs(0)).unwrap().contains("does not have slots"), "a watch has told");

@@ -34,13 +34,13 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
-use super::cache::{Kind, Known, ObjectKey};
+use super::cache::{CachedObject, Kind, ObjectKey};
 use super::watch::{self, Watching};
 use answers::{Decode, Item, Parts, Pauses};
 use model::pool::{Document, Pool, Time};
 
 pub use self::document::{Rendered, object_of, render};
-pub use self::sighting::{Names, News, Seen, Sighting, Trace, Unread, gone, there};
+pub use self::sighting::{Names, News, Sighting, Trace, Unread, WatchMessage, gone, there};
 
 use self::node::SlimNode;
 use self::pod::SlimPod;
@@ -127,7 +127,7 @@ pub trait Watched: Debug + 'static {
     fn gone(names: &Names, kept: Self::Kept) -> Vec<News>;
 
     /// The part of an object that the cache keeps.
-    fn known(_: &Self::Object) -> Option<(ObjectKey, Known)> {
+    fn known(_: &Self::Object) -> Option<(ObjectKey, CachedObject)> {
         None
     }
 
@@ -170,14 +170,14 @@ pub trait Custom: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned 
 #[derive(Clone, Debug)]
 pub struct Own<K> {
     object: K,
-    known: Known,
+    known: CachedObject,
 }
 
 impl<K: DeserializeOwned> Decode for Own<K> {
     type Of = K;
 
     fn decode(parts: &Parts<'_>) -> Result<Self, serde_json::Error> {
-        Ok(Self { object: parts.typed()?, known: Known::new(parts.metadata(), parts.text("status")) })
+        Ok(Self { object: parts.typed()?, known: CachedObject::new(parts.metadata(), parts.text("status")) })
     }
 }
 
@@ -209,7 +209,7 @@ impl<K: Custom> Watched for K {
         <K as Custom>::gone(names, kept)
     }
 
-    fn known(own: &Own<K>) -> Option<(ObjectKey, Known)> {
+    fn known(own: &Own<K>) -> Option<(ObjectKey, CachedObject)> {
         Some((ObjectKey::of(<K as Custom>::KIND, own.object.meta()), own.known.clone()))
     }
 
@@ -242,7 +242,7 @@ pub struct Entry {
     /// As [`Watched::AWAITED`].
     pub awaited: bool,
     /// Watches the kind until nobody receives any more.
-    pub watch: fn(Watching, &Pauses, mpsc::Sender<Seen>) -> BoxFuture<'static, ()>,
+    pub watch: fn(Watching, &Pauses, mpsc::Sender<WatchMessage>) -> BoxFuture<'static, ()>,
     status: Option<Status>,
 }
 
@@ -270,7 +270,7 @@ impl Entry {
 fn follow<K: Watched>(
     watching: Watching,
     pauses: &Pauses,
-    out: mpsc::Sender<Seen>,
+    out: mpsc::Sender<WatchMessage>,
 ) -> BoxFuture<'static, ()> {
     Box::pin(watch::run::<K>(watching, pauses.of(K::KIND.plural()), out))
 }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::{Stage, Watched};
-use crate::cache::{Kind, Known, ObjectKey};
-use crate::creators::Marks;
-use crate::render::Kept;
+use crate::cache::{CachedObject, Kind, ObjectKey};
+use crate::creators::CreatorMarks;
+use crate::render::KeptTemplate;
 use crate::uid::Uid;
 use answers::Undecodable;
 use model::pool::{Document, Event, JobFacts, JobUid, PodFacts};
 
 /// A message from a watch.
 #[derive(Debug)]
-pub enum Seen {
+pub enum WatchMessage {
     /// A change of an object.
     Object(Box<Sighting>),
     /// Every object of a kind that existed when its watch began has been told.
@@ -55,7 +55,7 @@ pub struct Sighting {
 #[derive(Debug)]
 pub enum Trace {
     /// The object is there, and shows this document, if the operator writes its status.
-    There(ObjectKey, Known, Option<Document>),
+    There(ObjectKey, CachedObject, Option<Document>),
     /// The object of this uid is gone.
     Gone(ObjectKey, Uid),
 }
@@ -67,11 +67,11 @@ pub enum News {
     Event(Box<Event>),
     /// A job was seen, with what the job's annotations say of its creator. The engine tells the pool of the job, and of
     /// the creator only if the seal or the stamp is genuine.
-    Job(Box<JobFacts>, Box<Marks>),
+    Job(Box<JobFacts>, Box<CreatorMarks>),
     /// A pod of a proc exists: the writer may still wait for the answer to its creation.
     Pod(Arc<PodFacts>),
     /// The template of a job's pods; `None` if the job is gone.
-    Template(JobUid, Option<Arc<Kept>>),
+    Template(JobUid, Option<Arc<KeptTemplate>>),
     /// A document has to be written anew if it does not say what the pool says.
     Stale(Document),
 }
@@ -99,18 +99,18 @@ pub struct Names {
 }
 
 /// The message that an object was made or has changed.
-pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> Seen {
+pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> WatchMessage {
     let document = W::document(&object, kept);
     let trace = W::known(&object).map(|(key, known)| Trace::There(key, known, document));
-    Seen::Object(Box::new(Sighting { stage: W::STAGE, trace, news: W::there(object, kept) }))
+    WatchMessage::Object(Box::new(Sighting { stage: W::STAGE, trace, news: W::there(object, kept) }))
 }
 
 /// The message that an object is gone.
-pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> Seen {
+pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> WatchMessage {
     let news = W::gone(&names, kept);
     let Names { namespace, name, uid } = names;
     let key = ObjectKey { kind: W::KIND, namespace: namespace.map(Into::into), name: name.into() };
-    Seen::Object(Box::new(Sighting {
+    WatchMessage::Object(Box::new(Sighting {
         stage: W::STAGE,
         trace: W::CACHED.then_some(Trace::Gone(key, uid)),
         news,

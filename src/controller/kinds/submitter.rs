@@ -15,7 +15,7 @@ use api::names::submitter_object_name;
 use api::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
 use model::pool::accountant::{Account, Correction};
 use model::pool::{
-    Accounts, Document, Event, NegotiatorId, Pool, Problem, Submitter as Known, SubmitterFacts,
+    Accounts, Document, Event, NegotiatorId, Pool, Problem, Submitter as KnownSubmitter, SubmitterFacts,
     SubmitterName, Time,
 };
 
@@ -157,7 +157,7 @@ fn recorded(status: &AccountStatus) -> Option<Account> {
     })
 }
 
-fn render(pool: &Pool, submitter: &Known, old: &[Condition], now: Time) -> Rendered {
+fn render(pool: &Pool, submitter: &KnownSubmitter, old: &[Condition], now: Time) -> Rendered {
     let (mut idle, mut running) = (0, 0);
     let queues = pool.queues();
     for cluster in queues.of(&submitter.name).filter_map(|key| pool.jobs().get(&key.job().uid)) {
@@ -201,7 +201,7 @@ fn render(pool: &Pool, submitter: &Known, old: &[Condition], now: Time) -> Rende
 }
 
 /// A submitter's account with a negotiator.
-fn account(pool: &Pool, submitter: &Known, id: &NegotiatorId) -> AccountStatus {
+fn account(pool: &Pool, submitter: &KnownSubmitter, id: &NegotiatorId) -> AccountStatus {
     let account = submitter.account_with(id);
     let factor = pool.priority_factor(submitter, pool.config_of(id));
     let seconds = |secs: Option<i64>| secs.map(|secs| kube_time(Time::from_secs(secs)));

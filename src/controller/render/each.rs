@@ -7,7 +7,7 @@ use submit::each::{self, Fault, Names};
 /// A job's template and items, kept as texts, which take a fraction of the memory that the decoded types take. There
 /// may be a hundred thousand rows of items, and the pod of a proc needs one row.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptTemplate {
     template: Box<str>,
     items: Option<KeptItems>,
 }
@@ -19,7 +19,7 @@ struct KeptItems {
     repeat: usize,
 }
 
-impl Kept {
+impl KeptTemplate {
     /// Keeps the template and the items of a job. `template` is the job's template after decoding, without fields that
     /// pods do not have. Returns `None` if the template or a row of items cannot be written as JSON.
     pub fn of(job: &HTCJob, template: &PodTemplateSpec) -> Option<Self> {

@@ -7,5 +7,5 @@ mod pod;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;
-pub use each::{Kept, borrowed, doubts, faults};
+pub use each::{KeptTemplate, borrowed, doubts, faults};
 pub use pod::{BadTemplate, check, dropped, pod};

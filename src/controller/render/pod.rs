@@ -411,7 +411,7 @@ mod tests {
             let job = json!({"metadata": {"name": "sweep", "namespace": "alice"}, "spec": spec});
             let job: api::HTCJob = serde_json::from_value(job).unwrap();
             let template = crate::kinds::job::template_of(&job).unwrap();
-            let kept = crate::render::Kept::of(&job, &template).unwrap();
+            let kept = crate::render::KeptTemplate::of(&job, &template).unwrap();
             let made =
                 pod(&kept.of_proc(plan().claim.last.cluster_id, plan().claim.last.proc).unwrap(), &plan())
                     .unwrap();

@@ -60,8 +60,8 @@ async fn a_kind_that_is_missing_is_told_and_seen_soon_after_it_is_back() {
     let began = tokio::time::Instant::now();
     let watching = tokio::spawn(run::<ConcurrencyLimit>(watching, Pauses::new(7), out));
     let mut next = async || match seen.recv().await {
-        Some(Seen::Served(_, there)) => format!("served {there}"),
-        Some(Seen::All(_)) => "synced".to_owned(),
+        Some(WatchMessage::Served(_, there)) => format!("served {there}"),
+        Some(WatchMessage::All(_)) => "synced".to_owned(),
         other => panic!("{other:?}"),
     };
     assert_eq!(next().await, "served false");
@@ -170,7 +170,7 @@ fn forgetful() -> Client {
 async fn a_list_that_expires_between_its_pages_is_read_in_one_answer() {
     let (out, mut seen) = mpsc::channel(10);
     let watching = tokio::spawn(run::<SlimPod>(served(forgetful(), &Arc::default()), Pauses::new(7), out));
-    let all = async { while !matches!(seen.recv().await.unwrap(), Seen::All(_)) {} };
+    let all = async { while !matches!(seen.recv().await.unwrap(), WatchMessage::All(_)) {} };
     tokio::time::timeout(std::time::Duration::from_secs(10), all).await.expect("the list has an end");
     watching.abort();
 }
@@ -190,16 +190,16 @@ async fn hostile_objects_stop_nothing_and_nothing_of_them_is_logged() {
     let (mut objects, mut undecodable) = (0, Vec::new());
     loop {
         match seen.recv().await.unwrap() {
-            Seen::Object(_) => objects += 1,
-            Seen::Undecodable(object) => undecodable.push(object.name),
-            Seen::All(_) => break,
-            Seen::Served(..) => panic!("the kind is there"),
+            WatchMessage::Object(_) => objects += 1,
+            WatchMessage::Undecodable(object) => undecodable.push(object.name),
+            WatchMessage::All(_) => break,
+            WatchMessage::Served(..) => panic!("the kind is there"),
         }
     }
     assert_eq!((objects, undecodable), (4, vec!["wrong".to_owned()]));
     for _ in 0..3 {
         assert!(
-            matches!(seen.recv().await.unwrap(), Seen::Object(_)),
+            matches!(seen.recv().await.unwrap(), WatchMessage::Object(_)),
             "the watch goes on, and tells nothing twice"
         );
     }
@@ -254,10 +254,10 @@ async fn told(client: Client) -> (Vec<String>, Duration) {
     let mut told = Vec::new();
     loop {
         match seen.recv().await.unwrap() {
-            Seen::Object(_) => told.push("object".to_owned()),
-            Seen::Undecodable(object) => told.push(object.name),
-            Seen::All(_) => break,
-            Seen::Served(..) => panic!("the kind is there"),
+            WatchMessage::Object(_) => told.push("object".to_owned()),
+            WatchMessage::Undecodable(object) => told.push(object.name),
+            WatchMessage::All(_) => break,
+            WatchMessage::Served(..) => panic!("the kind is there"),
         }
     }
     let mut late = Vec::new();
@@ -300,8 +300,8 @@ async fn what_is_no_json_is_not_logged_either() {
         if lists {
             for expected in ["object", "all", "object"] {
                 let found = match seen.recv().await.unwrap() {
-                    Seen::Object(_) => "object",
-                    Seen::All(_) => "all",
+                    WatchMessage::Object(_) => "object",
+                    WatchMessage::All(_) => "all",
                     _ => "other",
                 };
                 assert_eq!(found, expected);

@@ -7,7 +7,7 @@ use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
-use crate::kinds::{Names, Seen, Unread, Watched, gone, there};
+use crate::kinds::{Names, Unread, WatchMessage, Watched, gone, there};
 use crate::uid::{Uid, Version};
 use answers::{Decode, Item, Undecodable};
 use model::BoxMap;
@@ -16,7 +16,7 @@ use model::BoxMap;
 /// gone. An object that cannot be decoded still counts as there, with what the tracker last knew of the object.
 #[derive(Debug)]
 pub struct Tracker<W: Watched> {
-    known: BoxMap<Key, Known<W::Kept>>,
+    known: BoxMap<Key, Tracked<W::Kept>>,
     /// The objects that cannot be decoded now, with the version of each.
     unread: BTreeMap<Key, Version>,
     listed: Option<Listed>,
@@ -44,7 +44,7 @@ impl Key {
 
 /// An object as it was last known.
 #[derive(Debug)]
-struct Known<M> {
+struct Tracked<M> {
     uid: Uid,
     kept: M,
 }
@@ -66,7 +66,7 @@ impl<W: Watched> Default for Tracker<W> {
 
 impl<W: Watched> Tracker<W> {
     /// Takes in an event of the watch, and returns what it means.
-    pub fn observe(&mut self, event: Event<Item<W::Object>>) -> Vec<Seen> {
+    pub fn observe(&mut self, event: Event<Item<W::Object>>) -> Vec<WatchMessage> {
         match event {
             Event::Init => {
                 self.listed = Some(Listed::default());
@@ -96,7 +96,7 @@ impl<W: Watched> Tracker<W> {
         std::mem::take(&mut self.doubt)
     }
 
-    fn apply(&mut self, item: Item<W::Object>) -> Vec<Seen> {
+    fn apply(&mut self, item: Item<W::Object>) -> Vec<WatchMessage> {
         let (key, named) = key(item.metadata());
         let metadata = item.metadata();
         let (uid, version) = (Uid::of(metadata), Version::of(metadata));
@@ -106,7 +106,7 @@ impl<W: Watched> Tracker<W> {
             Some(before) if before.uid == uid || uid.is_empty() => (Some(before), None),
             other => (None, other),
         };
-        let mut seen: Vec<Seen> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
+        let mut seen: Vec<WatchMessage> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
         let (metadata, object) = item.into_parts();
         match object {
             Ok(object) => {
@@ -117,7 +117,7 @@ impl<W: Watched> Tracker<W> {
                     W::share(&mut kept, &near.kept);
                 }
                 seen.push(there::<W>(object, &kept));
-                self.known.insert(key, Known { uid, kept });
+                self.known.insert(key, Tracked { uid, kept });
             }
             Err(why) => {
                 if let Some(before) = before {
@@ -125,7 +125,7 @@ impl<W: Watched> Tracker<W> {
                 } else if let Some(object) = W::taken_for(metadata) {
                     let kept = W::keep(&object, None);
                     seen.push(there::<W>(object, &kept));
-                    self.known.insert(key.clone(), Known { uid: uid.clone(), kept });
+                    self.known.insert(key.clone(), Tracked { uid: uid.clone(), kept });
                 }
                 seen.extend(self.unread(key, named, uid, (version, why)));
             }
@@ -140,7 +140,7 @@ impl<W: Watched> Tracker<W> {
         named: bool,
         uid: Uid,
         (version, why): (Version, Undecodable),
-    ) -> Option<Seen> {
+    ) -> Option<WatchMessage> {
         let told = self.unread.get(&key).is_some_and(|before| *before == version);
         let Names { namespace, name, uid } = key.names(uid);
         let uid = uid.to_string();
@@ -149,11 +149,18 @@ impl<W: Watched> Tracker<W> {
             let name = if named { name } else { String::new() };
             let of = <Of<W> as Resource>::DynamicType::default();
             let api_version = <Of<W> as Resource>::api_version(&of).into_owned();
-            Seen::Undecodable(Box::new(Unread { kind: W::KIND, api_version, namespace, name, uid, why }))
+            WatchMessage::Undecodable(Box::new(Unread {
+                kind: W::KIND,
+                api_version,
+                namespace,
+                name,
+                uid,
+                why,
+            }))
         })
     }
 
-    fn delete(&mut self, item: Item<W::Object>) -> Vec<Seen> {
+    fn delete(&mut self, item: Item<W::Object>) -> Vec<WatchMessage> {
         let (key, named) = key(item.metadata());
         self.doubt |= !named;
         self.unread.remove(&key);
@@ -162,11 +169,11 @@ impl<W: Watched> Tracker<W> {
             Some(before) if before.uid == uid || uid.is_empty() => (Some(before), None),
             other => (None, other),
         };
-        let mut seen: Vec<Seen> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
+        let mut seen: Vec<WatchMessage> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
         let last = match item.object() {
             Ok(object) => {
                 let kept = W::keep(&object, before.as_ref().map(|before| &before.kept));
-                Some(Known { uid, kept })
+                Some(Tracked { uid, kept })
             }
             Err(_) => before,
         };
@@ -174,7 +181,7 @@ impl<W: Watched> Tracker<W> {
         seen
     }
 
-    fn finish_list(&mut self) -> Vec<Seen> {
+    fn finish_list(&mut self) -> Vec<WatchMessage> {
         let listed = self.listed.take().unwrap_or_default();
         self.unread.retain(|key, _| listed.keys.contains(key));
         let missing = |key: &&Key| !listed.nameless && !listed.keys.contains(*key);
@@ -184,12 +191,12 @@ impl<W: Watched> Tracker<W> {
             seen.extend(self.known.remove(&key).map(|old| Self::gone(&key, old)));
         }
         if !std::mem::replace(&mut self.synced, true) {
-            seen.push(Seen::All(W::KIND));
+            seen.push(WatchMessage::All(W::KIND));
         }
         seen
     }
 
-    fn gone(key: &Key, old: Known<W::Kept>) -> Seen {
+    fn gone(key: &Key, old: Tracked<W::Kept>) -> WatchMessage {
         gone::<W>(key.names(old.uid), old.kept)
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{error::Elapsed, sleep, timeout};
 
 use super::places::LIMIT;
 use super::{Context, Reply, Task, backfill, leases, notices, pods, reports, slots};
-use crate::cache::{Answer, Known, ObjectKey};
+use crate::cache::{Answer, CachedObject, ObjectKey};
 use crate::kinds::job;
 use crate::render;
 use answers::Item;
@@ -244,7 +244,7 @@ async fn write_status(
     let body = Patch::Merge(json!({"metadata": {"resourceVersion": version}, "status": patch}));
     let params = patch_params(STATUS_MANAGER);
     match attempt(context, || api.patch_status(&key.name, &params, &body)).await {
-        Ok(object) => vec![Reply::Seen(key, Known::of(object))],
+        Ok(object) => vec![Reply::Seen(key, CachedObject::of(object))],
         // A watch may never tell of this: a watch that begins anew does not show objects that were made and deleted
         // meanwhile.
         Err(Failure::NotFound) => {
@@ -269,7 +269,7 @@ async fn write_status(
 
 async fn refresh(context: &Context, api: &Api<Item<Answer>>, key: &ObjectKey) -> Vec<Reply> {
     match attempt(context, || api.get(&key.name)).await {
-        Ok(object) => vec![Reply::Seen(key.clone(), Known::of(object))],
+        Ok(object) => vec![Reply::Seen(key.clone(), CachedObject::of(object))],
         Err(_) => Vec::new(),
     }
 }
@@ -278,7 +278,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
     let api = api(context, &key);
     let params = post_params();
     match attempt(context, || wire::make(&api, &params, body)).await {
-        Ok(made) => vec![Reply::Seen(key, Known::of(made)), Reply::Stale(document)],
+        Ok(made) => vec![Reply::Seen(key, CachedObject::of(made)), Reply::Stale(document)],
         Err(Failure::AlreadyExists) => {
             let mut replies = refresh(context, &api, &key).await;
             replies.push(Reply::Stale(document));
@@ -329,7 +329,7 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
         };
         let deleting = found.metadata().deletion_timestamp.is_some();
         let mut finalizers = found.metadata().finalizers.clone().unwrap_or_default();
-        let known = Known::of(found);
+        let known = CachedObject::of(found);
         let before = finalizers.len();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
         if add && finalizers.len() < before {
@@ -350,7 +350,7 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
         match attempt(context, || api.patch(&key.name, &params, &body)).await {
             Ok(object) if add => {
                 let outcome = Outcome::JobFinalizerSet(job.uid);
-                return vec![Reply::Seen(key, Known::of(object)), Reply::Outcome(outcome)];
+                return vec![Reply::Seen(key, CachedObject::of(object)), Reply::Outcome(outcome)];
             }
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),
             Err(Failure::Conflict(_)) => {}

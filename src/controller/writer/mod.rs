@@ -34,7 +34,7 @@ use self::places::{Lane, Place, Places, TurnedAway};
 use self::run::{Sighted, claim_of, created, run, told_later};
 use self::task::Line;
 pub use self::task::Task;
-use super::cache::{Cache, Identity, Known, ObjectKey};
+use super::cache::{Cache, CachedObject, Identity, ObjectKey};
 use super::{Clock, unless_cancelled};
 use model::pool::{ClaimId, Document, Outcome, PodRef};
 
@@ -44,7 +44,7 @@ pub enum Reply {
     /// An outcome that the pool has to know.
     Outcome(Outcome),
     /// An object as the API server has it now.
-    Seen(ObjectKey, Known),
+    Seen(ObjectKey, CachedObject),
     /// An object that is gone.
     Forgotten(ObjectKey, String),
     /// A status has to be worked out again.
@@ -334,7 +334,7 @@ impl Writer {
 
     /// Lets a task begin whose turn it is, or holds the task until its lane has room.
     fn start(&mut self, line: Line, task: Task, cache: &Cache) {
-        let identity = line.object().and_then(|object| cache.get(object)).map(Known::identity);
+        let identity = line.object().and_then(|object| cache.get(object)).map(CachedObject::identity);
         let work = Work::new(task, identity);
         self.statuses_of_slots += usize::from(work.task.is_status_of_slot());
         if self.lanes.has_room(&work.lane) {

@@ -41,7 +41,7 @@ struct Occurrence {
 
 impl Written {
     /// The event of the same series with the same note, if its last occurrence is less than [`SERIES`] ago.
-    fn same(&self, told: &Told, now: Time) -> Option<Occurrence> {
+    fn same(&self, told: &EventContent, now: Time) -> Option<Occurrence> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         written
             .get(&told.key())
@@ -49,7 +49,7 @@ impl Written {
             .cloned()
     }
 
-    fn keep(&self, told: &Told, occurrence: Occurrence) {
+    fn keep(&self, told: &EventContent, occurrence: Occurrence) {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if written.len() > REMEMBERED {
             written.clear();
@@ -59,7 +59,7 @@ impl Written {
 }
 
 /// The content of an event.
-struct Told {
+struct EventContent {
     about: ObjectReference,
     warning: bool,
     reason: &'static str,
@@ -67,7 +67,7 @@ struct Told {
     note: String,
 }
 
-impl Told {
+impl EventContent {
     /// The key of the event's series: the uid of the object, and the reason.
     fn key(&self) -> (String, &'static str) {
         (self.about.uid.clone().unwrap_or_default(), self.reason)
@@ -78,7 +78,7 @@ impl Told {
 pub(super) async fn tell(context: &Context, notice: Notice) -> Vec<Reply> {
     let about = reference(&notice);
     let Notice { warning, reason, action, note, .. } = notice;
-    write(context, Told { about, warning, reason, action, note }).await
+    write(context, EventContent { about, warning, reason, action, note }).await
 }
 
 /// Warns of an object that cannot be decoded, if its name is known.
@@ -98,11 +98,11 @@ pub(super) async fn unread(context: &Context, object: Unread) -> Vec<Reply> {
         "the operator cannot decode this object, and goes on with the object as last known: {}",
         object.why
     );
-    write(context, Told { about, warning: true, reason: "Undecodable", action: "Read", note }).await
+    write(context, EventContent { about, warning: true, reason: "Undecodable", action: "Read", note }).await
 }
 
 /// Writes an event. Nothing depends on an event: there is one attempt.
-async fn write(context: &Context, told: Told) -> Vec<Reply> {
+async fn write(context: &Context, told: EventContent) -> Vec<Reply> {
     match once(context, context.tools.places.limit(&context.lane), publish(context, &told)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
@@ -113,7 +113,7 @@ async fn write(context: &Context, told: Told) -> Vec<Reply> {
     Vec::new()
 }
 
-async fn publish(context: &Context, told: &Told) -> Result<(), kube::Error> {
+async fn publish(context: &Context, told: &EventContent) -> Result<(), kube::Error> {
     let now = context.tools.clock.now();
     let occurrence = match context.tools.written.same(told, now) {
         Some(before) => match again(context, before).await {
@@ -136,7 +136,7 @@ async fn again(context: &Context, before: Occurrence) -> Result<Occurrence, kube
     Ok(Occurrence { count, last: context.tools.clock.now(), ..before })
 }
 
-async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error> {
+async fn anew(context: &Context, told: &EventContent) -> Result<Occurrence, kube::Error> {
     let event = event(context, told);
     let about_namespace = event.regarding.as_ref().and_then(|about| about.namespace.clone());
     let mut namespace = about_namespace.clone().unwrap_or_else(|| "default".to_owned());
@@ -156,7 +156,7 @@ async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error>
     Ok(Occurrence { note: told.note.clone(), namespace, name, count: 1, last: context.tools.clock.now() })
 }
 
-fn event(context: &Context, told: &Told) -> Event {
+fn event(context: &Context, told: &EventContent) -> Event {
     let now = context.tools.clock.timestamp();
     let about = told.about.name.as_deref().unwrap_or(CONTROLLER);
     Event {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
 use crate::kinds::pod::SlimPod;
-use crate::render::{self, Kept};
+use crate::render::{self, KeptTemplate};
 use answers::Item;
 use answers::wire;
 use api::labels;
@@ -22,7 +22,11 @@ pub(super) fn pods(client: &Client, namespace: &str) -> Api<Item<SlimPod>> {
 
 /// Makes a proc's pod. If there is a pod of that name, made under the same claim, then an earlier creation took effect
 /// and its answer was lost: that pod counts as made.
-pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Arc<Kept>>) -> Vec<Reply> {
+pub(super) async fn create(
+    context: &Context,
+    plan: PodPlan,
+    template: Option<Arc<KeptTemplate>>,
+) -> Vec<Reply> {
     match make(context, &plan, template).await {
         Ok(pod) => {
             let (slot, claim) = (plan.slot, plan.claim.id);
@@ -38,7 +42,11 @@ pub(super) fn refused(plan: &PodPlan, why: String) -> Vec<Reply> {
     vec![Reply::Outcome(Outcome::PodRefused { slot, claim, proc, why })]
 }
 
-async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<Kept>>) -> Result<PodRef, String> {
+async fn make(
+    context: &Context,
+    plan: &PodPlan,
+    template: Option<Arc<KeptTemplate>>,
+) -> Result<PodRef, String> {
     let template = template.and_then(|kept| kept.of_proc(plan.claim.last.cluster_id, plan.claim.last.proc));
     let template = template.ok_or("the operator has no usable template of the job; the job may be gone")?;
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, api, attempt, patch_params};
 use super::{Context, Reply};
-use crate::cache::{Known, ObjectKey};
+use crate::cache::{CachedObject, ObjectKey};
 use crate::convert::kube_time;
 use crate::kinds::{Custom, crontab};
 use api::NodeReport;
@@ -49,7 +49,7 @@ async fn request(context: &Context, machine: &MachineName, spec: Value, what: &s
     let api = api(context, &key);
     let (params, patch) = (patch_params(FIELD_MANAGER), Patch::Merge(json!({"spec": spec})));
     match attempt(context, || api.patch(&key.name, &params, &patch)).await {
-        Ok(object) => vec![Reply::Seen(key, Known::of(object))],
+        Ok(object) => vec![Reply::Seen(key, CachedObject::of(object))],
         Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
             tracing::warn!(node = %machine, error = %failure, "an agent was not asked for {what}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, api as dynamic, attempt, of_uid, patch_params, post_params};
 use super::{Context, Reply};
-use crate::cache::{Known, ObjectKey};
+use crate::cache::{CachedObject, ObjectKey};
 use crate::kinds::{self, Custom};
 use crate::uid::Version;
 use answers::Item;
@@ -50,7 +50,7 @@ pub(super) async fn write(
 /// Makes a Slot for a claim, or puts the claim on the Slot of a static slot that has none. If the Slot carries this claim already,
 /// an earlier attempt took effect and its answer was lost; the claim may serve another proc by now. If the Slot carries another claim,
 /// which may be a former leader's, the Slot is left alone.
-async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
+async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<CachedObject, Failure> {
     let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.tools.client.clone());
     let params = post_params();
     match attempt(context, || wire::make(&typed, &params, object)).await {
@@ -80,7 +80,7 @@ fn onto(found: &api::Slot, object: &api::Slot) -> Option<Value> {
 
 /// Updates the claim on the Slot that the operator has seen, whatever somebody edited on the Slot since. If somebody deleted the Slot,
 /// makes it anew: a Slot that somebody else made under its name is left alone.
-async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
+async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<CachedObject, Failure> {
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
     let Some(mut seen) = context.identity.clone() else { return make(context, key, object).await };
@@ -89,9 +89,12 @@ async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Resu
         match attempt(context, || dynamic.patch(&key.name, &params, &patch)).await {
             Err(Failure::Conflict(_)) => {}
             Err(Failure::NotFound) => return make(context, key, object).await,
-            written => return written.map(Known::of),
+            written => return written.map(CachedObject::of),
         }
-        match attempt(context, || dynamic.get(&key.name)).await.map(|found| Known::of(found).identity()) {
+        match attempt(context, || dynamic.get(&key.name))
+            .await
+            .map(|found| CachedObject::of(found).identity())
+        {
             Ok(found) if found.uid == seen.uid => seen = found,
             Ok(_) | Err(Failure::NotFound) => return make(context, key, object).await,
             Err(failure) => return Err(failure),
@@ -119,13 +122,13 @@ fn readable(answer: Item<api::Slot>) -> Result<api::Slot, Failure> {
 }
 
 /// The state of a Slot after a write, as far as the answer can be read.
-fn known(answer: Item<api::Slot>) -> Known {
+fn known(answer: Item<api::Slot>) -> CachedObject {
     let metadata = answer.metadata().clone();
-    answer.object().map_or_else(|_| Known::new(&metadata, "null"), |slot| of_slot(&slot))
+    answer.object().map_or_else(|_| CachedObject::new(&metadata, "null"), |slot| of_slot(&slot))
 }
 
-fn of_slot(slot: &api::Slot) -> Known {
-    Known::new(&slot.metadata, &serde_json::to_string(&slot.status).unwrap_or_default())
+fn of_slot(slot: &api::Slot) -> CachedObject {
+    CachedObject::new(&slot.metadata, &serde_json::to_string(&slot.status).unwrap_or_default())
 }
 
 /// Takes a claim that is over, or one of those `before` it, off a static slot's object, if the object still carries such
@@ -157,7 +160,7 @@ async fn take_off(
     context: &Context,
     key: &ObjectKey,
     is_over: impl Fn(&str) -> bool,
-) -> Result<Option<Known>, Failure> {
+) -> Result<Option<CachedObject>, Failure> {
     let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.tools.client.clone());
     let found = match attempt(context, || typed.get(&key.name)).await {
         Ok(found) => readable(found)?,
@@ -218,7 +221,7 @@ async fn remove(context: &Context, key: &ObjectKey, replies: &mut Vec<Reply>) ->
     }
     match attempt(context, || api.get(&key.name)).await {
         Ok(found) => {
-            replies.push(Reply::Seen(key.clone(), Known::of(found)));
+            replies.push(Reply::Seen(key.clone(), CachedObject::of(found)));
             Err(Failure::Conflict("the operator had not seen the Slot that has the name now".to_owned()))
         }
         Err(Failure::NotFound) => Ok(false),

@@ -8,7 +8,7 @@ use super::places::Lane;
 use super::{reports, slots};
 use crate::cache::ObjectKey;
 use crate::kinds::{Unread, job};
-use crate::render::Kept;
+use crate::render::KeptTemplate;
 use model::pool::backfill::pod_name;
 use model::pool::{Document, Effect, MachineName, PodPlan, Subject};
 
@@ -16,7 +16,7 @@ use model::pool::{Document, Effect, MachineName, PodPlan, Subject};
 #[derive(Debug)]
 pub enum Task {
     /// An effect of the deciders, with the job's template where a pod is to be made.
-    Effect(Effect, Option<Arc<Kept>>),
+    Effect(Effect, Option<Arc<KeptTemplate>>),
     /// An object that cannot be decoded: a warning.
     Unread(Box<Unread>),
     /// A status, as a merge patch over a version that was seen.

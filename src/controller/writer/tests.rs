@@ -22,7 +22,7 @@ use super::{Context, Reply, Task, Tools, calls};
 use crate::Clock;
 use crate::cache::Cache;
 use crate::kinds::Custom;
-use crate::render::Kept;
+use crate::render::KeptTemplate;
 use api::labels;
 use model::pool::limits::Wants;
 use model::pool::{
@@ -93,11 +93,11 @@ fn pod() -> PodRef {
 }
 
 /// A job's template with one container.
-fn template() -> Arc<Kept> {
+fn template() -> Arc<KeptTemplate> {
     let template = json!({"spec": {"containers": [{"name": "main"}]}});
     let job = json!({"metadata": {"name": "sweep", "namespace": "alice"}, "spec": {"count": 4, "template": template}});
     let (job, template) = (serde_json::from_value(job).unwrap(), serde_json::from_value(template).unwrap());
-    Arc::new(Kept::of(&job, &template).unwrap())
+    Arc::new(KeptTemplate::of(&job, &template).unwrap())
 }
 
 fn slot() -> SlotName {

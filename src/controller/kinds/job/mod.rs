@@ -20,8 +20,8 @@ use super::document::{count, size};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
-use crate::creators::Marks;
-use crate::render::Kept;
+use crate::creators::CreatorMarks;
+use crate::render::KeptTemplate;
 use api::{HTCJob, HTCJobStatus, JobPolicy, ProcUsage, condition as types};
 use model::pool::units::counted;
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time, Transformed, Usage};
@@ -45,9 +45,9 @@ impl Custom for HTCJob {
         let Some(facts) = facts(&job) else { return Vec::new() };
         // The template is kept as the operator understands it, and not as its author wrote it: fields that pods do
         // not have are dropped.
-        let template = template_of(&job).ok().and_then(|template| Kept::of(&job, &template));
+        let template = template_of(&job).ok().and_then(|template| KeptTemplate::of(&job, &template));
         let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Arc::new(kept))));
-        let marks = Marks::of(&job);
+        let marks = CreatorMarks::of(&job);
         template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()
     }
 

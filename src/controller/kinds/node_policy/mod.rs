@@ -23,8 +23,8 @@ use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types, fnv}
 use classad::Expr;
 use model::mistakes;
 use model::pool::{
-    BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as Known, Policy, PolicyFacts,
-    PolicyName, Pool, Problem, Selector, SelectorTerm, SlotConfig, StartdConfig, Time,
+    BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as KnownPolicy, Policy,
+    PolicyFacts, PolicyName, Pool, Problem, Selector, SelectorTerm, SlotConfig, StartdConfig, Time,
 };
 use model::schedd::is_attribute_name;
 use model::startd::config::{self as startd, Understood};
@@ -71,7 +71,13 @@ impl Shown for NodePolicy {
 }
 
 /// The status of a `NodePolicy`.
-fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now: Time) -> NodePolicyStatus {
+fn status(
+    pool: &Pool,
+    name: &PolicyName,
+    policy: &KnownPolicy,
+    old: &[Condition],
+    now: Time,
+) -> NodePolicyStatus {
     let nodes = pool.machines().values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
     let problems = (policy.problems.as_slice(), policy.meanwhile());
     let several = pool.policies().len() > 1;

@@ -31,7 +31,7 @@ fn broken(mut object: Value, version: &str) -> Value {
     object
 }
 
-fn told(seen: Vec<Seen>) -> Vec<String> {
+fn told(seen: Vec<WatchMessage>) -> Vec<String> {
     let news = |sighting: Sighting| {
         let event = sighting.news.into_iter().find_map(|news| match news {
             News::Event(event) => Some(*event),
@@ -48,10 +48,10 @@ fn told(seen: Vec<Seen>) -> Vec<String> {
     };
     seen.into_iter()
         .map(|seen| match seen {
-            Seen::Object(sighting) => news(*sighting),
-            Seen::All(_) => "synced".to_owned(),
-            Seen::Served(_, there) => format!("served {there}"),
-            Seen::Undecodable(object) => format!("unread {}", object.name),
+            WatchMessage::Object(sighting) => news(*sighting),
+            WatchMessage::All(_) => "synced".to_owned(),
+            WatchMessage::Served(_, there) => format!("served {there}"),
+            WatchMessage::Undecodable(object) => format!("unread {}", object.name),
         })
         .collect()
 }
@@ -102,8 +102,8 @@ fn what_cannot_be_decoded_is_told_once_and_stays_what_it_was() {
 #[test]
 fn pods_of_one_job_keep_their_namespace_once() {
     let mut tracker = Tracker::<SlimPod>::default();
-    let namespace = |seen: Vec<Seen>| match seen.into_iter().next() {
-        Some(Seen::Object(sighting)) => match sighting.news.into_iter().next() {
+    let namespace = |seen: Vec<WatchMessage>| match seen.into_iter().next() {
+        Some(WatchMessage::Object(sighting)) => match sighting.news.into_iter().next() {
             Some(News::Pod(facts)) => facts.pod.namespace.clone(),
             other => panic!("{other:?}"),
         },

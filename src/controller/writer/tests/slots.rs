@@ -11,7 +11,7 @@ use tokio::time::{Duration, timeout};
 
 use super::super::{Reply, Writer};
 use super::{Arc, Cache, Clock, Effect, Task, Timestamp, Tools, plan, slot};
-use crate::cache::Known;
+use crate::cache::CachedObject;
 use crate::kinds::{self, Custom};
 use model::pool::{Claim, ClaimPlan, Document, Outcome, Retry, SlotName};
 
@@ -67,7 +67,7 @@ fn seen(uid: &str, version: &str) -> Cache {
         resource_version: Some(version.to_owned()),
         ..ObjectMeta::default()
     };
-    cache.see(key(), Known::new(&metadata, "null"));
+    cache.see(key(), CachedObject::new(&metadata, "null"));
     cache
 }
 
