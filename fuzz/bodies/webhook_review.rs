@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use webhook::{Known, Objects, read, review};
+use webhook::{Objects, OtherObjects, read, review};
 
 const KINDS: [&str; 8] = [
     "HTCJob",
@@ -18,7 +18,7 @@ const KINDS: [&str; 8] = [
 ];
 
 /// No other objects.
-static KNOWN: LazyLock<Known> = LazyLock::new(|| Known::all(&Objects::default()));
+static KNOWN: LazyLock<OtherObjects> = LazyLock::new(|| OtherObjects::all(&Objects::default()));
 
 fn answer(body: &[u8]) {
     let Ok(asked) = read(body) else { return };

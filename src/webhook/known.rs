@@ -21,13 +21,13 @@ pub struct Objects<'a> {
 /// The objects besides the reviewed object that a review reads: GroupQuotas, ConcurrencyLimits, SubmitPolicies,
 /// Negotiators and NodePolicies.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct OtherObjects {
     /// The pool as the operator would know it if the cluster had these objects alone.
     pool: Pool,
     complete: bool,
 }
 
-impl Known {
+impl OtherObjects {
     /// Nothing is known of other objects: each object is checked by itself only.
     pub fn nothing() -> Self {
         Self { pool: Pool::default(), complete: false }

@@ -36,7 +36,7 @@ use controller::Clock;
 use controller::seal::Key;
 
 pub use self::certificate::{Certificate, Unusable, make};
-pub use self::known::{Known, Objects};
+pub use self::known::{Objects, OtherObjects};
 pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
 pub use self::sealing::seal;
 pub use self::server::{Serving, serve};
@@ -85,7 +85,7 @@ pub async fn run(
     let listener = controller::serving::bind(options.addr)
         .await
         .map_err(|error| std::io::Error::other(format!("{}: {error}", options.addr)))?;
-    let (known, now_known) = watch::channel(Known::nothing().into());
+    let (known, now_known) = watch::channel(OtherObjects::nothing().into());
     let (certificate, in_use) = watch::channel(None);
     let (mut has_certificate, mut complete) = (in_use.clone(), now_known.clone());
     let serving = Serving { known: now_known, certificate: in_use, key: key.subscribe(), clock };

@@ -10,7 +10,7 @@ use answers::{Item, Undecodable};
 use api::{GROUP, labels};
 use model::pool::Problem;
 
-use crate::known::Known;
+use crate::known::OtherObjects;
 use crate::verdict::verdict;
 
 /// A request of the API server, or the answer.
@@ -129,7 +129,7 @@ fn refused(response: AdmissionResponse, message: &str) -> AdmissionResponse {
 ///
 /// Requests that cannot make anything worse are always allowed: deletions, updates of the status, and updates that leave
 /// the spec as it is. An object that was accepted under former rules can thus be finished and deleted.
-pub fn review(review: &Review, known: &Known) -> Review {
+pub fn review(review: &Review, known: &OtherObjects) -> Review {
     let Some(request) = &review.request else {
         return answer(AdmissionResponse::invalid(Malformed::NoRequest));
     };

@@ -10,7 +10,7 @@ use api::labels::SUBMITTED_BY;
 use controller::seal::Key;
 use model::pool::{OwnerRule, Requester, Time};
 
-use crate::known::Known;
+use crate::known::OtherObjects;
 use crate::review::{Review, answer, is_job};
 
 /// The longest name of a user that is sealed, in bytes: no longer name is an owner.
@@ -19,7 +19,7 @@ const LONGEST_USER: usize = 1024;
 /// Answers a request: a job that is created gets a seal, and a job that is edited keeps the seal that it has. Nothing is ever
 /// refused. Without a key, or while the SubmitPolicy takes the namespace for the owner, a new job has no seal, whatever its author
 /// wrote. As long as no policy has been read since the start, a new job is sealed with the user alone, without groups.
-pub fn seal(review: &Review, known: &Known, key: Option<&Key>, now: Time) -> Review {
+pub fn seal(review: &Review, known: &OtherObjects, key: Option<&Key>, now: Time) -> Review {
     let Some(request) = &review.request else {
         return answer(AdmissionResponse::invalid("the AdmissionReview has no request"));
     };
@@ -47,7 +47,7 @@ pub(crate) fn requester(request: &AdmissionRequest<DynamicObject>, rule: &OwnerR
 fn new_seal(
     request: &AdmissionRequest<DynamicObject>,
     job: &DynamicObject,
-    known: &Known,
+    known: &OtherObjects,
     key: &Key,
     now: Time,
 ) -> Option<String> {

@@ -22,7 +22,7 @@ use controller::seal::Key;
 use controller::serving::{self, HEAD_WITHIN};
 
 use crate::bodies::{Bodies, MOST_CONNECTIONS, NotHeld};
-use crate::known::Known;
+use crate::known::OtherObjects;
 use crate::review::{MOST_BYTES, Malformed, Review, read, review};
 use crate::sealing::seal;
 
@@ -38,7 +38,7 @@ const LEAST_JUDGED: usize = MOST_JUDGED / 8;
 #[derive(Clone)]
 pub struct Serving {
     /// The other objects.
-    pub known: watch::Receiver<Arc<Known>>,
+    pub known: watch::Receiver<Arc<OtherObjects>>,
     /// The certificate. As long as there is none, connections are closed at once.
     pub certificate: watch::Receiver<Option<Arc<ServerConfig>>>,
     /// The key of seals.

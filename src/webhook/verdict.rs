@@ -18,7 +18,7 @@ use model::pool::{Event, GoverningFacts, Pool, Problem, is_namespace};
 use model::schedd::group_problem;
 use model::startd::shadowed;
 
-use crate::known::Known;
+use crate::known::OtherObjects;
 use crate::sealing::requester;
 
 /// The problems and warnings that a review tells of an object.
@@ -51,7 +51,7 @@ impl Verdict {
 pub(crate) fn verdict(
     request: &AdmissionRequest<DynamicObject>,
     object: &DynamicObject,
-    known: &Known,
+    known: &OtherObjects,
 ) -> Verdict {
     let judged = match request.kind.kind.as_str() {
         "HTCJob" => typed(object).map(|job| of_job(job, request, known)),
@@ -78,7 +78,7 @@ fn typed<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, Problem> {
 }
 
 /// Judges a job as the operator would, with the policy in force: transforms, requirements and warnings act on what the job would be.
-fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &Known) -> Verdict {
+fn of_job(mut job: HTCJob, request: &AdmissionRequest<DynamicObject>, known: &OtherObjects) -> Verdict {
     let metadata = job.meta_mut();
     // An object that is being created may have no uid yet.
     metadata.uid.get_or_insert_with(|| request.uid.clone());
@@ -115,7 +115,7 @@ fn edit_of_another(
     owner: Option<&str>,
     editor: Option<&str>,
     request: &AdmissionRequest<DynamicObject>,
-    known: &Known,
+    known: &OtherObjects,
 ) -> Option<Problem> {
     let (owner, editor) = (owner.filter(|owner| !is_namespace(owner))?, editor?);
     let is_admin = request.user_info.groups.iter().flatten().any(|group| group == "system:masters");
@@ -132,7 +132,7 @@ fn edit_of_another(
 
 /// Judges a NodePolicy, and warns where it leaves a policy no node, whatever labels nodes have. Policies that share only some nodes say
 /// so in their conditions: the webhook knows no nodes.
-fn of_node_policy(policy: &NodePolicy, known: &Known) -> Verdict {
+fn of_node_policy(policy: &NodePolicy, known: &OtherObjects) -> Verdict {
     let facts = kinds::node_policy::facts(policy);
     let (name, after) = (facts.name.clone(), known.after([Event::Policy(facts.clone())]));
     let mut verdict =
@@ -149,7 +149,7 @@ fn of_node_policy(policy: &NodePolicy, known: &Known) -> Verdict {
 
 /// Judges a Negotiator, and warns where it shares all slots of a negotiator, whatever slots there are. Negotiators that share only some
 /// slots say so in their conditions.
-fn of_negotiator(negotiator: &Negotiator, known: &Known) -> Verdict {
+fn of_negotiator(negotiator: &Negotiator, known: &OtherObjects) -> Verdict {
     let facts = kinds::negotiator::facts(negotiator);
     let (name, after) = (facts.name.clone(), known.after([Event::Negotiator(facts.clone())]));
     let mut verdict = Verdict::of_policy(facts);
@@ -168,7 +168,7 @@ fn of_another(kind: &str, name: &str, problem: &Problem) -> Problem {
     Problem { field: format!("{kind} {name}: {}", problem.field), ..problem.clone() }
 }
 
-fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {
+fn of_submit_policy(policy: &SubmitPolicy, known: &OtherObjects) -> Verdict {
     let facts = kinds::submit_policy::facts(policy);
     let name: Arc<str> = facts.name.clone();
     let pool = known.after([Event::SubmitPolicy(facts.clone())]);
@@ -189,7 +189,7 @@ fn of_submit_policy(policy: &SubmitPolicy, known: &Known) -> Verdict {
 
 /// Judges the tree of groups as it would be with this object. If the tree refuses another group then, and does not
 /// refuse that group in the same way now, the refusal is this object's doing.
-fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
+fn of_group(quota: &GroupQuota, known: &OtherObjects) -> Verdict {
     let facts = kinds::group_quota::facts(quota);
     let own = facts.object.clone();
     let unused = kinds::group_quota::unused_share(&facts);
@@ -217,7 +217,7 @@ fn of_group(quota: &GroupQuota, known: &Known) -> Verdict {
 }
 
 /// The sums of quotas that exceed what there is, and did not before.
-fn new_excesses(known: &Known, after: &Pool) -> Vec<Problem> {
+fn new_excesses(known: &OtherObjects, after: &Pool) -> Vec<Problem> {
     let before: Vec<String> = excesses(known.before()).iter().map(|(_, excess)| excess.to_string()).collect();
     let new = excesses(after).into_iter().map(|(_, excess)| (excess.quota.is_some(), excess.to_string()));
     let new = new.filter(|(_, text)| !before.contains(text));
@@ -229,13 +229,13 @@ fn new_excesses(known: &Known, after: &Pool) -> Vec<Problem> {
     .collect()
 }
 
-fn of_limit(limit: &ConcurrencyLimit, known: &Known) -> Verdict {
+fn of_limit(limit: &ConcurrencyLimit, known: &OtherObjects) -> Verdict {
     let facts = kinds::concurrency_limit::facts(limit);
     let shared = kinds::concurrency_limit::shared(known.before(), &facts);
     Verdict::of(facts.problems.into_iter().chain(shared), [])
 }
 
-fn of_submitter(submitter: &Submitter, known: &Known) -> Verdict {
+fn of_submitter(submitter: &Submitter, known: &OtherObjects) -> Verdict {
     let Some(facts) = kinds::submitter::facts(submitter) else { return Verdict::default() };
     if !known.is_complete() {
         return Verdict::of(facts.misnamed, []);

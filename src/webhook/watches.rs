@@ -1,4 +1,4 @@
-//! Keeps [`Known`] up to date by watches of the few kinds that others refer to.
+//! Keeps [`OtherObjects`] up to date by watches of the few kinds that others refer to.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use answers::{Item, Pauses, patient, watching};
 use api::{ConcurrencyLimit, GroupQuota, Negotiator, NodePolicy, SubmitPolicy};
 
-use crate::known::{Known, Objects};
+use crate::known::{Objects, OtherObjects};
 
 /// A kind that the webhook watches.
 trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
@@ -31,7 +31,7 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// Watches, and sends what is known after each change. Until every watch knows all objects, nothing is sent: an object is
 /// then checked by itself only. While a watch has lost the API server, the last known objects count.
-pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<Known>>) {
+pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<OtherObjects>>) {
     let (groups, seen_groups) = watched::<GroupQuota>(&client);
     let (limits, seen_limits) = watched::<ConcurrencyLimit>(&client);
     let (policies, seen_policies) = watched::<SubmitPolicy>(&client);
@@ -64,7 +64,7 @@ pub(crate) async fn follow(client: Client, out: watch::Sender<Arc<Known>>) {
         {
             continue;
         }
-        let known = Known::all(&Objects {
+        let known = OtherObjects::all(&Objects {
             groups: &all(&groups),
             limits: &all(&limits),
             policies: &all(&policies),

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use webhook::{Known, Objects};
+use webhook::{Objects, OtherObjects};
 
 use crate::program::Kubectl;
 
@@ -47,7 +47,7 @@ fn job(name: &str, more: Value) -> Value {
 
 /// The webhooks of the chart, which know the policy and the groups, and seal with a key.
 fn webhooks(key: Key) -> Webhooks {
-    let known = Known::all(&Objects {
+    let known = OtherObjects::all(&Objects {
         groups: &groups().map(|group| typed(&group)),
         policies: &[typed(&policy())],
         ..Objects::default()

@@ -29,7 +29,7 @@ use controller::seal::Key;
 
 use self::configurations::Configurations;
 pub(crate) use self::mounted::keep as keep_mounted;
-use self::secret::{Kept, new_key};
+use self::secret::{SecretStore, new_key};
 use crate::Options;
 use crate::certificate::{Certificate, Unusable, make, names};
 
@@ -67,7 +67,7 @@ pub(crate) async fn keep(
     (out, key): (watch::Sender<Option<Arc<ServerConfig>>>, watch::Sender<Option<Key>>),
 ) {
     let keeper = Keeper {
-        secret: Kept::new(client.clone(), &options.namespace, &options.secret),
+        secret: SecretStore::new(client.clone(), &options.namespace, &options.secret),
         configurations: Configurations::new(client, &configuration),
         key,
         names: names(&options.service, &options.namespace),
@@ -97,7 +97,7 @@ pub(crate) async fn keep(
 
 /// Keeps the key of seals in use, without end, where others make the certificate. A step that fails is logged and tried again.
 pub(crate) async fn keep_key(client: Client, options: Options, key: watch::Sender<Option<Key>>) {
-    let secret = Kept::new(client, &options.namespace, &options.secret);
+    let secret = SecretStore::new(client, &options.namespace, &options.secret);
     loop {
         let pause = match key_turn(&secret, &key).await {
             Ok(()) => AGAIN,
@@ -115,7 +115,7 @@ pub(crate) async fn keep_key(client: Client, options: Options, key: watch::Sende
 }
 
 /// Makes sure that there is a key of seals, and takes the key.
-async fn key_turn(secret: &Kept, key: &watch::Sender<Option<Key>>) -> Result<(), Failed> {
+async fn key_turn(secret: &SecretStore, key: &watch::Sender<Option<Key>>) -> Result<(), Failed> {
     let found = secret.read().await?;
     let kept = if let Some(kept) = &found.key {
         kept.clone()
@@ -130,7 +130,7 @@ async fn key_turn(secret: &Kept, key: &watch::Sender<Option<Key>>) -> Result<(),
 }
 
 struct Keeper {
-    secret: Kept,
+    secret: SecretStore,
     configurations: Configurations,
     key: watch::Sender<Option<Key>>,
     names: Vec<String>,

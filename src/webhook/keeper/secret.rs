@@ -20,7 +20,7 @@ const AUTHORITIES: &str = "ca.crt";
 const SEAL: &str = "seal.key";
 
 /// Reads and writes the Secret.
-pub(super) struct Kept {
+pub(super) struct SecretStore {
     api: Api<Secret>,
     name: String,
 }
@@ -34,7 +34,7 @@ pub(super) struct Found {
     pub(super) key: Option<ByteString>,
 }
 
-impl Kept {
+impl SecretStore {
     /// The Secret of this name.
     pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
         Self { api: Api::namespaced(client, namespace), name: name.to_owned() }

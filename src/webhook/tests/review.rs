@@ -24,7 +24,7 @@ fn asked(operation: &str, kind: &str, new: Value, old: Value) -> Value {
 }
 
 /// The answer that a person sees: nothing, a refusal, and warnings.
-fn said(asked: &Value, known: &Known) -> (Option<String>, Vec<String>) {
+fn said(asked: &Value, known: &OtherObjects) -> (Option<String>, Vec<String>) {
     let read = read(&serde_json::to_vec(asked).unwrap()).unwrap();
     let answer = review(&read, known);
     assert_eq!(
@@ -39,7 +39,7 @@ fn said(asked: &Value, known: &Known) -> (Option<String>, Vec<String>) {
     (refusal, response.warnings.unwrap_or_default())
 }
 
-fn created(kind: &str, spec: Value, known: &Known) -> (Option<String>, Vec<String>) {
+fn created(kind: &str, spec: Value, known: &OtherObjects) -> (Option<String>, Vec<String>) {
     said(&asked("CREATE", kind, object(kind, "x", spec), Value::Null), known)
 }
 
@@ -67,7 +67,7 @@ fn a_stranger_who_names_billions_of_procs_costs_no_more_than_others() {
         let mut old = new.clone();
         old["spec"]["priority"] = json!(1);
         for (operation, old) in [("CREATE", Value::Null), ("UPDATE", old)] {
-            said(&asked(operation, "HTCJob", new.clone(), old), &Known::all(&Objects::default()));
+            said(&asked(operation, "HTCJob", new.clone(), old), &OtherObjects::all(&Objects::default()));
         }
     }
 }
@@ -82,7 +82,7 @@ fn odd_metadata_gets_nothing_past_the_webhook() {
     for odd in [json!([{"time": "9999-12-31T23:59:59Z"}]), json!([{"fieldsV1": deep}]), json!("nonsense")] {
         let mut bad = object("HTCJob", "x", job(json!({"rank": ")"})));
         bad["metadata"]["managedFields"] = odd;
-        let (refusal, _) = said(&asked("CREATE", "HTCJob", bad, Value::Null), &Known::nothing());
+        let (refusal, _) = said(&asked("CREATE", "HTCJob", bad, Value::Null), &OtherObjects::nothing());
         assert!(refusal.is_some_and(|text| text.contains("spec.rank: ")));
     }
 }
@@ -147,7 +147,7 @@ fn each_kind_is_accepted_and_refused_with_every_problem_and_its_field() {
             &["spec.check: ", "spec.start: "],
         ),
     ] {
-        for known in [Known::nothing(), Known::all(&Objects::default())] {
+        for known in [OtherObjects::nothing(), OtherObjects::all(&Objects::default())] {
             assert_eq!(created(kind, good.clone(), &known), (None, Vec::new()), "{kind}");
             let (refusal, warnings) = created(kind, bad.clone(), &known);
             let refusal = refusal.unwrap_or_else(|| panic!("{kind} was accepted"));
@@ -166,7 +166,8 @@ fn what_leaves_another_object_nothing_is_warned_of() {
     let desktops = || json!({"nodeSelector": {"matchLabels": {"kind": "desktop"}}});
     let nodes = [policy("desk", desktops()), policy("x1", json!({"precedence": -1}))];
     let negotiators = [negotiator("gpu", json!({"slotConstraint": "TotalGPUs > 0"}))];
-    let known = Known::all(&Objects { nodes: &nodes, negotiators: &negotiators, ..Objects::default() });
+    let known =
+        OtherObjects::all(&Objects { nodes: &nodes, negotiators: &negotiators, ..Objects::default() });
     let remedy = "always counts instead; merge the two, or give this one a greater precedence";
     let selects =
         |by: &str| format!("NodePolicy {by} selects every node that this one selects, and {remedy}");
@@ -201,13 +202,13 @@ fn what_leaves_another_object_nothing_is_warned_of() {
         ("Negotiator", json!({"slotConstraint": "TotalGPUs =?= 0"}), vec![]),
     ] {
         assert_eq!(created(kind, spec.clone(), &known), (None, warnings), "{kind} {spec}");
-        assert_eq!(created(kind, spec, &Known::nothing()), (None, vec![]));
+        assert_eq!(created(kind, spec, &OtherObjects::nothing()), (None, vec![]));
     }
 }
 
 #[test]
 fn an_object_that_is_wrong_can_be_finished_and_deleted() {
-    let known = Known::nothing();
+    let known = OtherObjects::nothing();
     let bad = |labels: Value| {
         let mut bad = object("HTCJob", "x", job(json!({"rank": ")"})));
         bad["metadata"].as_object_mut().unwrap().extend(labels.as_object().unwrap().clone());
@@ -243,7 +244,7 @@ fn an_object_that_is_wrong_can_be_finished_and_deleted() {
 #[test]
 fn what_a_job_says_in_vain_is_a_short_warning() {
     let spec = job(json!({"requirements": "TARGET.Memroy > 100", "attributes": {"maxRetries": "3"}}));
-    let (refusal, told) = created("HTCJob", spec, &Known::nothing());
+    let (refusal, told) = created("HTCJob", spec, &OtherObjects::nothing());
     assert_eq!((refusal, told.len()), (None, 2), "{told:?}");
     assert!(told.iter().any(|warning| warning.contains("did you mean Memory?")), "{told:?}");
     let long = "x\n".repeat(200);
@@ -260,9 +261,9 @@ fn a_job_may_charge_a_group_that_is_open_to_its_namespace() {
         of("GroupQuota", "physics", json!({"quota": 3, "owners": ["alice"]})),
         of("GroupQuota", "chemistry", json!({"quota": 3, "owners": ["bob"]})),
     ];
-    let known = Known::all(&Objects { groups: &groups, ..Objects::default() });
+    let known = OtherObjects::all(&Objects { groups: &groups, ..Objects::default() });
     let charge =
-        |group: &str, known: &Known| created("HTCJob", job(json!({"accountingGroup": group})), known);
+        |group: &str, known: &OtherObjects| created("HTCJob", job(json!({"accountingGroup": group})), known);
     assert_eq!(charge("physics", &known), (None, Vec::new()));
     let refusal = charge("chemistry", &known).0.unwrap();
     assert!(
@@ -272,7 +273,7 @@ fn a_job_may_charge_a_group_that_is_open_to_its_namespace() {
     // The group may be created next, or is just not known here yet.
     let (refusal, warnings) = charge("biology", &known);
     assert!(refusal.is_none() && warnings.len() == 1 && warnings[0].contains("biology"), "{warnings:?}");
-    assert_eq!(charge("biology", &Known::nothing()), (None, Vec::new()));
+    assert_eq!(charge("biology", &OtherObjects::nothing()), (None, Vec::new()));
 }
 
 #[test]
@@ -282,7 +283,7 @@ fn the_tree_of_groups_is_judged_as_it_would_be() {
         of("GroupQuota", "physics.higgs", json!({"quota": 1})),
         of("GroupQuota", "lost.child", json!({"quota": 1})),
     ];
-    let known = Known::all(&Objects { groups: &groups, ..Objects::default() });
+    let known = OtherObjects::all(&Objects { groups: &groups, ..Objects::default() });
     let named = |name: &str, group: &str| {
         said(
             &asked(
@@ -306,7 +307,7 @@ fn the_tree_of_groups_is_judged_as_it_would_be() {
     }
     // The object that has the group's own name wins the name: the other would not count.
     let taken = [of("GroupQuota", "aa", json!({"group": "biology", "quota": 3}))];
-    let with_taken = Known::all(&Objects { groups: &taken, ..Objects::default() });
+    let with_taken = OtherObjects::all(&Objects { groups: &taken, ..Objects::default() });
     let biology = created("GroupQuota", json!({"group": "biology", "quota": 1}), &with_taken);
     assert!(biology.0.unwrap().contains("the GroupQuota aa declares the group biology, too, and counts"));
     let (refusal, warnings) = named("new", "geo.core");
@@ -332,7 +333,7 @@ fn objects_of_which_one_counts_are_accepted_with_a_warning() {
     let limits = [of("ConcurrencyLimit", "a", json!({"name": "xsw", "limit": 3}))];
     let policies = [of("SubmitPolicy", "y", json!({}))];
     let negotiators = [of("Negotiator", "cpu", json!({}))];
-    let known = Known::all(&Objects {
+    let known = OtherObjects::all(&Objects {
         limits: &limits,
         policies: &policies,
         negotiators: &negotiators,
@@ -359,7 +360,11 @@ fn objects_of_which_one_counts_are_accepted_with_a_warning() {
 fn a_submitters_object_must_have_the_submitters_name() {
     let refusal = |name: &str, said_name: &str| {
         let spec = json!({"name": said_name, "priorityFactor": 2.0});
-        said(&asked("CREATE", "Submitter", object("Submitter", name, spec), Value::Null), &Known::nothing()).0
+        said(
+            &asked("CREATE", "Submitter", object("Submitter", name, spec), Value::Null),
+            &OtherObjects::nothing(),
+        )
+        .0
     };
     assert_eq!(refusal("group-physics.alice-2c32f131b55e3f75", "group_physics.alice"), None);
     let why = refusal("alice-b", "alice_b").unwrap_or_default();
@@ -435,7 +440,7 @@ proptest! {
     #[test]
     fn no_bytes_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(asked) = read(&body) {
-            review(&asked, &Known::nothing());
+            review(&asked, &OtherObjects::nothing());
         }
     }
 
@@ -445,7 +450,7 @@ proptest! {
         let new = if whole { new } else { object(kind, "x", new) };
         let body = serde_json::to_vec(&asked("UPDATE", kind, new, old)).unwrap();
         if let Ok(asked) = read(&body) {
-            for known in [Known::nothing(), Known::all(&Objects::default())] {
+            for known in [OtherObjects::nothing(), OtherObjects::all(&Objects::default())] {
                 let response = review(&asked, &known).response.unwrap();
                 prop_assert_eq!(&response.uid, "705ab4f5");
                 prop_assert!(response.allowed || !response.result.message.is_empty());
@@ -456,7 +461,7 @@ proptest! {
 }
 
 /// A policy that asks who created a job, with a requirement, a warning and a transform.
-fn strict() -> Known {
+fn strict() -> OtherObjects {
     let config = "SUBMIT_REQUIREMENT_NAMES = NotChris, OneGig\n\
                   SUBMIT_REQUIREMENT_NotChris = Owner != \"chris\"\n\
                   SUBMIT_REQUIREMENT_NotChris_REASON = \"Chris, you can only submit jobs to the instructional pool.\"\n\
@@ -464,7 +469,7 @@ fn strict() -> Known {
                   SUBMIT_REQUIREMENT_OneGig_REASON = strcat(\"All jobs must request more than one gigabyte, not \", RequestMemory, \" MiB.\")\n\
                   SUBMIT_REQUIREMENT_OneGig_IS_WARNING = True\n\
                   QUEUE_SUPER_USERS = root\n";
-    Known::all(&Objects {
+    OtherObjects::all(&Objects {
         policies: &[of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}))],
         ..Objects::default()
     })
@@ -500,7 +505,7 @@ fn secure_attributes_are_left_out_with_a_warning_or_refused() {
     let known = |more: &str| {
         let config = format!("SECURE_JOB_ATTRS = Trust\nQUEUE_SUPER_USERS = root\n{more}");
         let policy = of("SubmitPolicy", "p", json!({"config": config, "owner": {"from": "User"}}));
-        Known::all(&Objects { policies: &[policy], ..Objects::default() })
+        OtherObjects::all(&Objects { policies: &[policy], ..Objects::default() })
     };
     let mut old = object("HTCJob", "x", job(json!({})));
     old["metadata"]["uid"] = json!("u1");
@@ -559,10 +564,11 @@ fn a_job_that_cannot_be_charged_to_its_creator_is_stored_with_a_warning() {
 fn quotas_that_would_add_up_to_more_than_there_is_are_warned_of_once() {
     let group =
         |name: &str, share: f64| of::<api::GroupQuota>("GroupQuota", name, json!({"dynamicQuota": share}));
-    let known = |groups: &[api::GroupQuota]| Known::all(&Objects { groups, ..Objects::default() });
+    let known = |groups: &[api::GroupQuota]| OtherObjects::all(&Objects { groups, ..Objects::default() });
     let told =
         "spec.dynamicQuota: the shares of the pool add up to 1.2, more than 1; all of them are scaled down";
-    let share = |share: f64, known: &Known| created("GroupQuota", json!({"dynamicQuota": share}), known);
+    let share =
+        |share: f64, known: &OtherObjects| created("GroupQuota", json!({"dynamicQuota": share}), known);
     assert_eq!(share(0.5, &known(&[group("a", 0.7)])), (None, vec![told.to_owned()]));
     assert_eq!(share(0.3, &known(&[group("a", 0.7)])), (None, Vec::new()));
     assert_eq!(

@@ -13,13 +13,13 @@ fn key() -> Key {
     Key::new(&[7; KEY_BYTES]).unwrap()
 }
 
-fn known(owner: Value) -> Known {
+fn known(owner: Value) -> OtherObjects {
     let policy = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": "p"},
                         "spec": {"owner": owner}});
-    Known::all(&Objects { policies: &[serde_json::from_value(policy).unwrap()], ..Objects::default() })
+    OtherObjects::all(&Objects { policies: &[serde_json::from_value(policy).unwrap()], ..Objects::default() })
 }
 
-fn by_user() -> Known {
+fn by_user() -> OtherObjects {
     known(json!({"from": "User"}))
 }
 
@@ -37,7 +37,7 @@ fn asked(operation: &str, new: Value, old: Value) -> Value {
 }
 
 /// The object as it is stored.
-fn stored(asked: &Value, known: &Known, key: Option<&Key>) -> Value {
+fn stored(asked: &Value, known: &OtherObjects, key: Option<&Key>) -> Value {
     let read = read(&serde_json::to_vec(asked).unwrap()).unwrap();
     let response = seal(&read, known, key, NOW).response.unwrap();
     assert!(response.allowed, "{response:?}");
@@ -91,7 +91,7 @@ fn where_nobody_asks_or_no_key_is_there_a_new_job_has_no_seal() {
     let forged = || job(json!({"name": "fit", "annotations": {SUBMITTED_BY: "x", "a": "b"}}));
     for (known, key) in [
         (by_user(), None),
-        (Known::all(&Objects::default()), Some(key())),
+        (OtherObjects::all(&Objects::default()), Some(key())),
         (known(json!({"from": "Namespace"})), Some(key())),
     ] {
         let stored = stored(&asked("CREATE", forged(), Value::Null), &known, key.as_ref());
@@ -102,7 +102,7 @@ fn where_nobody_asks_or_no_key_is_there_a_new_job_has_no_seal() {
 #[test]
 fn before_the_policy_is_known_the_user_is_sealed() {
     let asked = asked("CREATE", job(json!({"name": "fit"})), Value::Null);
-    let stored = stored(&asked, &Known::nothing(), Some(&key()));
+    let stored = stored(&asked, &OtherObjects::nothing(), Some(&key()));
     let seal: Value = serde_json::from_str(seal_of(&stored).unwrap()).unwrap();
     assert_eq!((&seal["user"], seal.get("groups")), (&json!("alice"), None));
 }

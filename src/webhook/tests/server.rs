@@ -22,7 +22,7 @@ pub(crate) struct Server {
     port: u16,
     pub(crate) certificate: watch::Sender<Option<Arc<ServerConfig>>>,
     room: Room,
-    _known: watch::Sender<Arc<Known>>,
+    _known: watch::Sender<Arc<OtherObjects>>,
     _key: watch::Sender<Option<Key>>,
     _serving: JoinSet<()>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Server {
 pub(crate) async fn start() -> Server {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (known, now_known) = watch::channel(Arc::new(Known::nothing()));
+    let (known, now_known) = watch::channel(Arc::new(OtherObjects::nothing()));
     let (certificate, in_use) = watch::channel(None);
     let mut serving = JoinSet::new();
     let (key, of_seals) = watch::channel(None);
