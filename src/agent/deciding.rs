@@ -4,7 +4,7 @@ use super::pods::Wanted;
 
 /// The state of a pod's processes, as their cgroups say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ProcessState {
     /// The pod has no cgroup with processes: its containers have not started yet, or have ended.
     Nothing,
     /// The processes run.
@@ -28,19 +28,21 @@ pub enum Act {
 
 /// The next action on a pod's processes; `None` if they do what is wanted, or if there are none. The agent looks again after each
 /// act: a process may have started meanwhile.
-pub fn next_act(wanted: Wanted, seen: Seen) -> Option<Act> {
+pub fn next_act(wanted: Wanted, seen: ProcessState) -> Option<Act> {
     match (wanted, seen) {
-        (_, Seen::Nothing) | (Wanted::Run, Seen::Running) | (Wanted::Suspend, Seen::Frozen) => None,
-        (Wanted::Run, Seen::Freezing | Seen::Frozen) => Some(Act::Thaw),
-        (Wanted::Suspend, Seen::Running | Seen::Freezing) => Some(Act::Freeze),
+        (_, ProcessState::Nothing)
+        | (Wanted::Run, ProcessState::Running)
+        | (Wanted::Suspend, ProcessState::Frozen) => None,
+        (Wanted::Run, ProcessState::Freezing | ProcessState::Frozen) => Some(Act::Thaw),
+        (Wanted::Suspend, ProcessState::Running | ProcessState::Freezing) => Some(Act::Freeze),
         (Wanted::Kill, _) => Some(Act::Kill),
     }
 }
 
 /// Whether the report may say that the pod is suspended. A pod that is to run again counts as suspended until its processes
 /// run.
-pub fn is_suspended(seen: Seen) -> bool {
-    seen == Seen::Frozen
+pub fn is_suspended(seen: ProcessState) -> bool {
+    seen == ProcessState::Frozen
 }
 
 #[cfg(test)]
@@ -57,7 +59,8 @@ mod tests {
             (Kill, [None, Some(Act::Kill), Some(Act::Kill), Some(Act::Kill)]),
         ];
         for (wanted, acts) in table {
-            let seen = [Seen::Nothing, Seen::Running, Seen::Freezing, Seen::Frozen];
+            let seen =
+                [ProcessState::Nothing, ProcessState::Running, ProcessState::Freezing, ProcessState::Frozen];
             assert_eq!(seen.map(|seen| next_act(wanted, seen)), acts, "{wanted:?}");
         }
     }
@@ -66,21 +69,21 @@ mod tests {
     #[test]
     fn acts_lead_to_what_is_wanted() {
         for wanted in [Wanted::Run, Wanted::Suspend, Wanted::Kill] {
-            for start in [Seen::Running, Seen::Freezing, Seen::Frozen] {
+            for start in [ProcessState::Running, ProcessState::Freezing, ProcessState::Frozen] {
                 let mut seen = start;
                 for _ in 0..2 {
                     seen = match (next_act(wanted, seen), seen) {
-                        (Some(Act::Freeze), Seen::Running) => Seen::Freezing,
-                        (Some(Act::Freeze), _) => Seen::Frozen,
-                        (Some(Act::Thaw), _) => Seen::Running,
-                        (Some(Act::Kill), _) => Seen::Nothing,
+                        (Some(Act::Freeze), ProcessState::Running) => ProcessState::Freezing,
+                        (Some(Act::Freeze), _) => ProcessState::Frozen,
+                        (Some(Act::Thaw), _) => ProcessState::Running,
+                        (Some(Act::Kill), _) => ProcessState::Nothing,
                         (None, same) => same,
                     };
                 }
                 let end = match wanted {
-                    Wanted::Run => Seen::Running,
-                    Wanted::Suspend => Seen::Frozen,
-                    Wanted::Kill => Seen::Nothing,
+                    Wanted::Run => ProcessState::Running,
+                    Wanted::Suspend => ProcessState::Frozen,
+                    Wanted::Kill => ProcessState::Nothing,
                 };
                 assert_eq!((seen, next_act(wanted, seen)), (end, None), "{wanted:?} from {start:?}");
             }

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::{Value, json};
 
-use crate::deciding::{Act, Seen};
+use crate::deciding::{Act, ProcessState};
 use crate::fence::keeper::Keeper;
 use crate::fence::permit::Permit;
 use crate::node::{Node, Roots};
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Lets the agent do to the pod all that it can do, and measure it.
-    fn suffer(&mut self, pod: &Pod, pods: &Pods) -> Vec<Seen> {
+    fn suffer(&mut self, pod: &Pod, pods: &Pods) -> Vec<ProcessState> {
         self.sense(pods);
         [Act::Freeze, Act::Kill, Act::Thaw].map(|act| self.node.act(pod, act)).to_vec()
     }
@@ -229,7 +229,7 @@ fn a_uid_that_is_a_path_leads_nowhere() {
         let mut pods = Pods::default();
         pods.there(&meta);
         let seen = place.suffer(&Pod::read(&meta).unwrap(), &pods);
-        assert!(seen.iter().all(|seen| *seen == Seen::Running), "{uid:?}: {seen:?}");
+        assert!(seen.iter().all(|seen| *seen == ProcessState::Running), "{uid:?}: {seen:?}");
         assert_eq!(place.others(), before, "{uid:?}");
     }
 }

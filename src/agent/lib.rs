@@ -41,7 +41,7 @@ mod run;
 pub mod sense;
 mod watches;
 
-pub use self::deciding::{Act, Seen, next_act};
+pub use self::deciding::{Act, ProcessState, next_act};
 pub use self::guard::{GuardError, GuardOptions, run as run_guard};
 pub use self::node::Roots;
 pub use self::pods::{Pod, Uid, Wanted};

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::benchmark;
 use super::cgroup::{Cgroups, PodGroup, State, Usage, is_uid};
-use super::deciding::{Act, Seen};
+use super::deciding::{Act, ProcessState};
 use super::pods::{Pod, Pods, Uid};
 use super::report::{Figures, Problem, Senses, input};
 use super::sense::{self, InputPaths, InputSensor, LoadMeter, Pace, Pressure};
@@ -92,17 +92,17 @@ impl Node {
     }
 
     /// The state of a pod's processes. A pod that cannot be looked at counts as running.
-    pub(crate) fn look(&mut self, pod: &Pod) -> Seen {
+    pub(crate) fn look(&mut self, pod: &Pod) -> ProcessState {
         let seen = self.try_look(&pod.uid);
-        self.noted(pod, "the cgroup of a pod cannot be read", seen).unwrap_or(Seen::Running)
+        self.noted(pod, "the cgroup of a pod cannot be read", seen).unwrap_or(ProcessState::Running)
     }
 
     /// Does something to the processes of a pod, and returns what they do then.
-    pub(crate) fn act(&mut self, pod: &Pod, act: Act) -> Seen {
+    pub(crate) fn act(&mut self, pod: &Pod, act: Act) -> ProcessState {
         let done = self.try_act(&pod.uid, act);
         self.learn(act, &done);
         if self.noted(pod, "what the operator asks for cannot be done", done).is_none() {
-            return Seen::Running;
+            return ProcessState::Running;
         }
         let seen = self.look(pod);
         tracing::debug!(pod = %pod.name, ?act, ?seen, "done to the processes of a pod");
@@ -119,13 +119,13 @@ impl Node {
         }
     }
 
-    fn try_look(&self, uid: &str) -> io::Result<Seen> {
-        let Some(group) = self.group(uid)? else { return Ok(Seen::Nothing) };
+    fn try_look(&self, uid: &str) -> io::Result<ProcessState> {
+        let Some(group) = self.group(uid)? else { return Ok(ProcessState::Nothing) };
         Ok(match group.state()? {
-            _ if !group.has_processes()? => Seen::Nothing,
-            State::Thawed => Seen::Running,
-            State::Freezing => Seen::Freezing,
-            State::Frozen => Seen::Frozen,
+            _ if !group.has_processes()? => ProcessState::Nothing,
+            State::Thawed => ProcessState::Running,
+            State::Freezing => ProcessState::Freezing,
+            State::Frozen => ProcessState::Frozen,
         })
     }
 
@@ -313,11 +313,14 @@ mod tests {
         let group = root.path().join("kubepods/podu1");
         std::fs::create_dir_all(&group).unwrap();
         std::fs::write(group.join("cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
-        assert_eq!(node.look(&pod("u1")), Seen::Nothing);
+        assert_eq!(node.look(&pod("u1")), ProcessState::Nothing);
         assert!(!node.remains("u1") && node.remains("u2"), "nobody has looked for the second pod");
         node.find(["u1", "u2", "../u3"]);
         assert!(node.remains("../u3"));
-        assert_eq!((node.look(&pod("u1")), node.look(&pod("u2"))), (Seen::Running, Seen::Nothing));
+        assert_eq!(
+            (node.look(&pod("u1")), node.look(&pod("u2"))),
+            (ProcessState::Running, ProcessState::Nothing)
+        );
         assert!(node.remains("u1") && !node.remains("u2"));
     }
 

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::boot;
 use super::cron::{self, Cron};
-use super::deciding::{Seen, is_suspended, next_act};
+use super::deciding::{ProcessState, is_suspended, next_act};
 use super::devices::FoundDevices;
 use super::fence::{Fence, Listed};
 use super::kubelet::Kubelet;
@@ -283,7 +283,7 @@ impl Agent {
             if is_suspended(seen) {
                 suspended.insert(Arc::clone(&pod.uid));
             }
-            if seen != Seen::Nothing {
+            if seen != ProcessState::Nothing {
                 running.insert(Arc::clone(&pod.uid));
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use agent::report::{Figures, Problem, Reporter, Senses};
-use agent::{Act, Pod, Seen, next_act};
+use agent::{Act, Pod, ProcessState, next_act};
 use api::{LastInput, NodeReport, PodUsage, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::json;
@@ -166,9 +166,9 @@ impl World {
                 continue;
             };
             let seen = match process.standing {
-                Standing::No => Seen::Running,
-                Standing::Asked(_) => Seen::Freezing,
-                Standing::Still(_) => Seen::Frozen,
+                Standing::No => ProcessState::Running,
+                Standing::Asked(_) => ProcessState::Freezing,
+                Standing::Still(_) => ProcessState::Frozen,
             };
             match next_act(pod.wanted(), seen) {
                 Some(Act::Freeze) if late != u64::MAX => process.hold_still(at, late),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::output::Told;
+use super::output::OutputAd;
 use api::{NodeCronAutopublish, NodeCronJob, ReportedSlotAd};
 
 /// The most ads with tags that are kept of one job.
@@ -75,11 +75,11 @@ impl Book {
     pub(super) fn told(
         &mut self,
         job: &NodeCronJob,
-        told: Told,
+        told: OutputAd,
         publish: NodeCronAutopublish,
         now: Timestamp,
     ) -> bool {
-        let Told { tag, update, mut attributes } = told;
+        let OutputAd { tag, update, mut attributes } = told;
         if publish == NodeCronAutopublish::Always {
             attributes.insert(format!("{}LastUpdate", job.prefix), now.as_second().to_string());
         }

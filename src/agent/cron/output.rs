@@ -17,7 +17,7 @@ const MAX_SHOWN: usize = 40;
 
 /// An ad that a job has told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct OutputAd {
     /// The tag that tells the job's ads apart; none if the job has one ad.
     pub(super) tag: Option<String>,
     /// Whether the report is to tell of the ad at once; none if the job leaves that to the configuration.
@@ -49,7 +49,7 @@ impl Output {
     }
 
     /// Takes more output. Returns the ads that have ended.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Told>, TooMuch> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<OutputAd>, TooMuch> {
         let mut told = Vec::new();
         for byte in bytes {
             self.bytes += 1;
@@ -69,7 +69,7 @@ impl Output {
     }
 
     /// The program has ended. Returns the ad that the end of the output ends.
-    pub(super) fn end(&mut self) -> Result<Option<Told>, TooMuch> {
+    pub(super) fn end(&mut self) -> Result<Option<OutputAd>, TooMuch> {
         let line = std::mem::take(&mut self.line);
         let ended = self.line(&String::from_utf8_lossy(&line))?;
         Ok(ended.or_else(|| self.finish("")))
@@ -80,7 +80,7 @@ impl Output {
         self.malformed.as_deref()
     }
 
-    fn line(&mut self, line: &str) -> Result<Option<Told>, TooMuch> {
+    fn line(&mut self, line: &str) -> Result<Option<OutputAd>, TooMuch> {
         let line = line.trim();
         if let Some(arguments) = line.strip_prefix('-') {
             return Ok(self.finish(arguments));
@@ -111,7 +111,7 @@ impl Output {
     }
 
     /// Ends an ad. An ad without attributes replaces nothing, as in HTCondor.
-    fn finish(&mut self, arguments: &str) -> Option<Told> {
+    fn finish(&mut self, arguments: &str) -> Option<OutputAd> {
         self.bytes = 0;
         let attributes = std::mem::take(&mut self.attributes);
         if attributes.is_empty() {
@@ -119,7 +119,7 @@ impl Output {
         }
         let mut words = arguments.split_ascii_whitespace().peekable();
         let tag = words.next_if(|word| !word.contains(':')).map(|tag| tag.chars().take(MAX_TAG).collect());
-        Some(Told { tag, update: words.find_map(update), attributes })
+        Some(OutputAd { tag, update: words.find_map(update), attributes })
     }
 }
 
@@ -142,12 +142,12 @@ mod tests {
 
     use super::*;
 
-    fn told(tag: Option<&str>, update: Option<bool>, attributes: &[(&str, &str)]) -> Told {
+    fn told(tag: Option<&str>, update: Option<bool>, attributes: &[(&str, &str)]) -> OutputAd {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Told { tag: tag.map(str::to_owned), update, attributes: attributes.iter().map(owned).collect() }
+        OutputAd { tag: tag.map(str::to_owned), update, attributes: attributes.iter().map(owned).collect() }
     }
 
-    fn read(prefix: &str, text: &str) -> Vec<Told> {
+    fn read(prefix: &str, text: &str) -> Vec<OutputAd> {
         let mut output = Output::new(prefix);
         let mut all = output.push(text.as_bytes()).unwrap();
         all.extend(output.end().unwrap());

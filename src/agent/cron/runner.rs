@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::output::{Output, Told};
+use super::output::{Output, OutputAd};
 use api::NodeCronJob;
 
 /// The rest of a program's PATH, after the directory of programs. The agent's image has nothing in these directories; a site's own
@@ -39,7 +39,7 @@ const WAITING: usize = 16;
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The job tells an ad.
-    Told(String, Told),
+    Told(String, OutputAd),
     /// The job's run has ended.
     Ended(String, Ending),
 }

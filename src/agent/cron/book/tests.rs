@@ -7,10 +7,10 @@ fn job(name: &str) -> NodeCronJob {
     NodeCronJob { name: name.to_owned(), ..NodeCronJob::default() }
 }
 
-fn told(tag: &str, attributes: &[(&str, &str)]) -> Told {
+fn told(tag: &str, attributes: &[(&str, &str)]) -> OutputAd {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let tag = Some(tag.to_owned()).filter(|tag| !tag.is_empty());
-    Told { tag, update: None, attributes: attributes.iter().map(owned).collect() }
+    OutputAd { tag, update: None, attributes: attributes.iter().map(owned).collect() }
 }
 
 fn at(second: i64) -> Timestamp {
@@ -64,7 +64,7 @@ fn what_is_told_at_once() {
     ] {
         let mut book = Book::default();
         let mut tell = |value: &str, second: i64| {
-            book.told(&job("a"), Told { update, ..told("", &[("A", value)]) }, publish, at(second))
+            book.told(&job("a"), OutputAd { update, ..told("", &[("A", value)]) }, publish, at(second))
         };
         assert_eq!(
             [tell("1", 0), tell("1", 0), tell("2", 0)],
@@ -94,12 +94,12 @@ fn the_time_of_the_last_run_is_told_where_each_run_is() {
 fn the_report_has_room_for_so_much() {
     let mut book = Book::default();
     let attributes: Vec<(String, String)> = (0..150).map(|n| (format!("A{n}"), "1".to_owned())).collect();
-    let ad = |prefix: &str| Told {
+    let ad = |prefix: &str| OutputAd {
         attributes: attributes
             .iter()
             .map(|(name, value)| (format!("{prefix}{name}"), value.clone()))
             .collect(),
-        ..Told::default()
+        ..OutputAd::default()
     };
     book.told(&job("a"), ad("x"), Never, at(0));
     assert!(!book.published().left_out);
