@@ -20,7 +20,7 @@ pub(super) struct Found {
 pub(super) struct Ads<'r> {
     path: String,
     input: Box<dyn BufRead + 'r>,
-    known: Known,
+    known: ParsedLines,
     bytes: Vec<u8>,
     /// The line that is being read.
     text: String,
@@ -45,7 +45,7 @@ impl<'r> Ads<'r> {
     }
 
     pub(super) fn new(path: String, input: Box<dyn BufRead + 'r>) -> Self {
-        let known = Known::default();
+        let known = ParsedLines::default();
         Self { path, input, known, bytes: Vec::new(), text: String::new(), done: 0, line: 0 }
     }
 
@@ -203,18 +203,18 @@ impl Brackets {
     }
 }
 
-/// How many lines [`Known`] keeps in each of its two maps.
+/// How many lines [`ParsedLines`] keeps in each of its two maps.
 const LINES: usize = 1 << 16;
 
 /// Lines that were parsed before. The ads of a pool have most lines in common: each is parsed and stored once.
 #[derive(Default)]
-struct Known {
+struct ParsedLines {
     young: HashMap<Box<str>, Option<(Name, Expr)>>,
     /// The lines of the last full `young`. A line that is not read again before `young` is full again is forgotten.
     old: HashMap<Box<str>, Option<(Name, Expr)>>,
 }
 
-impl Known {
+impl ParsedLines {
     fn attribute(&mut self, line: &str) -> Result<Option<(Name, Expr)>, ParseError> {
         if let Some(known) = self.young.get(line) {
             return Ok(known.clone());
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_known_is_the_same_expression() {
-        let mut known = Known::default();
+        let mut known = ParsedLines::default();
         let first = known.attribute("A = B + 1").unwrap().unwrap().1;
         for n in 0..3 * LINES {
             known.attribute(&format!("N = {n}")).unwrap();

@@ -2,7 +2,7 @@
 
 /// An option of a tool.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<T: 'static> {
+pub struct ToolOption<T: 'static> {
     /// The whole name, without a dash.
     pub name: &'static str,
     /// How many letters of the name suffice.
@@ -12,8 +12,8 @@ pub struct Known<T: 'static> {
 }
 
 /// A row of a tool's table of options.
-pub const fn known<T>(name: &'static str, least: usize, does: T) -> Known<T> {
-    Known { name, least, does }
+pub const fn known<T>(name: &'static str, least: usize, does: T) -> ToolOption<T> {
+    ToolOption { name, least, does }
 }
 
 /// An option that a user typed.
@@ -29,14 +29,14 @@ pub struct Given<'w, T> {
 
 /// The option that a word means: a dash and enough letters of the name, or two dashes and the whole name; then perhaps a colon
 /// and more. The first option of the table wins. `None`: the word is no option of the table.
-pub fn find<'w, T: Copy>(word: &'w str, table: &[Known<T>]) -> Option<Given<'w, T>> {
+pub fn find<'w, T: Copy>(word: &'w str, table: &[ToolOption<T>]) -> Option<Given<'w, T>> {
     let letters = word.strip_prefix('-')?;
     let (letters, whole) = letters.strip_prefix('-').map_or((letters, false), |letters| (letters, true));
     let (letters, more) = match letters.split_once(':') {
         Some((letters, more)) => (letters, Some(more)),
         None => (letters, None),
     };
-    let means = |known: &&Known<T>| {
+    let means = |known: &&ToolOption<T>| {
         let enough = if whole { letters == known.name } else { letters.len() >= known.least };
         !letters.is_empty() && enough && known.name.starts_with(letters)
     };
@@ -96,8 +96,8 @@ impl<'w> Iterator for Words<'w> {
 mod tests {
     use super::*;
 
-    const TABLE: &[Known<u8>] =
-        &[Known { name: "long", least: 1, does: 1 }, Known { name: "limit", least: 3, does: 2 }];
+    const TABLE: &[ToolOption<u8>] =
+        &[ToolOption { name: "long", least: 1, does: 1 }, ToolOption { name: "limit", least: 3, does: 2 }];
 
     #[test]
     fn options_are_found_by_their_beginning() {

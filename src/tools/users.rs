@@ -6,7 +6,7 @@ use crate::autoformat::Formats;
 use crate::choice::Constraint;
 use crate::conversion::whole as integer;
 use crate::long::{Form, whole};
-use crate::options::{Known, Words, find, known};
+use crate::options::{ToolOption, Words, find, known};
 use crate::screen::Screen;
 use condor_config::Format;
 
@@ -118,7 +118,7 @@ enum Does {
 const NO_LEASES: &str = "factors, ceilings and floors hold until they are changed";
 const GROUPS: &str = "see kubectl get groupquotas";
 
-const OPTIONS: &[Known<Does>] = &[
+const OPTIONS: &[ToolOption<Does>] = &[
     known("setprio", 4, Does::Change(Change::Priority)),
     known("setfactor", 4, Does::Change(Change::Factor)),
     known("setfloor", 5, Does::Change(Change::Floor)),

@@ -7,7 +7,7 @@
 
 use super::calls::{Call, Nature};
 use super::ir::{Ir, scalar};
-use super::recall::{Known, Outcome, Recall};
+use super::recall::{Outcome, Recall, Recalled};
 use super::symbols::Symbols;
 use crate::ad::Ad;
 use crate::env::{Env, Limits};
@@ -172,12 +172,12 @@ impl<'a, 's> Lowering<'a, 's> {
         // A remembered outcome may ask the other ad, which is not allowed without symbols.
         let known = match &mut self.recall {
             Some(recall) if self.symbols.is_some() => recall.find(expr, id, self.ad),
-            _ => Known::Never,
+            _ => Recalled::Never,
         };
         let outcome = match known {
-            Known::Outcome(outcome) => outcome,
-            Known::Never => self.outcome(expr.program(), id),
-            Known::Nothing(place) => {
+            Recalled::Outcome(outcome) => outcome,
+            Recalled::Never => self.outcome(expr.program(), id),
+            Recalled::Nothing(place) => {
                 let outcome = self.outcome(expr.program(), id);
                 if let Some(recall) = &mut self.recall {
                     recall.keep(place, outcome.clone());

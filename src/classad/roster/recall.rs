@@ -51,7 +51,7 @@ pub(super) struct Place {
 }
 
 /// The remembered outcome of a clause.
-pub(super) enum Known {
+pub(super) enum Recalled {
     Outcome(Outcome),
     /// No outcome is known; [`Recall::keep`] may remember one in this place.
     Nothing(Place),
@@ -61,7 +61,7 @@ pub(super) enum Known {
 
 impl Recall {
     /// The remembered outcome of a clause, the node `id` of an expression, for a slot with this ad.
-    pub(super) fn find(&mut self, expr: &Expr, id: Id, ad: &Ad) -> Known {
+    pub(super) fn find(&mut self, expr: &Expr, id: Id, ad: &Ad) -> Recalled {
         let program = expr.program();
         let clause = (std::ptr::from_ref(program).addr(), id);
         if !self.0.contains_key(&clause) {
@@ -72,8 +72,8 @@ impl Recall {
             let names = collect(program, id, &mut names).then(|| names.into());
             self.0.insert(clause, Remembered { _expr: expr.clone(), names, outcomes: HashMap::new() });
         }
-        let Some(remembered) = self.0.get(&clause) else { return Known::Never };
-        let Some(names) = &remembered.names else { return Known::Never };
+        let Some(remembered) = self.0.get(&clause) else { return Recalled::Never };
+        let Some(names) = &remembered.names else { return Recalled::Never };
         let mut key = Vec::with_capacity(16 * names.len());
         for name in names {
             match ad.get_name(name).map(|expr| &*expr.program().nodes) {
@@ -81,12 +81,12 @@ impl Recall {
                 Some([Node::Literal(value)]) if is_scalar(value) => value_key(value, &mut key),
                 // The attribute is no plain scalar: its value depends on more than its own text, so that no outcome
                 // can be remembered.
-                Some(_) => return Known::Never,
+                Some(_) => return Recalled::Never,
             }
         }
         match remembered.outcomes.get(key.as_slice()) {
-            Some(outcome) => Known::Outcome(outcome.clone()),
-            None => Known::Nothing(Place { clause, key: key.into() }),
+            Some(outcome) => Recalled::Outcome(outcome.clone()),
+            None => Recalled::Nothing(Place { clause, key: key.into() }),
         }
     }
 

@@ -5,7 +5,7 @@ use api::DrainRequest;
 use api::condition::DRAINED;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
-use tools::options::{Known, Words, find};
+use tools::options::{ToolOption, Words, find};
 
 use super::{Answer, Failure, Outcome, place, version};
 use crate::cluster::{Cluster, Connection};
@@ -42,11 +42,11 @@ enum Does {
 const NO_STARTD: &str =
     "a machine has no startd of its own; cordon the node with kubectl cordon if it is not to return";
 
-const fn known(name: &'static str, least: usize, does: Does) -> Known<Does> {
-    Known { name, least, does }
+const fn known(name: &'static str, least: usize, does: Does) -> ToolOption<Does> {
+    ToolOption { name, least, does }
 }
 
-const OPTIONS: &[Known<Does>] = &[
+const OPTIONS: &[ToolOption<Does>] = &[
     known("help", 1, Does::Help),
     known("version", 1, Does::Version),
     known("debug", 3, Does::Nothing),

@@ -120,14 +120,14 @@ pub(super) async fn run(
 
 /// The events of a log that were told.
 #[derive(Debug, Default)]
-struct Told {
+struct EventCounts {
     /// How many events of the log were read.
     read: usize,
     submitted: usize,
     ended: usize,
 }
 
-impl Told {
+impl EventCounts {
     /// Reads the events that are new in a log, and prints the lines that the request asks for.
     fn go_on(&mut self, request: &Request, text: &str, out: &mut dyn Write) -> std::io::Result<()> {
         let events = Found::all(text);
@@ -192,7 +192,7 @@ async fn of_log(
     err: &mut (dyn Write + Send),
 ) -> Outcome {
     let until = request.until();
-    let (mut logs, mut told) = (Userlogs::new(connection), Told::default());
+    let (mut logs, mut told) = (Userlogs::new(connection), EventCounts::default());
     let (mut patience, mut has_warned) = (Patience::default(), false);
     loop {
         match logs.update(log).await {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_was_told_answers_or_is_waited_for() {
-        let told = |submitted, ended| Told { read: 0, submitted, ended };
+        let told = |submitted, ended| EventCounts { read: 0, submitted, ended };
         let (all, two) = (Request::default(), Request { number: Some(2), ..Request::default() });
         let every = Request { all_events: true, ..Request::default() };
         for (request, told, expected) in [
@@ -284,7 +284,7 @@ mod tests {
             event("000", "Job submitted from host: <a>") + &event("001", "Job executing on host: <b>");
         let all = first.clone() + &event("005", "Job terminated.");
         let request = Request { status: true, ..Request::default() };
-        let (mut told, mut out) = (Told::default(), Vec::new());
+        let (mut told, mut out) = (EventCounts::default(), Vec::new());
         told.go_on(&request, &first, &mut out).unwrap();
         assert_eq!((told.submitted, told.ended), (1, 0));
         told.go_on(&request, &all, &mut out).unwrap();
@@ -292,7 +292,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "12.3.0 submitted\n12.3.0 executing on host <b>\n12.3.0 completed\n");
         let other = Request { echo: true, job: Some((12, Some(4))), ..Request::default() };
-        let (mut told, mut out) = (Told::default(), Vec::new());
+        let (mut told, mut out) = (EventCounts::default(), Vec::new());
         told.go_on(&other, &all, &mut out).unwrap();
         assert_eq!((told.submitted, out.len()), (0, 0));
     }

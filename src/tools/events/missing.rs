@@ -87,7 +87,7 @@ impl Proc {
         if log.is_over() {
             return Vec::new();
         }
-        let mut told = Told { id: self.id, events: Vec::new(), standing: log.standing, last: 0 };
+        let mut told = ProcEvents { id: self.id, events: Vec::new(), standing: log.standing, last: 0 };
         if log.standing == Standing::Unknown {
             told.tell(self.submitted, Kind::Submitted { host: self.host.clone(), notes: Vec::new() });
         }
@@ -172,14 +172,14 @@ fn as_read((reason, code, subcode): &(String, i64, i64)) -> (String, i64, i64) {
 }
 
 /// Events of a proc, and how the proc stands after these events.
-struct Told {
+struct ProcEvents {
     id: (i64, u32),
     events: Vec<Event>,
     standing: Standing,
     last: i64,
 }
 
-impl Told {
+impl ProcEvents {
     /// Adds an event, with a time no earlier than the events before have.
     fn tell(&mut self, time: i64, kind: Kind) {
         self.standing = match &kind {

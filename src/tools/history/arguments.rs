@@ -4,7 +4,7 @@ use ::history::Direction;
 use classad::Expr;
 
 use super::{Request, Shown};
-use crate::options::{Known, Words, find, known};
+use crate::options::{ToolOption, Words, find, known};
 use crate::values::{error, format, names, wide};
 
 /// The usage of condor_history.
@@ -75,7 +75,7 @@ const NO_EPOCHS: &str = "only the ends of procs are kept, not those of their run
 const NO_FILES: &str = "Slotwright does not move files";
 
 /// The options, in the order in which condor_history looks for them: of two that begin alike, the first is meant.
-const OPTIONS: &[Known<Does>] = &[
+const OPTIONS: &[ToolOption<Does>] = &[
     known("long", 1, Does::Long),
     known("xml", 3, Does::Xml),
     known("jsonl", 5, Does::JsonLines),

@@ -4,7 +4,7 @@ use classad::Name;
 
 use super::{Request, Shown, Times};
 use crate::long::Form;
-use crate::options::{Known, Words, find, known};
+use crate::options::{ToolOption, Words, find, known};
 use crate::values::{append, error, form, format, job_in_queue, limit, names, wide};
 
 /// How condor_q is used here.
@@ -89,7 +89,7 @@ const NO_DAGS: &str = "there is no DAGMan";
 const OTHER_ANALYSIS: &str = "the operator analyzes jobs, with the slots and priorities that it decides with; use condor_q -better-analyze";
 
 /// The options, in the order in which condor_q looks for them: of two that begin alike, the first is meant.
-const OPTIONS: &[Known<Does>] = &[
+const OPTIONS: &[ToolOption<Does>] = &[
     known("wide", 1, Does::Wide),
     known("long", 1, Does::Long),
     known("xml", 3, Does::Xml),

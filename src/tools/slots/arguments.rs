@@ -2,7 +2,7 @@
 
 use super::{Kind, Request, Shown, Which};
 use crate::long::Form;
-use crate::options::{Known, Words, find, known};
+use crate::options::{ToolOption, Words, find, known};
 use crate::values::{append, error, form, format, limit, names, wide};
 
 /// How condor_status is used here.
@@ -84,7 +84,7 @@ const NO_DAEMON: &str =
 const NO_KIND: &str = "there are no such ads";
 
 /// The options, in the order in which condor_status looks for them: of two that begin alike, the first is meant.
-const OPTIONS: &[Known<Does>] = &[
+const OPTIONS: &[ToolOption<Does>] = &[
     known("avail", 2, Does::Avail),
     known("pool", 1, Refused(ONE_POOL)),
     known("ads", 2, Does::AdsFile),
