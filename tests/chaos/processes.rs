@@ -55,7 +55,7 @@ pub struct Over {
 
 /// The first order of a kubelet to a program to end. Later orders change nothing (kubernetes#83916).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct EndOrder {
     pub at: u64,
     /// When the program ends because of this, if it has not ended by itself.
     pub dies: u64,
@@ -88,7 +88,7 @@ pub struct Process {
     pub ends: u64,
     pub fate: Fate,
     pub beside: Option<Beside>,
-    pub told: Option<Told>,
+    pub told: Option<EndOrder>,
     /// Whether the node's agent holds the process still.
     pub standing: Standing,
     /// Whether the main container's program runs.
@@ -159,7 +159,7 @@ impl Process {
         let takes = if self.stands_still() { NEVER } else { takes };
         let granted = at + (grace * 1000).max(LEAST_GRACE);
         let (dies, code) = if at + takes <= granted { (at + takes, code) } else { (granted + stuck, 137) };
-        self.told = Some(Told { at, dies, code, granted });
+        self.told = Some(EndOrder { at, dies, code, granted });
     }
 
     /// Ends the program at once. The kubelet or an agent kills it.

@@ -21,12 +21,12 @@ struct Case {
     cpus: u32,
     config: BTreeMap<String, String>,
     demand: BTreeMap<String, f64>,
-    groups: BTreeMap<String, Told>,
+    groups: BTreeMap<String, GroupLog>,
 }
 
 /// The real negotiator's log of a group.
 #[derive(Deserialize)]
-struct Told {
+struct GroupLog {
     quota: f64,
     requested: f64,
     allocated: f64,

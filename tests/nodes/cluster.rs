@@ -19,7 +19,7 @@ use crate::machine::{self, NODES};
 use crate::program::proof_dir;
 use crate::proof::{Proof, Record, Run, ranges};
 use crate::report;
-use crate::seen::Seen;
+use crate::seen::AskedToGo;
 
 /// How many times longer than on a quiet computer something may take. CI runs other tests beside these on two cores.
 const PATIENCE: u64 = 3;
@@ -34,7 +34,7 @@ pub fn state() -> PathBuf {
 pub struct Cluster {
     pub client: Client,
     pub namespace: String,
-    pub seen: Seen,
+    pub seen: AskedToGo,
     operators: RefCell<Vec<Operator>>,
     /// How many operators have been started, for the names of their logs.
     started: Cell<usize>,
@@ -64,7 +64,7 @@ impl Cluster {
         machine::sweep(&client).await;
         let _ = std::fs::remove_dir_all(proof_dir(namespace));
         std::fs::create_dir_all(proof_dir(namespace)).unwrap();
-        let seen = Seen::start(&client);
+        let seen = AskedToGo::start(&client);
         let (operators, started) = (RefCell::default(), Cell::new(0));
         let cluster = Self { client, namespace: namespace.to_owned(), seen, operators, started };
         cluster.make_namespace().await;

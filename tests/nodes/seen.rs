@@ -13,12 +13,12 @@ use tokio::task::JoinHandle;
 use crate::machine::is_ours;
 
 /// The uids of the pods that were asked to go: somebody deleted them, or a condition says that they are disrupted.
-pub struct Seen {
+pub struct AskedToGo {
     asked: Arc<Mutex<HashSet<String>>>,
     watch: JoinHandle<()>,
 }
 
-impl Seen {
+impl AskedToGo {
     pub fn start(client: &Client) -> Self {
         let asked = Arc::new(Mutex::new(HashSet::new()));
         let (pods, known): (Api<Pod>, _) = (Api::all(client.clone()), asked.clone());
@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-impl Drop for Seen {
+impl Drop for AskedToGo {
     fn drop(&mut self) {
         self.watch.abort();
     }

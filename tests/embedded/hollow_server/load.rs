@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 const PODS: usize = 200;
 const WATCHERS: usize = 12;
 
-type Seen = BTreeMap<String, Vec<(&'static str, u64)>>;
+type EventsByPod = BTreeMap<String, Vec<(&'static str, u64)>>;
 
 /// Watches pods from `version` until `total` pods have been deleted. Returns the events of each pod, in order.
-async fn follow(pods: Api<Pod>, version: String, total: usize) -> Seen {
+async fn follow(pods: Api<Pod>, version: String, total: usize) -> EventsByPod {
     let params = WatchParams::default().timeout(290);
     let mut events = pods.watch(&params, &version).await.unwrap().boxed();
-    let (mut seen, mut gone) = (Seen::new(), 0);
+    let (mut seen, mut gone) = (EventsByPod::new(), 0);
     while gone < total {
         let (kind, pod) = match events.next().await.expect("the watch ended").unwrap() {
             WatchEvent::Added(pod) => ("added", pod),
