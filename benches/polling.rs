@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{EACH, claim, job, machine, machine_name, now, pod};
 use model::decide::decide;
-use model::pool::{Event, PolicyFacts, Pool, Resources, Selector, SlotFacts, SlotName, StartdConfig};
+use model::pool::{Event, PolicyFacts, Pool, Resources, Selection, SlotFacts, SlotName, StartdConfig};
 use model::startd::config::understand;
 
 /// Adds one job to the pool, with `slots` procs that each run in a slot of their own.
@@ -34,8 +34,7 @@ fn pool(slots: u32, text: &str) -> Pool {
         name: "owners".into(),
         uid: "u".into(),
         generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
+        selection: Selection::default(),
         config: Ok(Arc::new(config)),
         warnings: None,
         spec: text.into(),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::pool::{
-    Accounts, Capacity, ExtendedResources, MachineFacts, PolicyFacts, Selector, StartdConfig, SubmitterFacts,
-    System,
+    Accounts, Capacity, ExtendedResources, MachineFacts, PolicyFacts, Selection, StartdConfig,
+    SubmitterFacts, System,
 };
 
 /// A ready Linux node of so many CPUs, so much memory in GiB, and 100 GiB of disk.
@@ -34,8 +34,7 @@ pub(crate) fn policy(name: &str, config: StartdConfig, spec: &str) -> PolicyFact
         name: name.into(),
         uid: "u".into(),
         generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
+        selection: Selection::default(),
         config: Ok(Arc::new(config)),
         warnings: None,
         spec: spec.into(),

@@ -60,7 +60,7 @@ pub fn choose_negotiator(
     let mut all: Vec<_> = negotiators.iter().map(kinds::negotiator::facts).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let config = |facts: &NegotiatorFacts| {
-        let recorded = || facts.recorded.as_ref().map(|(config, _)| config);
+        let recorded = || facts.recorded.as_ref().map(|recorded| &recorded.config);
         facts.config.as_ref().ok().or_else(recorded).map(|config| NegotiatorConfig::clone(config))
     };
     let first = all.iter().find(|facts| config(facts).is_some()).or_else(|| all.first());

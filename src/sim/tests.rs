@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::*;
 use classad::Expr;
 use model::pool::{
-    Capacity, Event, ExtendedResources, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector,
+    Capacity, Event, ExtendedResources, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selection,
     SlotConfig, StartdConfig, Time,
 };
 use model::schedd::Submission;
@@ -117,8 +117,7 @@ fn policy(start: &str) -> Event {
         name: "policy".into(),
         uid: "uid".into(),
         generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
+        selection: Selection::default(),
         config: Ok(Arc::new(config)),
         warnings: None,
         spec: "".into(),

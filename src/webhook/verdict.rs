@@ -14,7 +14,7 @@ use api::{
 use controller::kinds;
 use model::decide::{excesses, refusal, refused_groups, shares_all};
 use model::negotiator::groups::GroupError;
-use model::pool::{Event, GoverningFacts, Pool, Problem, is_namespace};
+use model::pool::{Event, GoverningFacts, PolicyName, Pool, Problem, is_namespace};
 use model::schedd::group_problem;
 use model::startd::shadowed;
 
@@ -42,7 +42,7 @@ impl Verdict {
         Self { problems, warnings: pass.into_iter().chain(warnings).collect() }
     }
 
-    fn of_policy<C>(facts: GoverningFacts<C>) -> Self {
+    fn of_policy<C, S>(facts: GoverningFacts<C, S>) -> Self {
         Self::of(facts.config.err().into_iter().flatten(), facts.warnings.into_iter().flatten())
     }
 }
@@ -134,9 +134,8 @@ fn edit_of_another(
 /// so in their conditions: the webhook knows no nodes.
 fn of_node_policy(policy: &NodePolicy, known: &OtherObjects) -> Verdict {
     let facts = kinds::node_policy::facts(policy);
-    let (name, after) = (facts.name.clone(), known.after([Event::Policy(facts.clone())]));
-    let mut verdict =
-        Verdict::of(facts.config.err().into_iter().flatten(), facts.warnings.into_iter().flatten());
+    let (name, after) = (PolicyName::from(&*facts.name), known.after([Event::Policy(facts.clone())]));
+    let mut verdict = Verdict::of_policy(facts);
     let others = after.policies().keys().filter(|other| **other != name);
     verdict.warnings.extend(shadowed(after.policies(), &name));
     verdict.warnings.extend(others.filter_map(|other| {

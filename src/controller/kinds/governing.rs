@@ -7,32 +7,39 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use classad::Expr;
-use model::pool::{GoverningFacts, Problem};
+use model::pool::{GoverningFacts, Problem, ValidSpec};
 use model::schedd::bad_expression;
 use model::startd::config::{Remark, Severity};
 
-/// A spec's configuration, or every problem with it; and, if the spec has configuration text, warnings about what does
-/// nothing.
-pub(super) type Read<C> = (Result<Arc<C>, Vec<Problem>>, Option<Vec<Problem>>);
+/// A spec that was read.
+pub(super) struct Read<C, S = ()> {
+    /// The nodes that the spec selects.
+    pub(super) selection: S,
+    /// The configuration, or every problem with it.
+    pub(super) config: Result<Arc<C>, Vec<Problem>>,
+    /// Warnings about what does nothing, if the spec has configuration text.
+    pub(super) warnings: Option<Vec<Problem>>,
+}
 
 /// The pool's facts of an object with configuration text. If the spec cannot be used, the facts include the spec that
 /// the status records as accepted.
-pub(super) fn facts<S: Serialize + DeserializeOwned, C>(
+pub(super) fn facts<Spec: Serialize + DeserializeOwned, C, S>(
     object: &impl ResourceExt,
-    spec: &S,
+    spec: &Spec,
     accepted: Option<&str>,
-    read: impl Fn(&S) -> Read<C>,
-) -> GoverningFacts<C> {
-    let (config, warnings) = read(spec);
+    read: impl Fn(&Spec) -> Read<C, S>,
+) -> GoverningFacts<C, S> {
+    let Read { selection, config, warnings } = read(spec);
     let recorded = || {
         let record = accepted?;
-        let (config, _) = read(&serde_json::from_str(record).ok()?);
-        Some((config.ok()?, record.into()))
+        let Read { selection, config, .. } = read(&serde_json::from_str(record).ok()?);
+        Some(Box::new(ValidSpec { config: config.ok()?, text: record.into(), selection }))
     };
     GoverningFacts {
         name: object.name_any().into(),
         uid: object.uid().unwrap_or_default().into(),
         generation: object.meta().generation.unwrap_or(1),
+        selection,
         recorded: if config.is_err() { recorded() } else { None },
         config,
         warnings,

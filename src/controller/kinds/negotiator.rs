@@ -106,7 +106,7 @@ fn read(spec: &NegotiatorSpec) -> Read<NegotiatorConfig> {
     }
     put_fields(spec, &mut config, &mut problems);
     let config = if problems.is_empty() { Ok(Arc::new(config.into())) } else { Err(problems) };
-    (config, warnings)
+    Read { selection: (), config, warnings }
 }
 
 fn put_fields(spec: &NegotiatorSpec, config: &mut Config, problems: &mut Vec<Problem>) {
@@ -201,7 +201,7 @@ fn status(
         }),
         uncovered_slots: several.then(|| size(pool.sharing().uncovered.count)),
         conditions: {
-            let problems = (object.problems.as_slice(), object.meanwhile(pool.others_work(name)));
+            let problems = (object.problems.as_slice(), object.meanwhile(pool.negotiator_fallback(name)));
             let own = of_policy(old, problems, object.warnings.as_deref(), object.generation, now);
             let shared = several.then(|| condition(old, overlaps(pool, &id), Some(object.generation), now));
             own.into_iter().chain(shared).collect()

@@ -14,7 +14,8 @@ use crate::cache::{Kind, ObjectKey};
 use api::{JobOwner, SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
 use classad::Maps;
 use model::pool::{
-    Document, Event, Governing, OwnerRule, OwnerSource, Pool, Problem, SubmitConfig, SubmitPolicyFacts, Time,
+    Document, Event, Fallback, Governing, OwnerRule, OwnerSource, Pool, Problem, SubmitConfig,
+    SubmitPolicyFacts, Time,
 };
 use model::schedd;
 
@@ -72,13 +73,16 @@ fn read(spec: &SubmitPolicySpec) -> Read<SubmitConfig> {
     };
     let (mut errors, warnings) = problems_of(&remarks);
     let warnings = spec.config.as_ref().map(|_| warnings);
-    let Some(mut config) = config else { return (Err(errors), warnings) };
+    let Some(mut config) = config else {
+        return Read { selection: (), config: Err(errors), warnings };
+    };
     match spec.owner.as_ref().map(|owner| owner_rule(owner, config.rules.maps())) {
         None => {}
         Some(Ok(rule)) => config.owner = rule,
         Some(Err(problem)) => errors.push(problem),
     }
-    (if errors.is_empty() { Ok(Arc::new(config)) } else { Err(errors) }, warnings)
+    let config = if errors.is_empty() { Ok(Arc::new(config)) } else { Err(errors) };
+    Read { selection: (), config, warnings }
 }
 
 fn owner_rule(owner: &JobOwner, maps: &Maps) -> Result<OwnerRule, Problem> {
@@ -143,7 +147,7 @@ fn conditions(
     now: Time,
 ) -> Vec<Condition> {
     let Some(another) = another else {
-        let problems = (object.problems.as_slice(), object.meanwhile(false));
+        let problems = (object.problems.as_slice(), object.meanwhile(Fallback::Defaults));
         return of_policy(old, problems, object.warnings.as_deref(), object.generation, now);
     };
     let problems = [object.problems.clone(), vec![another]].concat();

@@ -1,15 +1,14 @@
 //! Events about NodePolicies, SubmitPolicies and Negotiators.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::Pool;
 use super::effect::{Notice, Subject};
 use super::event::{NegotiatorFacts, PolicyFacts, SubmitPolicyFacts};
-use super::governing::{Governing, GoverningFacts};
+use super::governing::{Fallback, Governing, GoverningFacts};
+use super::ids::PolicyName;
 use super::job::Problem;
 use super::marks::Change;
-use super::policy::NodePolicy;
 use super::time::Time;
 
 /// The problems and warnings of a policy.
@@ -49,14 +48,13 @@ impl<'a> Findings<'a> {
 }
 
 /// Stores an object that was seen, and returns the notices about it; `None` if the object is the same as before.
-/// `others` says whether other objects do its work while its spec is not valid.
-fn see<C: PartialEq>(
-    all: &mut BTreeMap<Arc<str>, Governing<C>>,
-    facts: GoverningFacts<C>,
+fn see<K: Ord, C: PartialEq, S: Clone + PartialEq>(
+    all: &mut BTreeMap<K, Governing<C, S>>,
+    name: K,
+    facts: GoverningFacts<C, S>,
     about: &Subject,
-    others: bool,
+    fallback: Fallback,
 ) -> Option<Vec<Notice>> {
-    let name = facts.name.clone();
     let before = all.get(&name);
     let object = Governing::seen(facts, before);
     if before == Some(&object) {
@@ -64,63 +62,25 @@ fn see<C: PartialEq>(
     }
     let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
     let found = Findings::of(&object.problems, object.warnings.as_ref());
-    let notices = found.notices(about, object.meanwhile(others), told);
+    let notices = found.notices(about, object.meanwhile(fallback), told);
     all.insert(name, object);
     Some(notices)
 }
 
 impl Pool {
     pub(super) fn policy(&mut self, facts: PolicyFacts) {
-        let mut policy = NodePolicy {
-            uid: facts.uid,
-            generation: facts.generation,
-            selector: facts.selector,
-            precedence: facts.precedence,
-            config: None,
-            accepted: None,
-            problems: Vec::new(),
-            warnings: facts.warnings,
-        };
-        match (
-            facts.config,
-            self.policies.get(&facts.name).filter(|old| old.config.is_some()),
-            facts.recorded,
-        ) {
-            (Ok(config), ..) => (policy.config, policy.accepted) = (Some(config), Some(facts.spec)),
-            (Err(problems), Some(old), _) => {
-                policy = NodePolicy {
-                    uid: policy.uid,
-                    generation: policy.generation,
-                    problems,
-                    warnings: policy.warnings,
-                    ..old.clone()
-                };
-            }
-            (Err(problems), None, recorded) => {
-                policy.problems = problems;
-                if let Some((Ok(config), recorded)) =
-                    recorded.map(|recorded| (recorded.config.clone(), recorded))
-                {
-                    (policy.selector, policy.precedence) = (recorded.selector, recorded.precedence);
-                    (policy.config, policy.accepted) = (Some(config), Some(recorded.spec));
-                }
-            }
-        }
-        let before = self.policies.get(&facts.name);
-        if before != Some(&policy) {
-            let about = Subject::Policy { name: facts.name.clone(), uid: policy.uid.clone() };
-            let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
-            let found = Findings::of(&policy.problems, policy.warnings.as_ref());
-            let notices = found.notices(&about, policy.meanwhile(), told);
+        let name = PolicyName::from(&*facts.name);
+        let about = Subject::Policy { name: name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.policies, name, facts, &about, Fallback::NoOffers) {
             self.notices.extend(notices);
-            self.policies.insert(facts.name.clone(), policy);
             self.changed(Change::Policies);
         }
     }
 
     pub(super) fn submit_policy(&mut self, facts: SubmitPolicyFacts, now: Time) {
-        let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
-        if let Some(notices) = see(&mut self.submit_policies, facts, &about, false) {
+        let name = facts.name.clone();
+        let about = Subject::SubmitPolicy { name: name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.submit_policies, name, facts, &about, Fallback::Defaults) {
             self.notices.extend(notices);
             self.changed(Change::SubmitPolicies);
             self.judge_refused_jobs(now);
@@ -129,9 +89,10 @@ impl Pool {
     }
 
     pub(super) fn negotiator_seen(&mut self, facts: NegotiatorFacts, now: Time) {
-        let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
-        let others = self.others_work(&facts.name);
-        if let Some(notices) = see(&mut self.negotiators, facts, &about, others) {
+        let name = facts.name.clone();
+        let about = Subject::Negotiator { name: name.clone(), uid: facts.uid.clone() };
+        let fallback = self.negotiator_fallback(&name);
+        if let Some(notices) = see(&mut self.negotiators, name, facts, &about, fallback) {
             self.notices.extend(notices);
             self.negotiators_changed(now);
         }

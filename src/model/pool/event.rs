@@ -24,7 +24,7 @@ use super::leaving::HoldReason;
 use super::machine::MachineFacts;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::plain::PlainSize;
-use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
+use super::policy::{Group, NegotiatorConfig, Selection, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
 use super::slot::{Claim, Recorded, Slot};
@@ -519,28 +519,7 @@ pub struct SubmitterFacts {
 }
 
 /// The facts of a `NodePolicy`, as the shell sees them.
-#[derive(Clone, Debug)]
-pub struct PolicyFacts {
-    /// The object's name.
-    pub name: PolicyName,
-    /// The object's uid.
-    pub uid: Arc<str>,
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// The nodes that the policy selects.
-    pub selector: Selector,
-    /// The policy's precedence.
-    pub precedence: i32,
-    /// The configuration, or everything that is wrong with it.
-    pub config: Result<Arc<StartdConfig>, Vec<Problem>>,
-    /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
-    /// text.
-    pub warnings: Option<Vec<Problem>>,
-    /// The spec as text, to be recorded once it is accepted.
-    pub spec: Arc<str>,
-    /// For a spec that is not valid: the spec that the object's status records as accepted.
-    pub recorded: Option<Box<Self>>,
-}
+pub type PolicyFacts = GoverningFacts<StartdConfig, Selection>;
 
 /// The facts of a `SubmitPolicy`, as the shell sees them.
 pub type SubmitPolicyFacts = GoverningFacts<SubmitConfig>;

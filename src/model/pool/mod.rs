@@ -132,7 +132,7 @@ pub use extended::ExtendedResources;
 pub use fence::{FENCE_MARGIN, Fence, Fenced, Fences, Renewal};
 pub use gathering::Gathering;
 pub use given::{Allocation, Given};
-pub use governing::{Governing, GoverningFacts};
+pub use governing::{Fallback, Governing, GoverningFacts, ValidSpec};
 pub use heartbeat::Heartbeats;
 pub use history::{Exit, History};
 pub use holdings::{Holdings, LimitObject};
@@ -167,8 +167,8 @@ pub use pacing::{Paced, Pacing};
 pub use pausing::Pause;
 pub use plain::{NoSize, PlainSize};
 pub use policy::{
-    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
-    SlotConfig, StartdConfig, SubmitConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selection, Selector,
+    SelectorTerm, SlotConfig, StartdConfig, SubmitConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, NODE_RESOURCES, PODS, ResourceName, Resources, classad_name};

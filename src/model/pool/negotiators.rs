@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use super::charges::Charge;
+use super::governing::{Fallback, Governing};
 use super::ids::{SlotName, SubmitterName};
 use super::marks::Change;
 use super::policy::NegotiatorConfig;
@@ -120,9 +121,12 @@ impl Pool {
         all
     }
 
-    /// Whether there are negotiators that make matches besides the one of this name.
-    pub fn others_work(&self, name: &Arc<str>) -> bool {
-        self.negotiators.iter().any(|(other, object)| other != name && object.config.is_some())
+    /// The rule that holds while no spec of the Negotiator of this name has been valid: other negotiators may make matches.
+    pub fn negotiator_fallback(&self, name: &Arc<str>) -> Fallback {
+        let works = |(other, object): (&Arc<str>, &Governing<NegotiatorConfig>)| {
+            other != name && object.config.is_some()
+        };
+        if self.negotiators.iter().any(works) { Fallback::Nothing } else { Fallback::Defaults }
     }
 
     /// The first negotiator by name of those that make matches.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::absent::Absence;
 use super::backfill::Template;
 use super::cron::CronPolicy;
+use super::governing::Governing;
 use super::ids::GroupName;
-use super::job::Problem;
 use super::owner::OwnerRule;
 use super::submit_rules::SubmitRules;
 use super::time::Time;
@@ -269,38 +269,17 @@ impl Default for ClaimWorklife {
     }
 }
 
-/// A `NodePolicy`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodePolicy {
-    /// The object's uid.
-    pub uid: Arc<str>,
-    /// The `metadata.generation` last seen.
-    pub generation: i64,
-    /// The nodes that the last valid spec selects.
+/// The nodes that a `NodePolicy` selects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The demands on the nodes' labels.
     pub selector: Selector,
-    /// If several policies select a node, the greatest precedence counts. Taken from the last valid spec.
+    /// If several policies select a node, the greatest precedence counts.
     pub precedence: i32,
-    /// The last valid configuration. This configuration stays in force while a newer one is not valid.
-    pub config: Option<Arc<StartdConfig>>,
-    /// The last valid spec as text. The object's status records it, so that a new leader knows it.
-    pub accepted: Option<Arc<str>>,
-    /// The problems with the present spec.
-    pub problems: Vec<Problem>,
-    /// The parts of the text that have no effect, or another effect than they seem to; `None` if the object has no
-    /// text.
-    pub warnings: Option<Vec<Problem>>,
 }
 
-impl NodePolicy {
-    /// The end of a message about a spec that is not accepted: says what is in force meanwhile.
-    pub fn meanwhile(&self) -> &'static str {
-        if self.config.is_some() {
-            "; until it is corrected the last accepted spec stays in force"
-        } else {
-            "; until it is corrected the nodes that it selects offer nothing"
-        }
-    }
-}
+/// A `NodePolicy`.
+pub type NodePolicy = Governing<StartdConfig, Selection>;
 
 /// The configuration of a `SubmitPolicy`: the part of HTCondor's configuration that the schedd and condor_submit read.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,9 +12,9 @@ pub fn foremost(
     policies: &BTreeMap<PolicyName, NodePolicy>,
     labels: &BTreeMap<String, String>,
 ) -> Vec<PolicyName> {
-    let selecting = || policies.iter().filter(|(_, policy)| policy.selector.selects(labels));
-    let greatest = selecting().map(|(_, policy)| policy.precedence).max();
-    let first = selecting().filter(|(_, policy)| Some(policy.precedence) == greatest);
+    let selecting = || policies.iter().filter(|(_, policy)| policy.selection.selector.selects(labels));
+    let greatest = selecting().map(|(_, policy)| policy.selection.precedence).max();
+    let first = selecting().filter(|(_, policy)| Some(policy.selection.precedence) == greatest);
     first.map(|(name, _)| name.clone()).collect()
 }
 
@@ -23,10 +23,11 @@ pub fn foremost(
 pub fn shadowed(policies: &BTreeMap<PolicyName, NodePolicy>, name: &PolicyName) -> Option<Problem> {
     let own = policies.get(name)?;
     let goes_before = |other: &NodePolicy, named: &PolicyName| {
-        other.precedence > own.precedence || (other.precedence == own.precedence && named < name)
+        let (theirs, ours) = (other.selection.precedence, own.selection.precedence);
+        theirs > ours || (theirs == ours && named < name)
     };
     let mut others = policies.iter().filter(|(other, policy)| goes_before(policy, other));
-    let (other, _) = others.find(|(_, policy)| policy.selector.covers(&own.selector))?;
+    let (other, _) = others.find(|(_, policy)| policy.selection.selector.covers(&own.selection.selector))?;
     Some(Problem {
         reason: "Shadowed",
         field: "metadata.name".to_owned(),
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
     use crate::kit;
     use crate::pool::{
-        Document, Event, MachineFacts, PolicyFacts, Selector, SelectorTerm, StartdConfig, Time,
+        Document, Event, MachineFacts, PolicyFacts, Selection, Selector, SelectorTerm, StartdConfig, Time,
     };
 
     fn selector(terms: &[SelectorTerm]) -> Selector {
@@ -97,8 +98,7 @@ mod tests {
         let mut pool = Pool::default();
         for (name, precedence, terms) in policies {
             let facts = PolicyFacts {
-                selector: selector(terms),
-                precedence: *precedence,
+                selection: Selection { selector: selector(terms), precedence: *precedence },
                 ..kit::policy(name, StartdConfig::default(), name)
             };
             pool.apply(Event::Policy(facts), Time::from_secs(1));

@@ -9,7 +9,7 @@ use crate::{Arrivals, OwnerActivity, Scenario, Spread};
 use classad::Expr;
 use model::decide::{Decision, conclude, decide};
 use model::negotiator::negotiate;
-use model::pool::{Event, PodRef, Policy, PolicyFacts, Pool, Selector, Slot, SlotConfig, Time};
+use model::pool::{Event, PodRef, Policy, PolicyFacts, Pool, Selection, Slot, SlotConfig, Time};
 
 /// A scenario of one machine and one proc of an hour.
 fn one(agent: bool) -> Scenario {
@@ -77,8 +77,7 @@ fn suspends() -> Event {
         name: "p".into(),
         uid: "u".into(),
         generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
+        selection: Selection::default(),
         config: Ok(Arc::new(SlotConfig { policy, ..SlotConfig::default() }.into())),
         warnings: None,
         spec: "".into(),

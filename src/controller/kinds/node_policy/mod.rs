@@ -14,7 +14,7 @@ use self::tolerations::tolerations;
 use self::zone::zone;
 use super::conditions::{Says, condition, of_policy};
 use super::document::count;
-use super::governing::{expression, problems_of};
+use super::governing::{self, Read, expression, problems_of};
 use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
@@ -23,8 +23,9 @@ use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types, fnv}
 use classad::Expr;
 use model::mistakes;
 use model::pool::{
-    BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as KnownPolicy, Policy,
-    PolicyFacts, PolicyName, Pool, Problem, Selector, SelectorTerm, SlotConfig, StartdConfig, Time,
+    BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, Fallback, NodePolicy as KnownPolicy, Policy,
+    PolicyFacts, PolicyName, Pool, Problem, Selection, Selector, SelectorTerm, SlotConfig, StartdConfig,
+    Time,
 };
 use model::schedd::is_attribute_name;
 use model::startd::config::{self as startd, Understood};
@@ -79,7 +80,7 @@ fn status(
     now: Time,
 ) -> NodePolicyStatus {
     let nodes = pool.machines().values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
-    let problems = (policy.problems.as_slice(), policy.meanwhile());
+    let problems = (policy.problems.as_slice(), policy.meanwhile(Fallback::NoOffers));
     let several = pool.policies().len() > 1;
     NodePolicyStatus {
         observed_generation: Some(policy.generation),
@@ -106,17 +107,11 @@ fn overlaps(pool: &Pool, name: &PolicyName) -> Says<'static> {
 /// The pool's facts of a `NodePolicy`. If the spec cannot be used, the facts include the spec that the status records as
 /// accepted.
 pub fn facts(object: &NodePolicy) -> PolicyFacts {
-    let mut facts = policy_facts(object, &object.spec);
-    if facts.config.is_err() {
-        let recorded = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
-        let spec = recorded.and_then(|text| serde_json::from_str::<NodePolicySpec>(text).ok());
-        let recorded = spec.map(|spec| policy_facts(object, &spec)).filter(|facts| facts.config.is_ok());
-        facts.recorded = recorded.map(Box::new);
-    }
-    facts
+    let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
+    governing::facts(object, &object.spec, accepted, read)
 }
 
-fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
+fn read(spec: &NodePolicySpec) -> Read<StartdConfig, Selection> {
     let mut problems = Vec::new();
     let selector = selector(spec.node_selector.as_ref(), &mut problems);
     let mut config = startd_config(spec, &mut problems);
@@ -136,14 +131,8 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
     } else {
         Some(warnings.into_iter().flatten().chain(of_fields).collect())
     };
-    PolicyFacts {
-        name: object.name_any().into(),
-        uid: object.uid().unwrap_or_default().into(),
-        generation: object.metadata.generation.unwrap_or(1),
-        selector,
-        precedence: spec.precedence,
-        spec: serde_json::to_string(spec).unwrap_or_default().into(),
-        recorded: None,
+    Read {
+        selection: Selection { selector, precedence: spec.precedence },
         config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
         warnings,
     }

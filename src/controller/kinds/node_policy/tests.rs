@@ -175,7 +175,7 @@ fn a_new_leader_knows_the_accepted_spec_by_the_record() {
             "the record stays as it is"
         );
         assert_eq!(
-            (policy.precedence, policy.selector.terms.len()),
+            (policy.selection.precedence, policy.selection.selector.terms.len()),
             if in_force.is_some() { (7, 0) } else { (0, 1) }
         );
         assert_eq!(policy.problems.len(), 1);

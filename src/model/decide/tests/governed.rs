@@ -10,6 +10,7 @@ fn facts<C>(name: &str, spec: &str, config: C) -> GoverningFacts<C> {
         name: name.into(),
         uid: name.into(),
         generation: 1,
+        selection: (),
         config: Ok(config.into()),
         warnings: None,
         spec: spec.into(),

@@ -25,6 +25,7 @@ fn facts(name: &str, config: Result<Config, Vec<Problem>>) -> GoverningFacts<Neg
         name: name.into(),
         uid: name.into(),
         generation: 1,
+        selection: (),
         spec: format!("{config:?}").into(),
         config: config.map(|config| NegotiatorConfig::from(config).into()),
         warnings: None,
