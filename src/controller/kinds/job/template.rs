@@ -1,6 +1,6 @@
 //! Checks of a job's pod template.
 
-use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec};
 
 use crate::render;
 use model::pool::{GPUS, Problem, Request, Resources, classad_name};
@@ -16,86 +16,125 @@ pub(super) const COMPUTE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// An amount of a resource that no template exceeds.
 const PLENTY: i64 = 1 << 32;
 
+/// What is wrong with a part of the pod's spec: the part's path below `spec.template.spec`, and a message.
+type Finding = (String, String);
+
+fn finding(field: &str, message: &str) -> Finding {
+    (field.to_owned(), message.to_owned())
+}
+
 /// Finds what no pod can have, or what the operator alone decides.
 pub(super) fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
-    let mut problem = |field: &str, message: &str| {
-        problems.push(Problem {
-            reason: "InvalidTemplate",
-            field: format!("spec.template.spec{field}"),
-            message: message.to_owned(),
-        });
+    let found = match &template.spec {
+        None => vec![finding("", NO_SPEC)],
+        Some(spec) => [
+            of_containers(spec),
+            of_restarts(spec),
+            not_honored(spec),
+            of_unrequested(spec, request).into_iter().collect(),
+            of_affinity(spec).into_iter().collect(),
+            of_amounts(template, spec, request).into_iter().collect(),
+        ]
+        .concat(),
     };
-    let Some(spec) = &template.spec else {
-        problem("", NO_SPEC);
-        return;
-    };
-    if spec.containers.is_empty() {
-        problem(".containers", NO_CONTAINERS);
-    }
-    if let Some((second, first, name)) = name_used_twice(spec) {
-        problem(
-            &format!(".{second}.name"),
-            &format!("{name} is the name of {first}, too; each container needs its own"),
-        );
-    }
-    if spec.restart_policy.as_deref().is_some_and(|policy| policy != "Never") {
-        problem(
+    problems.extend(found.into_iter().map(|(field, message)| Problem {
+        reason: "InvalidTemplate",
+        field: format!("spec.template.spec{field}"),
+        message,
+    }));
+}
+
+/// A list of containers that is empty, and a name that two containers have.
+fn of_containers(spec: &PodSpec) -> Vec<Finding> {
+    let none = spec.containers.is_empty().then(|| finding(".containers", NO_CONTAINERS));
+    let twice = name_used_twice(spec).map(|(second, first, name)| {
+        let message = format!("{name} is the name of {first}, too; each container needs its own");
+        (format!(".{second}.name"), message)
+    });
+    none.into_iter().chain(twice).collect()
+}
+
+/// Restart policies by which the kubelet, and not the operator, would run the program again.
+fn of_restarts(spec: &PodSpec) -> Vec<Finding> {
+    let restarts = |policy: &Option<String>| policy.as_deref().is_some_and(|policy| policy != "Never");
+    let of_pod = restarts(&spec.restart_policy).then(|| {
+        finding(
             ".restartPolicy",
             "must be Never or left out: whether a proc runs again is the operator's decision",
-        );
-    }
-    let restarts = |containers: &[Container]| {
-        containers
-            .iter()
-            .position(|container| container.restart_policy.as_deref().is_some_and(|policy| policy != "Never"))
-    };
-    if let Some(place) = restarts(&spec.containers) {
-        problem(
+        )
+    });
+    let place = spec.containers.iter().position(|container| restarts(&container.restart_policy));
+    let of_container = place.map(|place| {
+        finding(
             &format!(".containers[{place}].restartPolicy"),
             "must be Never or left out: the program would run again after its proc is done; max_retries and OnExitRemove say when a \
              proc runs again",
-        );
-    }
-    if spec.node_name.is_some() {
-        problem(
+        )
+    });
+    of_pod.into_iter().chain(of_container).collect()
+}
+
+/// Fields that the operator sets itself, or that only a scheduler could honor.
+fn not_honored(spec: &PodSpec) -> Vec<Finding> {
+    let has_any = |list: Option<usize>| list.is_some_and(|length| length > 0);
+    let fields = [
+        (
+            spec.node_name.is_some(),
             ".nodeName",
             "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"",
-        );
-    }
-    if spec.resources.is_some() {
-        problem(".resources", "is not honored: a pod has what its slot holds; say it in spec.requests");
-    }
-    if spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty()) {
-        problem(
+        ),
+        (
+            spec.resources.is_some(),
+            ".resources",
+            "is not honored: a pod has what its slot holds; say it in spec.requests",
+        ),
+        (
+            has_any(spec.resource_claims.as_ref().map(Vec::len)),
             ".resourceClaims",
             "is not honored: the scheduler would have to allocate them, and the operator places the pod itself",
-        );
-    }
-    if spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()) {
-        problem(
+        ),
+        (
+            has_any(spec.scheduling_gates.as_ref().map(Vec::len)),
             ".schedulingGates",
             "is not honored: a pod that is on a node cannot wait for its scheduling; spec.hold holds the job until you release it",
-        );
+        ),
+    ];
+    let given = fields.into_iter().filter(|(is_given, ..)| *is_given);
+    given.map(|(_, field, message)| finding(field, message)).collect()
+}
+
+/// An amount of the template of a resource that the job does not request.
+fn of_unrequested(spec: &PodSpec, request: &Request) -> Option<Finding> {
+    let (list, name, amount, wanted) = not_requested(spec, request)?;
+    Some((
+        format!(".containers[0].resources.{list}[{name}]"),
+        format!("is {amount}, but spec.requests asks for none: a pod has what its slot holds; set {wanted}"),
+    ))
+}
+
+/// A demand on the node that only a scheduler would honor.
+fn of_affinity(spec: &PodSpec) -> Option<Finding> {
+    let affinity = spec.affinity.as_ref()?.node_affinity.as_ref()?;
+    affinity.required_during_scheduling_ignored_during_execution.as_ref()?;
+    Some(finding(
+        ".affinity.nodeAffinity",
+        "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
+    ))
+}
+
+/// Amounts of containers that do not fit into the smallest slot that the job can get.
+fn of_amounts(template: &PodTemplateSpec, spec: &PodSpec, request: &Request) -> Option<Finding> {
+    let slot = smallest_slot(spec, request);
+    if spec.containers.is_empty() || slot.cpus <= 0 || slot.memory_mib <= 0 || slot.disk_kib < 0 {
+        return None;
     }
-    if let Some((list, name, amount, wanted)) = not_requested(spec, request) {
-        problem(
-            &format!(".containers[0].resources.{list}[{name}]"),
-            &format!(
-                "is {amount}, but spec.requests asks for none: a pod has what its slot holds; set {wanted}"
-            ),
-        );
-    }
-    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some())
-    {
-        problem(
-            ".affinity.nodeAffinity",
-            "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
-        );
-    }
-    // The smallest slot that the job can get. An amount that the job does not give comes from defaults, which are not
-    // known here: it counts as [`PLENTY`]. Nodes differ in the resource by which they count GPUs: the slot has whichever
-    // the template names.
+    let error = render::check(template, &slot).err()?;
+    Some((".containers".to_owned(), error.to_string()))
+}
+
+/// The smallest slot that the job can get. An amount that the job does not give comes from defaults, which are not known here: it
+/// counts as [`PLENTY`]. Nodes differ in the resource by which they count GPUs: the slot has whichever the template names.
+fn smallest_slot(spec: &PodSpec, request: &Request) -> Resources {
     let given = |unsaid: bool, amount: i64| if unsaid { PLENTY } else { amount };
     let mut slot = Resources {
         cpus: given(request.unsaid.cpus, request.cpus),
@@ -109,14 +148,7 @@ pub(super) fn check_template(template: &PodTemplateSpec, request: &Request, prob
     for name in asked.flat_map(|limits| limits.keys()).filter(|name| classad_name(name) == GPUS) {
         slot.extended.insert(name.as_str().into(), request.gpus);
     }
-    if !spec.containers.is_empty()
-        && slot.cpus > 0
-        && slot.memory_mib > 0
-        && slot.disk_kib >= 0
-        && let Err(error) = render::check(template, &slot)
-    {
-        problem(".containers", &error.to_string());
-    }
+    slot
 }
 
 /// The first container whose name an earlier container has: both by their places, and the name.
