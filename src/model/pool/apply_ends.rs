@@ -9,8 +9,30 @@ use super::job::{End, Job};
 use super::job_policy::Fate;
 use super::leaving::{Cause, HoldReason};
 use super::marks::Change;
-use super::slot::State;
+use super::slot::{Slot, State};
 use super::time::Time;
+
+/// The times of the run in a slot.
+fn spent(slot: &Slot, facts: &PodFacts, now: Time) -> Option<Spent> {
+    let running = slot.running()?;
+    // The program may have begun, run and ended while no operator led.
+    let started = running.started.or(facts.started)?;
+    let wall = facts.over_at(started, now).since(started);
+    let suspended = running.suspend_time(now).min(wall);
+    Some(Spent { started, wall: wall.as_secs(), suspended: suspended.as_secs() })
+}
+
+/// The CPU seconds that the end of a run adds to `TotalMachineDrainingBadput`: "it is assumed that jobs are evicted without
+/// checkpointing". None are lost if the run did not end for a drain.
+fn badput(slot: &Slot, end: &End, now: Time) -> i64 {
+    let for_drain =
+        slot.retires_for() == Some(Cause::Draining) && matches!(slot.state(), State::Preempting(_));
+    if !for_drain || !matches!(end, End::Evicted { .. }) {
+        return 0;
+    }
+    let ran_for = slot.running().map_or(0, |running| running.run_time(now).as_secs());
+    i64::try_from(ran_for).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus)
+}
 
 impl Pool {
     /// Notes a pod whose proc's end is booked. A deletion of the pod changes nothing any more about how
@@ -26,42 +48,52 @@ impl Pool {
         }
         let ran = slot.running().is_some_and(|running| running.started.is_some()) || facts.started.is_some();
         let end = slot.book_end(facts, end, now);
-        let for_drain =
-            slot.retires_for() == Some(Cause::Draining) && matches!(slot.state(), State::Preempting(_));
-        let ran_for = slot.running().map_or(0, |running| running.run_time(now).as_secs());
-        let spent = slot.running().and_then(|running| {
-            // The program may have begun, run and ended while no operator led.
-            let started = running.started.or(facts.started)?;
-            let wall = facts.over_at(started, now).since(started);
-            let suspended = running.suspend_time(now).min(wall);
-            Some(Spent { started, wall: wall.as_secs(), suspended: suspended.as_secs() })
-        });
+        let (spent, badput) = (spent(slot, facts, now), badput(slot, &end, now));
         // An operator that begins learns of all ends of the time before.
         if let Some(finished) = facts.finished.filter(|_| self.synced && ran) {
             self.lasting.learn_end(now.since(finished));
         }
-        let lost = i64::try_from(ran_for).unwrap_or(i64::MAX).saturating_mul(slot.resources().cpus);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             // Other jobs may have waited for this one to retire.
             machine.looked_at = None;
-            // `TotalMachineDrainingBadput`: "it is assumed that jobs are evicted without checkpointing".
-            if let Some(draining) = machine.draining.as_mut().filter(|_| for_drain)
-                && matches!(end, End::Evicted { .. })
-            {
-                draining.badput = draining.badput.saturating_add(lost);
+            if let Some(draining) = &mut machine.draining {
+                draining.badput = draining.badput.saturating_add(badput);
             }
         }
-        let hold = slot.held_for().or_else(|| facts.hold.as_deref().cloned());
         // If the job was edited meanwhile, the reason for the hold may be gone.
         let edited = |job: &Job| slot.running().is_some_and(|running| running.is_of_before(job.generation));
         let as_it_was = self.jobs.get(&facts.job).is_some_and(|job| !edited(job));
+        let hold = slot.held_for().or_else(|| facts.hold.as_deref().cloned()).filter(|_| as_it_was);
         self.keep_remains(name, &facts.job);
         self.changed(Change::Slot(name));
         let booked = self.jobs.get(&facts.job).is_some_and(|job| job.is_booked(facts));
         let vacated = matches!(end, End::Evicted { .. }).then_some(now);
+        if booked {
+            self.leaves_after_record(name, facts, now);
+        } else {
+            self.settle_proc(name, facts, end, hold, ran, now);
+        }
+        if let (Some(spent), Some(job), false) = (spent, self.jobs.get_mut(&facts.job), booked) {
+            job.count_spent(facts.proc, spent, vacated);
+        }
+        if let Some(soon) = self.jobs.get_mut(&facts.job).and_then(|job| job.rests_shorter(now)) {
+            self.wake_at(soon);
+        }
+        self.forget_removed(name, facts, now);
+    }
+
+    /// Settles what becomes of a proc whose run has ended: done, held, or idle again. `ran` says whether the program had started.
+    fn settle_proc(
+        &mut self,
+        name: &SlotName,
+        facts: &PodFacts,
+        end: End,
+        hold: Option<HoldReason>,
+        ran: bool,
+        now: Time,
+    ) {
         match (hold, &end) {
-            _ if booked => self.leaves_after_record(name, facts, now),
-            (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
+            (Some(hold), End::Evicted { .. }) if self.is_wanted(facts) => {
                 if let Some(changes) = self.transform_on_evict(name, facts, &hold, now) {
                     let why = format!("{hold}; by the job's TransformOnEvict the proc now has {changes}");
                     self.proc_ended(facts, End::Evicted { why: why.into() }, now);
@@ -77,13 +109,6 @@ impl Pool {
             }
             _ => self.proc_ended(facts, end, now),
         }
-        if let (Some(spent), Some(job), false) = (spent, self.jobs.get_mut(&facts.job), booked) {
-            job.count_spent(facts.proc, spent, vacated);
-        }
-        if let Some(soon) = self.jobs.get_mut(&facts.job).and_then(|job| job.rests_shorter(now)) {
-            self.wake_at(soon);
-        }
-        self.forget_removed(name, facts, now);
     }
 
     /// Notes that a slot waits until the API server has the end, the hold or the removal of its proc. If the slot's proc has not ended,

@@ -77,6 +77,13 @@ fn requests<'a>(
 
 /// Begins the next drain, or continues a drain that a former leader had begun.
 fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
+    begin_requested(pool, name, now);
+    tell_waiting(pool, name);
+    drain_cordoned(pool, name, now);
+}
+
+/// Begins the drain of the earliest request that is not refused.
+fn begin_requested(pool: &mut Pool, name: &MachineName, now: Time) {
     while pool.machines().get(name).is_some_and(|machine| machine.draining.is_none()) {
         let Some((request, spec)) = next_request(pool, name) else { break };
         let began = pool.drains().get(&request).and_then(|drain| drain.phase.began());
@@ -87,29 +94,34 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
             continue;
         }
         let since = began.unwrap_or(now);
-        let reason = spec.reason.clone().unwrap_or_else(|| format!("DrainRequest {request}").into());
-        let start = spec.start.clone();
-        let (schedule, resume) = (spec.schedule, spec.resume);
-        let why = DrainedFor::Request(Arc::clone(&request));
-        let done = pool.drains().get(&request).and_then(|drain| drain.phase.completed());
-        let cost = pool.drains().get(&request).map(|drain| drain.cost).unwrap_or_default();
-        let draining = Draining {
-            why,
-            schedule,
-            resume,
-            start,
-            reason,
-            since,
-            done,
-            deadline: None,
-            badput: cost.badput,
-            unclaimed: UnclaimedTime::new(cost.unclaimed, 0, now),
-        };
+        let draining = requested(pool, &request, &spec, since, now);
         drain(pool, name, draining, now);
         if began.is_none() {
             set_phase(pool, &request, DrainPhase::Draining { since });
         }
     }
+}
+
+/// The drain of a request that began at `since`.
+fn requested(pool: &Pool, request: &Arc<str>, spec: &DrainSpec, since: Time, now: Time) -> Draining {
+    let known = pool.drains().get(request);
+    let cost = known.map(|drain| drain.cost).unwrap_or_default();
+    Draining {
+        why: DrainedFor::Request(Arc::clone(request)),
+        schedule: spec.schedule,
+        resume: spec.resume,
+        start: spec.start.clone(),
+        reason: spec.reason.clone().unwrap_or_else(|| format!("DrainRequest {request}").into()),
+        since,
+        done: known.and_then(|drain| drain.phase.completed()),
+        deadline: None,
+        badput: cost.badput,
+        unclaimed: UnclaimedTime::new(cost.unclaimed, 0, now),
+    }
+}
+
+/// Tells the requests that wait for what they wait now.
+fn tell_waiting(pool: &mut Pool, name: &MachineName) {
     let waiting: Vec<Arc<str>> = requests(pool, name)
         .filter(|(_, drain, _)| matches!(drain.phase, DrainPhase::Waiting(_)))
         .map(|(request, ..)| Arc::clone(request))
@@ -117,26 +129,27 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
     for request in waiting {
         set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines().get(name))));
     }
+}
+
+/// Drains a machine whose node is cordoned, if the machine's policy says so and no request drains the machine.
+fn drain_cordoned(pool: &mut Pool, name: &MachineName, now: Time) {
     let cordoned = |machine: &Machine| drains_for_cordon(pool, machine) && machine.draining.is_none();
-    if pool.machines().get(name).is_some_and(cordoned) {
-        drain(
-            pool,
-            name,
-            Draining {
-                why: DrainedFor::Cordon,
-                schedule: DrainSchedule::Graceful,
-                resume: false,
-                start: None,
-                reason: "the node is cordoned".into(),
-                since: now,
-                done: None,
-                deadline: None,
-                badput: 0,
-                unclaimed: UnclaimedTime::new(0, 0, now),
-            },
-            now,
-        );
+    if !pool.machines().get(name).is_some_and(cordoned) {
+        return;
     }
+    let draining = Draining {
+        why: DrainedFor::Cordon,
+        schedule: DrainSchedule::Graceful,
+        resume: false,
+        start: None,
+        reason: "the node is cordoned".into(),
+        since: now,
+        done: None,
+        deadline: None,
+        badput: 0,
+        unclaimed: UnclaimedTime::new(0, 0, now),
+    };
+    drain(pool, name, draining, now);
 }
 
 fn drain(pool: &mut Pool, name: &MachineName, draining: Draining, now: Time) {
