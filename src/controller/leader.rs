@@ -130,6 +130,18 @@ enum LeaseState {
     Taken,
 }
 
+/// The outcome of an attempt to renew a lease that is held.
+enum Renewal {
+    Renewed,
+    /// Another operator holds the lease.
+    Taken,
+    Failed {
+        why: String,
+        /// The pause before the next attempt.
+        again: Duration,
+    },
+}
+
 /// The result of an attempt to take or renew the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
@@ -246,46 +258,39 @@ impl Election {
             // Candidates count from the write, which comes after this.
             let asked = Instant::now();
             let until = (asked + LIMIT).min(renewed + GIVE_UP_AFTER);
-            let attempt = tokio::select! {
+            let renewal = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                attempt = timeout_at(until, self.try_acquire(&mut sighting)) => attempt,
+                renewal = self.renew(&mut sighting, until) => renewal,
             };
-            // After a timeout the next attempt begins at once: only an API server that answered may have asked for a pause.
-            let again = if attempt.is_ok() { RENEW_AGAIN_AFTER } else { Duration::ZERO };
-            let failed = match attempt {
-                Ok(Ok(Attempt::Won)) => None,
-                Ok(Ok(Attempt::Raced)) => Some("somebody has written the lease meanwhile".to_owned()),
-                Ok(Ok(Attempt::Taken)) => {
-                    let holder = sighting.holder();
-                    tracing::error!(
-                        lease = self.name,
-                        holder,
-                        "another operator holds the lease; this one stops"
-                    );
+            match renewal {
+                Renewal::Renewed => {
+                    renewed = asked;
+                    next = asked + RENEW_EVERY;
+                }
+                Renewal::Taken => {
                     lost.cancel();
                     return;
                 }
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some("the API server does not answer".to_owned()),
-            };
-            let Some(why) = failed else {
-                renewed = asked;
-                next = asked + RENEW_EVERY;
-                continue;
-            };
-            let left = GIVE_UP_AFTER.saturating_sub(renewed.elapsed());
-            if left.is_zero() {
-                tracing::error!(
-                    lease = self.name,
-                    why,
-                    "the lease could not be renewed for {GIVE_UP_AFTER:?}; this operator stops"
-                );
-                lost.cancel();
-                return;
+                Renewal::Failed { why, again } => {
+                    let left = GIVE_UP_AFTER.saturating_sub(renewed.elapsed());
+                    if left.is_zero() {
+                        tracing::error!(
+                            lease = self.name,
+                            why,
+                            "the lease could not be renewed for {GIVE_UP_AFTER:?}; this operator stops"
+                        );
+                        lost.cancel();
+                        return;
+                    }
+                    tracing::warn!(
+                        lease = self.name,
+                        why,
+                        "the lease was not renewed; this operator tries again"
+                    );
+                    next = Instant::now() + again.min(left);
+                }
             }
-            tracing::warn!(lease = self.name, why, "the lease was not renewed; this operator tries again");
-            next = Instant::now() + again.min(left);
         }
         if let Ok(Ok(())) = timeout(LIMIT, self.resign()).await {
             tracing::info!(
@@ -293,6 +298,29 @@ impl Election {
                 identity = self.me,
                 "this operator leads no longer: the lease is released"
             );
+        }
+    }
+
+    /// Tries once to renew the lease that is held, until a time.
+    async fn renew(&self, sighting: &mut Sighting, until: Instant) -> Renewal {
+        let failed = |why: String| Renewal::Failed { why, again: RENEW_AGAIN_AFTER };
+        match timeout_at(until, self.try_acquire(sighting)).await {
+            Ok(Ok(Attempt::Won)) => Renewal::Renewed,
+            Ok(Ok(Attempt::Raced)) => failed("somebody has written the lease meanwhile".to_owned()),
+            Ok(Ok(Attempt::Taken)) => {
+                let holder = sighting.holder();
+                tracing::error!(
+                    lease = self.name,
+                    holder,
+                    "another operator holds the lease; this one stops"
+                );
+                Renewal::Taken
+            }
+            Ok(Err(error)) => failed(error.to_string()),
+            // The next attempt begins at once: only an API server that answered may have asked for a pause.
+            Err(_) => {
+                Renewal::Failed { why: "the API server does not answer".to_owned(), again: Duration::ZERO }
+            }
         }
     }
 
