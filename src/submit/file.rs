@@ -108,24 +108,13 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
     let statement = options.queue.iter().cloned().collect::<Vec<_>>();
     let statement = sources(&mut config, "-queue", &statement).pop();
     let mut findings = Vec::new();
-    let read = |lines: &[Text], findings: &mut Vec<Diagnostic>| {
-        let mut number = 0;
-        let command = |line: &Text| {
-            let text = line.as_str();
-            let arguments = queue::arguments(&text).ok_or_else(|| (0, no_command(&text)))?;
-            number += 1;
-            Ok(Line::Queue { arguments, number: number - 1 })
-        };
-        Script::read(&config, lines, command, findings)
-    };
-    let script = read(&lines, &mut findings);
-    let appended = read(&appended, &mut findings);
-    let assigned = read(&assigned, &mut findings);
+    let of_file = script(&config, &lines, &mut findings);
+    let appended = script(&config, &appended, &mut findings);
+    let assigned = script(&config, &assigned, &mut findings);
     if findings.iter().any(|finding| finding.severity == Severity::Error) {
         return Submission { cluster: None, findings };
     }
     let env = Env::at(world.host.now);
-    let given = env.clone();
     let mut scope = Scope::of_submit_file(&config, env.clone(), WORK);
     predefine(&mut scope, source, world);
     if let Some(line) = behind_queue(&lines) {
@@ -135,7 +124,7 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
     }
     let mut run = Run {
         world,
-        env: &given,
+        env: &env,
         lists,
         appended: &appended,
         statement: statement.as_ref(),
@@ -152,7 +141,7 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
         Err(scope.error(line, 0, "a queue statement cannot stand here"))
     };
     let outcome = assigned.run(&mut scope, refused).and_then(|()| {
-        script.run(&mut scope, |scope, line, Line::Queue { arguments, number }| {
+        of_file.run(&mut scope, |scope, line, Line::Queue { arguments, number }| {
             run.statement(scope, line, *arguments, *number)
         })
     });
@@ -162,22 +151,25 @@ pub fn submit(source: &Source, options: &Options, world: &World<'_>) -> Submissi
     findings.extend(scope.take_warnings());
     findings.append(&mut run.findings);
     match outcome {
-        Ok(()) => {
-            if run.cluster.is_some() {
-                findings.extend(unused::warnings(&scope));
-            }
-            findings.sort_by(|one, other| one.position.cmp(&other.position));
-            let written = unused::written(&scope, run.written);
-            let queued = run.queued.unwrap_or_else(|| scope.config().position_at(&end, 0));
-            let cluster = run.cluster.map(|ad| Cluster { ad, procs: run.procs, written, queued, env });
-            Submission { cluster, findings }
-        }
+        Ok(()) => run.finish(&scope, &end, findings),
         Err(mut error) => {
             error.message.push_str(unused::advice_on_condition(&error.message));
             findings.push(error);
             Submission { cluster: None, findings }
         }
     }
+}
+
+/// Reads the lines of a submit file, in which each queue statement has a number.
+fn script(config: &Config, lines: &[Text], findings: &mut Vec<Diagnostic>) -> Script<Line> {
+    let mut number = 0;
+    let command = |line: &Text| {
+        let text = line.as_str();
+        let arguments = queue::arguments(&text).ok_or_else(|| (0, no_command(&text)))?;
+        number += 1;
+        Ok(Line::Queue { arguments, number: number - 1 })
+    };
+    Script::read(config, lines, command, findings)
 }
 
 /// The first line behind the last queue statement. Conditionals may close there.
@@ -310,6 +302,19 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
+    /// The submission of a file whose statements were all carried out. `end` is the file's last line.
+    fn finish(self, scope: &Scope<'_>, end: &Text, mut findings: Vec<Diagnostic>) -> Submission {
+        if self.cluster.is_some() {
+            findings.extend(unused::warnings(scope));
+        }
+        findings.sort_by(|one, other| one.position.cmp(&other.position));
+        let written = unused::written(scope, self.written);
+        let queued = self.queued.unwrap_or_else(|| scope.config().position_at(end, 0));
+        let env = self.env.clone();
+        let cluster = self.cluster.map(|ad| Cluster { ad, procs: self.procs, written, queued, env });
+        Submission { cluster, findings }
+    }
+
     /// Carries out a queue statement of the file.
     fn statement(
         &mut self,

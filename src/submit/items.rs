@@ -117,54 +117,10 @@ pub(crate) fn items(
     line: &Text,
     list: &[Text],
 ) -> Result<Rows, Diagnostic> {
-    let number = |scope: &Scope<'_>, text: &Text, at: usize| {
-        usize::try_from(scope.config().position_at(text, at).line).unwrap_or_default()
-    };
-    let of_statement = number(scope, line, 0);
-    let inline = |scope: &Scope<'_>, first: &str| -> Result<Vec<Line>, String> {
-        let first = Line { text: first.to_owned(), number: of_statement };
-        let mut lines = Vec::from_iter(Some(first).filter(|first| !first.text.is_empty()));
-        let Some((end, items)) = list.split_last() else { return Err(open()) };
-        if !end.as_str().starts_with(')') {
-            return Err(open());
-        }
-        let mut next = of_statement + 1;
-        for item in items {
-            let text = item.as_str().into_owned();
-            // A text that is empty knows no place. Other texts may be several lines.
-            let (first, end) = match text.len() {
-                0 => (next, next),
-                length => (number(scope, item, 0), number(scope, item, length - 1)),
-            };
-            next = end + 1;
-            if !text.starts_with('#') {
-                lines.push(Line { text, number: first });
-            }
-        }
-        Ok(lines)
-    };
-    let lines = |scope: &Scope<'_>, list: &List| match list {
-        List::Whole(text) => Ok(vec![Line { text: text.clone(), number: of_statement }]),
-        List::Open(first) => inline(scope, first),
-        List::File(name) => file(world, name),
-    };
-    let words = |scope: &Scope<'_>, list: &List| -> Result<Vec<String>, String> {
-        let lines = lines(scope, list)?;
-        Ok(lines.iter().flat_map(|line| queue::words(&line.text).collect::<Vec<_>>()).collect())
-    };
-    let named = |names: Vec<String>| -> Vec<Line> {
-        names.into_iter().map(|text| Line { text, number: of_statement }).collect()
-    };
-    let found: Result<Vec<Line>, String> = match &queue.source {
-        Items::None => {
-            return Ok(Rows { variables: Vec::new(), items: vec![Item(None)], file: String::new() });
-        }
-        Items::In(list) => words(scope, list).map(named),
-        Items::From(list) => lines(scope, list),
-        Items::Matching(kinds, list) => {
-            words(scope, list).and_then(|patterns| matching(scope, world, *kinds, &patterns, line)).map(named)
-        }
-    };
+    if matches!(queue.source, Items::None) {
+        return Ok(Rows { variables: Vec::new(), items: vec![Item(None)], file: String::new() });
+    }
+    let found = found(scope, world, queue, line, list);
     let file = match &queue.source {
         Items::From(List::File(name)) if name == "-" => " of standard input".to_owned(),
         Items::From(List::File(name)) => format!(" of {name}"),
@@ -187,6 +143,66 @@ pub(crate) fn items(
     }
     let items = rows.into_iter().map(|row| Item(Some(row))).collect();
     Ok(Rows { variables, items, file })
+}
+
+/// The lines of the items that a queue statement names. `list_lines` are the lines behind the statement that belong to it.
+fn found(
+    scope: &mut Scope<'_>,
+    world: &World<'_>,
+    queue: &Queue,
+    line: &Text,
+    list_lines: &[Text],
+) -> Result<Vec<Line>, String> {
+    let of_statement = number(scope, line, 0);
+    let lines = |scope: &Scope<'_>, list: &List| match list {
+        List::Whole(text) => Ok(vec![Line { text: text.clone(), number: of_statement }]),
+        List::Open(first) => inline(scope, first, list_lines, of_statement),
+        List::File(name) => file(world, name),
+    };
+    let words = |scope: &Scope<'_>, list: &List| -> Result<Vec<String>, String> {
+        let lines = lines(scope, list)?;
+        Ok(lines.iter().flat_map(|line| queue::words(&line.text).collect::<Vec<_>>()).collect())
+    };
+    let named = |names: Vec<String>| -> Vec<Line> {
+        names.into_iter().map(|text| Line { text, number: of_statement }).collect()
+    };
+    match &queue.source {
+        Items::None => Ok(Vec::new()),
+        Items::In(list) => words(scope, list).map(named),
+        Items::From(list) => lines(scope, list),
+        Items::Matching(kinds, list) => {
+            words(scope, list).and_then(|patterns| matching(scope, world, *kinds, &patterns, line)).map(named)
+        }
+    }
+}
+
+/// The number of the line in which a text has its byte `at`.
+fn number(scope: &Scope<'_>, text: &Text, at: usize) -> usize {
+    usize::try_from(scope.config().position_at(text, at).line).unwrap_or_default()
+}
+
+/// The lines of a list in parentheses, which begins with `first` in the line `of_statement`.
+fn inline(scope: &Scope<'_>, first: &str, list: &[Text], of_statement: usize) -> Result<Vec<Line>, String> {
+    let first = Line { text: first.to_owned(), number: of_statement };
+    let mut lines = Vec::from_iter(Some(first).filter(|first| !first.text.is_empty()));
+    let Some((end, items)) = list.split_last() else { return Err(open()) };
+    if !end.as_str().starts_with(')') {
+        return Err(open());
+    }
+    let mut next = of_statement + 1;
+    for item in items {
+        let text = item.as_str().into_owned();
+        // A text that is empty knows no place. Other texts may be several lines.
+        let (first, end) = match text.len() {
+            0 => (next, next),
+            length => (number(scope, item, 0), number(scope, item, length - 1)),
+        };
+        next = end + 1;
+        if !text.starts_with('#') {
+            lines.push(Line { text, number: first });
+        }
+    }
+    Ok(lines)
 }
 
 fn open() -> String {

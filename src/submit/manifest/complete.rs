@@ -1,6 +1,6 @@
 //! The parts of the spec in which the procs of an HTCJob differ, and what follows from these for the pod template.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::files::{self, Cargo, FETCH_IMAGE, Hold, Keys, SCRATCH};
 use super::{Loaded, Settings, Wrong, vary};
@@ -29,19 +29,7 @@ pub(super) fn complete(
     let programs: Vec<Program> = procs.iter().map(|loaded| in_container(loaded, &directory)).collect();
     let mut others = files::texts(&cargos, &keys, &directory);
     let of_files = others.len();
-    let streams = |loaded: &Loaded<'_>| {
-        let streams = loaded.streams.clone();
-        Streams { input: loaded.cargo.input(&directory).unwrap_or(streams.input), ..streams }
-    };
-    let streams: Vec<Streams> = procs.iter().map(streams).collect();
-    if streams.first().is_some_and(|streams| *streams != Streams::default()) {
-        let mut add = |column: &str, of: fn(&Streams) -> &String| {
-            others.push((column.to_owned(), streams.iter().map(|streams| of(streams).clone()).collect()));
-        };
-        add("Input", |streams| &streams.input);
-        add("Output", |streams| &streams.output);
-        add("Error", |streams| &streams.error);
-    }
+    others.extend(of_streams(procs, &directory));
     let texts = vary::texts(&programs.iter().collect::<Vec<_>>(), &others);
     if let Some(spec) = shared.as_object_mut() {
         spec.insert("count".to_owned(), procs.len().into());
@@ -57,40 +45,77 @@ pub(super) fn complete(
     }
     if let Some(container) = shared.pointer_mut("/template/spec/containers/0").and_then(Value::as_object_mut)
     {
-        let mut command = match texts.others.get(of_files..) {
-            Some([input, output, error]) => {
-                wrapper(Streams { input: input.clone(), output: output.clone(), error: error.clone() })
-            }
-            _ => Vec::new(),
-        };
-        let mut arguments = texts.arguments;
-        match texts.command {
-            // A shell that opens files stands in the place of the entry point.
-            Some(program) if keeps_entry_point && command.is_empty() => arguments.insert(0, program),
-            Some(program) => {
-                command.push(program);
-                container.insert("command".to_owned(), command.into());
-            }
-            None => {}
-        }
-        if !arguments.is_empty() {
-            container.insert("args".to_owned(), arguments.into());
-        }
+        let streams = texts.others.get(of_files..).unwrap_or_default();
+        put_program(container, texts.command, texts.arguments, streams, keeps_entry_point);
         let mut environment = texts.environment;
         if cargos.first().is_some_and(|cargo| !cargo.is_empty())
             && environment.iter().all(|(name, _)| name != SCRATCH_VARIABLE)
         {
             environment.insert(0, (SCRATCH_VARIABLE.to_owned(), directory));
         }
-        if !environment.is_empty() {
-            let added = environment.into_iter().map(|(name, value)| json!({"name": name, "value": value}));
-            let list = container.entry("env").or_insert_with(|| json!([]));
-            if let Some(list) = list.as_array_mut() {
-                list.extend(added);
-            }
-        }
+        put_environment(container, environment);
     }
     Ok((shared, keys.config_map(hold)?))
+}
+
+/// The names of the files that the streams of the procs are, in columns; none if no stream is a file.
+fn of_streams(procs: &[Loaded<'_>], directory: &str) -> Vec<(String, Vec<String>)> {
+    let streams = |loaded: &Loaded<'_>| {
+        let streams = loaded.streams.clone();
+        Streams { input: loaded.cargo.input(directory).unwrap_or(streams.input), ..streams }
+    };
+    let streams: Vec<Streams> = procs.iter().map(streams).collect();
+    if streams.first().is_none_or(|streams| *streams == Streams::default()) {
+        return Vec::new();
+    }
+    let column = |name: &str, of: fn(&Streams) -> &String| {
+        (name.to_owned(), streams.iter().map(|streams| of(streams).clone()).collect())
+    };
+    vec![
+        column("Input", |streams| &streams.input),
+        column("Output", |streams| &streams.output),
+        column("Error", |streams| &streams.error),
+    ]
+}
+
+/// Puts the command and the arguments into a container. `streams` are the files of the three streams; empty if no stream is a file.
+fn put_program(
+    container: &mut Map<String, Value>,
+    program: Option<String>,
+    mut arguments: Vec<String>,
+    streams: &[String],
+    keeps_entry_point: bool,
+) {
+    let mut command = match streams {
+        [input, output, error] => {
+            wrapper(Streams { input: input.clone(), output: output.clone(), error: error.clone() })
+        }
+        _ => Vec::new(),
+    };
+    match program {
+        // A shell that opens files stands in the place of the entry point.
+        Some(program) if keeps_entry_point && command.is_empty() => arguments.insert(0, program),
+        Some(program) => {
+            command.push(program);
+            container.insert("command".to_owned(), command.into());
+        }
+        None => {}
+    }
+    if !arguments.is_empty() {
+        container.insert("args".to_owned(), arguments.into());
+    }
+}
+
+/// Adds variables to the environment of a container.
+fn put_environment(container: &mut Map<String, Value>, environment: Vec<(String, String)>) {
+    if environment.is_empty() {
+        return;
+    }
+    let added = environment.into_iter().map(|(name, value)| json!({"name": name, "value": value}));
+    let list = container.entry("env").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut() {
+        list.extend(added);
+    }
 }
 
 /// A proc's program, as the container has it.

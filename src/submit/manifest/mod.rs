@@ -141,6 +141,30 @@ fn made(
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Manifests, Wrong> {
     let mut hold = Hold::new(contents);
+    let groups = groups(cluster, settings, &mut hold, findings)?;
+    let several = groups.len() > 1;
+    if several {
+        findings.extend(advice::bounds(cluster, groups.len()));
+    }
+    let mut manifests = Manifests::default();
+    for (number, (shared, procs)) in groups.into_iter().enumerate() {
+        let name = name(cluster, settings);
+        let name = if several && !settings.generate_names { format!("{name}-{}", number + 1) } else { name };
+        manifests.logs.push(logs(cluster, &procs));
+        let (job, files) = object_of(settings, &name, shared, &procs, &mut hold)?;
+        manifests.jobs.push(job);
+        manifests.files.push(files);
+    }
+    Ok(manifests)
+}
+
+/// The procs, grouped by what an HTCJob says of all its procs together. Adds warnings to the findings.
+fn groups<'p>(
+    cluster: &'p Cluster,
+    settings: &Settings,
+    hold: &mut Hold<'_>,
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Vec<(Value, Vec<Loaded<'p>>)>, Wrong> {
     let mut groups: Vec<(Value, Vec<Loaded<'_>>)> = Vec::new();
     let mut warned = BTreeSet::new();
     for proc in &cluster.procs {
@@ -150,14 +174,14 @@ fn made(
         };
         let input = streams::input(cluster, proc, settings.template.as_ref());
         let travelling = input.as_ref().filter(|input| input.travels).map(|input| input.file.as_str());
-        let cargo = files::cargo(cluster, proc, travelling, &mut hold).map_err(of_row)?;
+        let cargo = files::cargo(cluster, proc, travelling, hold).map_err(of_row)?;
         let (streams, mut left) =
             streams::of(cluster, proc, input.as_ref(), settings.template.as_ref()).map_err(of_row)?;
         left.extend(streams::replaced_entry_point(cluster, proc, input.as_ref(), &streams));
-        left.extend(files::left(cluster, proc, &cargo, &mut hold));
+        left.extend(files::left(cluster, proc, &cargo, hold));
         left.extend(directory::unread(cluster, proc, input.as_ref(), !cargo.is_empty()));
         left.extend(files::inherited(proc));
-        left.extend(image::doubt(cluster, proc, &mut hold).map_err(of_row)?);
+        left.extend(image::doubt(cluster, proc, hold).map_err(of_row)?);
         for (command, message) in left {
             // The first proc speaks for the others.
             if warned.insert(command.clone()) {
@@ -178,37 +202,35 @@ fn made(
             None => groups.push((shared, vec![loaded])),
         }
     }
-    let several = groups.len() > 1;
-    if several {
-        findings.extend(advice::bounds(cluster, groups.len()));
+    Ok(groups)
+}
+
+/// The HTCJob of a group, and the ConfigMap with the job's files.
+fn object_of(
+    settings: &Settings,
+    name: &str,
+    shared: Value,
+    procs: &[Loaded<'_>],
+    hold: &mut Hold<'_>,
+) -> Result<(Value, Option<Value>), Wrong> {
+    let (spec, files) = complete::complete(shared, procs, settings, hold)?;
+    let size = spec.to_string().len();
+    if size > LARGEST {
+        let message = format!(
+            "the items make an HTCJob of {size} bytes, and the operator takes {LARGEST}: submit fewer at a time, or put long \
+             values into a file of the image, and refer to a line by $(Process)"
+        );
+        return Err(("queue".to_owned(), message));
     }
-    let mut manifests = Manifests::default();
-    for (number, (shared, procs)) in groups.into_iter().enumerate() {
-        let name = name(cluster, settings);
-        let name = if several && !settings.generate_names { format!("{name}-{}", number + 1) } else { name };
-        manifests.logs.push(logs(cluster, &procs));
-        let (spec, files) = complete::complete(shared, &procs, settings, &mut hold)?;
-        let size = spec.to_string().len();
-        if size > LARGEST {
-            let message = format!(
-                "the items make an HTCJob of {size} bytes, and the operator takes {LARGEST}: submit fewer at a time, or put long \
-                 values into a file of the image, and refer to a line by $(Process)"
-            );
-            return Err(("queue".to_owned(), message));
-        }
-        let mut job =
-            object(settings, &name, &json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob"}));
-        job.insert("spec".to_owned(), spec);
-        let mut job = Value::from(job);
-        let files = files.map(|files| {
-            let name = format!("{name}-files");
-            name_files(&mut job, &name);
-            object(settings, &name, &files).into()
-        });
-        manifests.jobs.push(job);
-        manifests.files.push(files);
-    }
-    Ok(manifests)
+    let mut job = object(settings, name, &json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob"}));
+    job.insert("spec".to_owned(), spec);
+    let mut job = Value::from(job);
+    let files = files.map(|files| {
+        let name = format!("{name}-files");
+        name_files(&mut job, &name);
+        object(settings, &name, &files).into()
+    });
+    Ok((job, files))
 }
 
 /// Findings in the order of the file.

@@ -157,16 +157,25 @@ pub(in crate::manifest) fn unload(
     };
     push(container, "volumeMounts", is_ours.then(|| scratch.clone()).into_iter().chain(mounts));
     let scratch_volume = is_ours.then(|| json!({"name": SCRATCH_VOLUME, "emptyDir": {}}));
-    let volumes = [(false, 0o644), (true, 0o755)]
-        .into_iter()
-        .filter(|(is_executable, _)| cargo.files.iter().any(|file| file.is_executable == *is_executable));
-    let volumes = volumes.map(|(is_executable, mode)| {
-        json!({"name": volume(is_executable), "configMap": {"name": "", "defaultMode": mode}})
-    });
-    push(spec, "volumes", scratch_volume.into_iter().chain(volumes));
+    push(spec, "volumes", scratch_volume.into_iter().chain(volumes(cargo)));
     if fetched.is_empty() {
         return;
     }
+    push(spec, "initContainers", [fetching(image, &fetched, &scratch, security)]);
+}
+
+/// The volumes with a job's files: those that can be executed, and those that cannot.
+fn volumes(cargo: &Cargo) -> impl Iterator<Item = Value> {
+    let volumes = [(false, 0o644), (true, 0o755)]
+        .into_iter()
+        .filter(|(is_executable, _)| cargo.files.iter().any(|file| file.is_executable == *is_executable));
+    volumes.map(|(is_executable, mode)| {
+        json!({"name": volume(is_executable), "configMap": {"name": "", "defaultMode": mode}})
+    })
+}
+
+/// The container that fetches files before the job's own container starts. `arguments` name the files and their URLs.
+fn fetching(image: &str, arguments: &[Value], scratch: &Value, security: Option<Value>) -> Value {
     let command = [
         "curl",
         "--fail",
@@ -180,11 +189,11 @@ pub(in crate::manifest) fn unload(
         "--proto",
         "=http,https",
     ];
-    let mut init = json!({"name": FETCH, "image": image, "command": command, "args": fetched, "volumeMounts": [scratch]});
+    let mut init = json!({"name": FETCH, "image": image, "command": command, "args": arguments, "volumeMounts": [scratch]});
     if let (Some(init), Some(security)) = (init.as_object_mut(), security) {
         init.insert("securityContext".to_owned(), security);
     }
-    push(spec, "initContainers", [init]);
+    init
 }
 
 /// The name of the volume with the files that can be executed, or with those that cannot.
