@@ -318,58 +318,7 @@ impl Measures {
             .values()
             .filter_map(|machine| machine.unfit.as_ref().map(|why| format!("{}: {why}", machine.facts.name)));
         let unfit = unfit.collect();
-        let mut tallies: Vec<Tally> = Vec::new();
-        let mut waits: Vec<Vec<f64>> = vec![Vec::new(); books.names.len()];
-        let mut submitted = vec![0_u64; books.names.len()];
-        for (record, owner) in books.records.iter().zip(&books.owners) {
-            if let Some(count) = submitted.get_mut(*owner) {
-                *count += 1;
-            }
-            if let (Some(waits), Some(wait)) = (waits.get_mut(*owner), record.wait()) {
-                waits.push(wait);
-            }
-        }
-        let mut left = vec![Procs::default(); books.names.len()];
-        for job in pool.jobs().values() {
-            if let Some(sum) = submitter_of(&books, job).and_then(|index| left.get_mut(index)) {
-                sum.add(job);
-            }
-        }
-        let mut all = Tally::default();
-        for (name, index) in &books.submitters {
-            let total = books.total.get(*index).copied().unwrap_or_default();
-            let left = left.get(*index).copied().unwrap_or_default();
-            let charged = pool
-                .submitters()
-                .get(name)
-                .map_or(0.0, |submitter| submitter.accounts.weighted_usage_at(now));
-            let tally = Tally {
-                name: name.to_string(),
-                submitted: submitted.get(*index).copied().unwrap_or_default(),
-                done: total.done,
-                running: left.running,
-                idle: left.idle,
-                held: left.held,
-                removed: total.removed,
-                evictions: total.evictions,
-                goodput_core_hours: total.goodput / HOUR,
-                badput_core_hours: total.badput / HOUR,
-                charged_weight_hours: charged / HOUR,
-                wait_seconds: Waits::of(waits.get(*index).cloned().unwrap_or_default()),
-            };
-            all.submitted += tally.submitted;
-            all.done += tally.done;
-            all.running += tally.running;
-            all.idle += tally.idle;
-            all.held += tally.held;
-            all.removed += tally.removed;
-            all.evictions += tally.evictions;
-            all.goodput_core_hours += tally.goodput_core_hours;
-            all.badput_core_hours += tally.badput_core_hours;
-            all.charged_weight_hours += tally.charged_weight_hours;
-            tallies.push(tally);
-        }
-        all.wait_seconds = Waits::of(waits.concat());
+        let (submitters, all) = tallies(pool, &books, now);
         let length = now.since(scenario.start);
         Report {
             name: scenario.name.clone(),
@@ -385,7 +334,7 @@ impl Measures {
                 cycles: self.cycles,
                 matches: self.matches,
                 events,
-                submitters: tallies,
+                submitters,
             },
             tables: vec![self.pool, self.slots, self.submitters, self.groups],
             jobs: books.records,
@@ -394,6 +343,51 @@ impl Measures {
             unfit,
         }
     }
+}
+
+/// The numbers of each submitter at the end, and of all together.
+fn tallies(pool: &Pool, books: &Books, now: Time) -> (Vec<Tally>, Tally) {
+    let mut waits: Vec<Vec<f64>> = vec![Vec::new(); books.names.len()];
+    let mut submitted = vec![0_u64; books.names.len()];
+    for (record, owner) in books.records.iter().zip(&books.owners) {
+        if let Some(count) = submitted.get_mut(*owner) {
+            *count += 1;
+        }
+        if let (Some(waits), Some(wait)) = (waits.get_mut(*owner), record.wait()) {
+            waits.push(wait);
+        }
+    }
+    let mut left = vec![Procs::default(); books.names.len()];
+    for job in pool.jobs().values() {
+        if let Some(sum) = submitter_of(books, job).and_then(|index| left.get_mut(index)) {
+            sum.add(job);
+        }
+    }
+    let (mut tallies, mut all) = (Vec::new(), Tally::default());
+    for (name, index) in &books.submitters {
+        let total = books.total.get(*index).copied().unwrap_or_default();
+        let left = left.get(*index).copied().unwrap_or_default();
+        let charged =
+            pool.submitters().get(name).map_or(0.0, |submitter| submitter.accounts.weighted_usage_at(now));
+        let tally = Tally {
+            name: name.to_string(),
+            submitted: submitted.get(*index).copied().unwrap_or_default(),
+            done: total.done,
+            running: left.running,
+            idle: left.idle,
+            held: left.held,
+            removed: total.removed,
+            evictions: total.evictions,
+            goodput_core_hours: total.goodput / HOUR,
+            badput_core_hours: total.badput / HOUR,
+            charged_weight_hours: charged / HOUR,
+            wait_seconds: Waits::of(waits.get(*index).cloned().unwrap_or_default()),
+        };
+        all.add(&tally);
+        tallies.push(tally);
+    }
+    all.wait_seconds = Waits::of(waits.concat());
+    (tallies, all)
 }
 
 /// The amounts of a request, as a key: procs of one shape fit into the same slots.

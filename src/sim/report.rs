@@ -308,6 +308,22 @@ pub struct Tally {
     pub wait_seconds: Waits,
 }
 
+impl Tally {
+    /// Adds what can be added of another tally: all but the name and the distribution of waits.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.submitted += other.submitted;
+        self.done += other.done;
+        self.running += other.running;
+        self.idle += other.idle;
+        self.held += other.held;
+        self.removed += other.removed;
+        self.evictions += other.evictions;
+        self.goodput_core_hours += other.goodput_core_hours;
+        self.badput_core_hours += other.badput_core_hours;
+        self.charged_weight_hours += other.charged_weight_hours;
+    }
+}
+
 /// A distribution of waits, in seconds; all are `None` if no proc started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Waits {

@@ -180,6 +180,40 @@ pub struct Fault {
 
 /// The mistakes in the items of a job with so many procs, and in the references of its template.
 pub fn faults(items: Items<'_>, count: i64, template: &Value) -> Vec<Fault> {
+    let mut faults = of_items(items, count);
+    let mut fault = |field: String, message: String| faults.push(Fault { field, message });
+    let longest = longest(items);
+    let mut added = 0_usize;
+    references(items, template, &mut |path, name, is_known| {
+        let field = field(path);
+        added = added.saturating_add(longest.get(&name.to_ascii_lowercase()).copied().unwrap_or_default());
+        if is_known && is_fixed(path) {
+            fault(
+                field,
+                format!("$({name}) cannot stand here: the operator needs the value before there is a proc"),
+            );
+        } else if !is_known && !is_expanded(path) {
+            let message = match near(items, name) {
+                Some(near) => format!("there is no variable {name}: did you mean {near}?"),
+                None => format!(
+                    "there is no variable {name}: add it to spec.items.variables, or write $$({name})"
+                ),
+            };
+            fault(field, message);
+        }
+    });
+    if added > MAX_ADDED {
+        let message = format!(
+            "the references in the template may add {added} bytes to a pod, and {MAX_ADDED} are allowed: refer to long values \
+             less often, or put them into a file of the image"
+        );
+        faults.push(Fault { field: "items.rows".to_owned(), message });
+    }
+    faults
+}
+
+/// The mistakes in the items of a job with so many procs.
+fn of_items(items: Items<'_>, count: i64) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |field: String, message: String| faults.push(Fault { field, message });
     let mut known = BTreeSet::new();
@@ -214,33 +248,6 @@ pub fn faults(items: Items<'_>, count: i64, template: &Value) -> Vec<Fault> {
     }
     if items.rows.is_empty() && !items.variables.is_empty() {
         fault("items.rows".to_owned(), "is empty, so that the variables have no values: add rows".to_owned());
-    }
-    let longest = longest(items);
-    let mut added = 0_usize;
-    references(items, template, &mut |path, name, is_known| {
-        let field = field(path);
-        added = added.saturating_add(longest.get(&name.to_ascii_lowercase()).copied().unwrap_or_default());
-        if is_known && is_fixed(path) {
-            fault(
-                field,
-                format!("$({name}) cannot stand here: the operator needs the value before there is a proc"),
-            );
-        } else if !is_known && !is_expanded(path) {
-            let message = match near(items, name) {
-                Some(near) => format!("there is no variable {name}: did you mean {near}?"),
-                None => format!(
-                    "there is no variable {name}: add it to spec.items.variables, or write $$({name})"
-                ),
-            };
-            fault(field, message);
-        }
-    });
-    if added > MAX_ADDED {
-        let message = format!(
-            "the references in the template may add {added} bytes to a pod, and {MAX_ADDED} are allowed: refer to long values \
-             less often, or put them into a file of the image"
-        );
-        faults.push(Fault { field: "items.rows".to_owned(), message });
     }
     faults
 }

@@ -141,6 +141,17 @@ pub struct HollowNodes {
     agents: JoinHandle<()>,
 }
 
+/// Registers the nodes, several at a time.
+async fn register(registry: &Registry, entries: &[Entry], clock: Clock) -> Result<(), Error> {
+    let register = |entry: &Entry| {
+        let (registry, entry) = (registry.clone(), entry.clone());
+        async move { registry.register(&entry.shape, &core::host_ip(entry.number), clock.now()).await }
+    };
+    let registrations: Vec<_> = entries.iter().map(register).collect();
+    futures::stream::iter(registrations).buffer_unordered(REGISTRATIONS).try_collect::<Vec<()>>().await?;
+    Ok(())
+}
+
 impl HollowNodes {
     /// Registers a node for each shape and starts its kubelet. Returns when all nodes are registered, Ready and
     /// without not-ready taints. The kubelets handle pods that are already bound to them a moment later.
@@ -153,13 +164,7 @@ impl HollowNodes {
         }
         registry.prepare().await?;
         let mut entries: Vec<Entry> = directory.lock().values().cloned().collect();
-        let register = |entry: &Entry| {
-            let (registry, entry) = (registry.clone(), entry.clone());
-            async move { registry.register(&entry.shape, &core::host_ip(entry.number), clock.now()).await }
-        };
-        let registrations: Vec<_> = entries.iter().map(register).collect();
-        futures::stream::iter(registrations).buffer_unordered(REGISTRATIONS).try_collect::<Vec<()>>().await?;
-
+        register(&registry, &entries, clock).await?;
         for entry in entries.iter_mut().filter(|entry| entry.agent) {
             let (name, at) = (entry.shape.name.as_str(), clock.now());
             registry.renew_agent(name, at).await?;

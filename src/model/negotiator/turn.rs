@@ -212,25 +212,7 @@ impl Turn<'_> {
             shared.shares.spend(self.submitter, spent - counted);
             counted = spent;
             let Some((offer, wants)) = best else {
-                if let Some(reason) = too_much(&look) {
-                    progress.ends(reason);
-                    return false;
-                }
-                if self.deadline.is_over() {
-                    progress.waits(RejectReason::TimeLimit);
-                    return false;
-                }
-                let only_rank = used.all >= self.limits.limit;
-                let bars = barred.now(self, *used);
-                match bars.last() {
-                    Some(bar) if bars.iter().all(|bar| *bar == Bar::Concurrency) => {
-                        progress.ends(bar.reason(self));
-                    }
-                    Some(bar) => progress.waits(bar.reason(self)),
-                    None if only_rank => progress.waits(self.limits.reason()),
-                    None => progress.ends(shared.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)),
-                }
-                return only_rank || bars.contains(&Bar::Limit);
+                return self.gives_up(shared, &look, &barred, *used, progress);
             };
             used.of_group += self.growth(&shared.judge, &look, &offer);
             let dynamic = shared.judge.take(&mut look, &offer);
@@ -246,6 +228,34 @@ impl Turn<'_> {
             filling = self.depth_first.then_some(slot);
         }
         false
+    }
+
+    /// Says why a search has found no slot for a job of a request. Returns whether the submitter's limit was the reason.
+    fn gives_up(
+        &self,
+        shared: &Shared<'_>,
+        look: &Search,
+        barred: &Barred,
+        used: Used,
+        progress: &mut Progress,
+    ) -> bool {
+        if let Some(reason) = too_much(look) {
+            progress.ends(reason);
+            return false;
+        }
+        if self.deadline.is_over() {
+            progress.waits(RejectReason::TimeLimit);
+            return false;
+        }
+        let only_rank = used.all >= self.limits.limit;
+        let bars = barred.now(self, used);
+        match bars.last() {
+            Some(bar) if bars.iter().all(|bar| *bar == Bar::Concurrency) => progress.ends(bar.reason(self)),
+            Some(bar) => progress.waits(bar.reason(self)),
+            None if only_rank => progress.waits(self.limits.reason()),
+            None => progress.ends(shared.judge.refusal(look).unwrap_or(RejectReason::NoMatch)),
+        }
+        only_rank || bars.contains(&Bar::Limit)
     }
 
     /// A request's ad as slots see it, once `used` is taken in this turn.

@@ -88,16 +88,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     let claim = terms.into_claim(pool, &name, matched, now).ok_or(Refusal::NothingWaits)?;
     let (proc, limits) = (claim.last.proc, claim.limits.clone());
     end_benchmarks(pool, on, now);
-    let phase = match before {
-        State::Backfill(_) => Phase::starting(before, now).by(last),
-        // A dynamic slot is made for the match. The slot was never Unclaimed itself, but its partitionable slot was.
-        _ => Phase::starting(State::Matched, now).by(Some(LastTransition {
-            number: UNCLAIMED_TO_MATCHED.number,
-            why: "matched by the negotiator".into(),
-            at: now,
-        })),
-    };
-    let slot = Slot::new(name.clone(), resources, claim, phase);
+    let slot = Slot::new(name.clone(), resources, claim, first_phase(before, last, now));
     let slot = if pool.may_be_unwritten(&slot) { slot.unwritten() } else { slot };
     let matched_now = pool.is_traced() && slot.state() == State::Matched;
     let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
@@ -107,6 +98,19 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Res
     pool.note(noted);
     assign(pool, &name, matched.job, proc, limits, now);
     Ok(())
+}
+
+/// The phase in which a claimed slot begins whose machine slot was in `before`, by the transition `last`.
+fn first_phase(before: State, last: Option<LastTransition>, now: Time) -> Phase {
+    match before {
+        State::Backfill(_) => Phase::starting(before, now).by(last),
+        // A dynamic slot is made for the match. The slot was never Unclaimed itself, but its partitionable slot was.
+        _ => Phase::starting(State::Matched, now).by(Some(LastTransition {
+            number: UNCLAIMED_TO_MATCHED.number,
+            why: "matched by the negotiator".into(),
+            at: now,
+        })),
+    }
 }
 
 /// Sets a job aside for a while whose match was refused: the negotiator does not know why, and would make the same

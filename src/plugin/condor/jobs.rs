@@ -43,6 +43,20 @@ struct Run {
     suspended: bool,
 }
 
+impl Run {
+    /// Puts the slot and the start of the run into the proc's ad.
+    fn set_in(&self, ad: &mut Ad) {
+        if let Some(slot) = &self.slot {
+            ad.set("RemoteHost", slot.as_str());
+        }
+        if let Some(started) = self.started {
+            ad.set("EnteredCurrentStatus", started);
+            ad.set("JobCurrentStartDate", started);
+            ad.set("ShadowBday", started);
+        }
+    }
+}
+
 /// The procs that have a claim, by the uid of their job and their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs(HashMap<String, BTreeMap<i64, Run>>);
@@ -179,14 +193,7 @@ fn procs(job: &HTCJob, known: &Job, runs: &BTreeMap<i64, Run>, now: Time, ads: &
         }
         known.history_of(proc).set_in(&mut ad, run.is_some());
         if let Some(run) = run {
-            if let Some(slot) = &run.slot {
-                ad.set("RemoteHost", slot.as_str());
-            }
-            if let Some(started) = run.started {
-                ad.set("EnteredCurrentStatus", started);
-                ad.set("JobCurrentStartDate", started);
-                ad.set("ShadowBday", started);
-            }
+            run.set_in(&mut ad);
         }
         let state = match (known.on_hold.get(&proc), run) {
             _ if known.removing => state::REMOVED,
