@@ -2,7 +2,6 @@
 
 mod words;
 
-use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::circumstances::Circumstances;
+use super::input;
 use super::stop::{DONE, NO, Stop, UNUSABLE, status, unusable};
 use classad::{Ad, Bound, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
 use words::with_late_options;
@@ -96,13 +96,7 @@ fn said(error: &clap::Error) -> String {
 }
 
 fn read_ad(path: &Path, stdin: &mut dyn BufRead) -> Result<Ad, Stop> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        stdin.read_to_string(&mut text).map(drop)
-    } else {
-        fs::read_to_string(path).map(|content| text = content)
-    };
-    read.map_err(|error| unusable(path.display(), error))?;
+    let text = input::text(path, stdin).map_err(|error| unusable(path.display(), error))?;
     Ad::parse_any(&text).map_err(|error| unusable(path.display(), error))
 }
 

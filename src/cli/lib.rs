@@ -23,6 +23,7 @@
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
 //! | `daemon` | how commands begin and end that run until they are stopped |
+//! | `input` | reads a file or standard input |
 //! | `policy_file` | reads configuration from files, and out of manifests |
 //! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
 //! | `named_groups` | reads the groups that a configuration's knobs name |
@@ -37,6 +38,7 @@ pub mod crds;
 mod daemon;
 pub mod demo;
 pub mod guard;
+mod input;
 pub mod knobs;
 pub mod link;
 pub mod lint;

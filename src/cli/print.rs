@@ -2,7 +2,18 @@
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use serde::Serialize;
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+}
 
 /// Prints an answer as one JSON object.
 ///

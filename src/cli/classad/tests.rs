@@ -1,5 +1,7 @@
 //! Runs the commands as they are typed, and checks what they print.
 
+use std::fs;
+
 use super::*;
 
 fn outcome(args: &[&str], input: &str) -> (u8, String, String) {

@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 
+use super::input;
 use super::policy_file;
-use super::stop::{DONE, NO, Stop, UNUSABLE, status};
+use super::stop::{DONE, NO, Stop, UNUSABLE, status, unusable};
 use condor_config::{Config, FileError, Host, Origin, Reader, Reading, Severity, Source};
 use manifests::ManifestsArgs;
 
@@ -135,13 +136,7 @@ impl Texts {
     fn sources(&self, stdin: &mut dyn BufRead) -> Result<Vec<Source>, Stop> {
         let mut sources = Vec::new();
         for path in &self.files {
-            let mut text = String::new();
-            let read = if path == Path::new("-") {
-                stdin.read_to_string(&mut text).map(drop)
-            } else {
-                fs::read_to_string(path).map(|content| text = content)
-            };
-            read.map_err(|error| Stop::Unusable(format!("{}: {error}", path.display())))?;
+            let text = input::text(path, stdin).map_err(|error| unusable(path.display(), error))?;
             sources.push(policy_file::source(path.display().to_string(), text)?);
         }
         Ok(sources)

@@ -13,11 +13,11 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::lint::Source;
-use super::print::json;
+use super::print::{Format, json};
 use super::problems::Problems;
 use super::stop::{DONE, UNUSABLE};
 use answer::{Answer, Row, rounded};
-use clap::{Args, ValueEnum};
+use clap::Args;
 pub(super) use groups::declared;
 use model::negotiator::allocation::{Demand, plan};
 use model::negotiator::groups::{GroupSpec, Quota, ROOT, Tree};
@@ -46,15 +46,6 @@ pub struct QuotaArgs {
     /// How to print the answer
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table
-    #[default]
-    Text,
-    /// One JSON object
-    Json,
 }
 
 fn weight(text: &str) -> Result<f64, String> {

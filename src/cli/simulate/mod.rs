@@ -24,9 +24,9 @@ mod traces;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::print::json;
+use super::print::{Format, json};
 use super::stop::{DONE, NO, UNUSABLE};
 use model::pool::units::counted;
 use sim::compare::Comparison;
@@ -56,16 +56,6 @@ pub struct SimulateArgs {
     /// How the summary is printed
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
-}
-
-/// How the summary is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table
-    #[default]
-    Text,
-    /// One JSON object
-    Json,
 }
 
 /// Runs the command, and returns the exit status.

@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::ads::{Ads, Found};
 use crate::circumstances::Circumstances;
+use crate::input;
 use crate::policy_file;
 use crate::stop::{DONE, NO, Stop, status, unusable};
 use classad::{Ad, Env, Maps};
@@ -157,14 +158,7 @@ fn host(env: &Env) -> Host {
 }
 
 fn text(path: &Path, stdin: &mut dyn BufRead) -> Result<String, Stop> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        stdin.read_to_string(&mut text).map(drop)
-    } else {
-        fs::read_to_string(path).map(|content| text = content)
-    };
-    read.map_err(|error| unusable(path.display(), error))?;
-    Ok(text)
+    input::text(path, stdin).map_err(|error| unusable(path.display(), error))
 }
 
 fn one_ad(path: &Path, stdin: &mut dyn BufRead) -> Result<Ad, Stop> {
