@@ -138,14 +138,12 @@ pub(super) fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> V
 
 /// Records in the managed fields which fields this call has changed.
 pub(super) fn update_managed_fields(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
-    let api_version = call.res.api_version();
-    let writer = Writer {
-        manager: &call.manager,
-        api_version: &api_version,
-        subresource: part.subresource(),
-        now: call.now,
-    };
-    shapes::track_update(&call.res.shape, old, new, &writer);
+    shapes::track_update(&call.res.shape, old, new, &writer(call, &call.res.api_version(), part));
+}
+
+/// The writer that a call is in the managed fields.
+fn writer<'c>(call: &'c Call, api_version: &'c str, part: Part) -> Writer<'c> {
+    Writer { manager: &call.manager, api_version, subresource: part.subresource(), now: call.now }
 }
 
 /// Handles fields that were dropped as the client asks: ignores them, warns, or fails.
@@ -263,12 +261,7 @@ fn apply_to(call: &Call, live: Option<&Value>, body: &Value, part: Part) -> Resu
         _ => None,
     };
     let api_version = call.res.api_version();
-    let writer = Writer {
-        manager: &call.manager,
-        api_version: &api_version,
-        subresource: part.subresource(),
-        now: call.now,
-    };
+    let writer = writer(call, &api_version, part);
     let new = apply(&call.res.shape, live, &body, &writer, call.params.force)?;
     Ok((new, true))
 }

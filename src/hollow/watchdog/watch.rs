@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use super::{Observation, SeenPod, Watchdog, seen_node};
+use super::{Observation, Resources, SeenPod, Watchdog, seen_node};
 
 /// A watchdog that watches a cluster. It stops when it is dropped.
 pub struct Watch {
@@ -26,8 +26,8 @@ impl Watch {
         let mut tasks = JoinSet::new();
         let pods = watcher(Api::<Pod>::all(client.clone()), watcher::Config::default()).default_backoff();
         let nodes = watcher(Api::<Node>::all(client.clone()), watcher::Config::default()).default_backoff();
-        tasks.spawn(follow_pods(pods, sender.clone()));
-        tasks.spawn(follow_nodes(nodes, sender));
+        tasks.spawn(follow(pods, PODS, sender.clone()));
+        tasks.spawn(follow(nodes, NODES, sender));
         Self { seen, _tasks: tasks }
     }
 
@@ -44,8 +44,36 @@ impl Watch {
     }
 }
 
-async fn follow_pods(
-    events: impl Stream<Item = watcher::Result<watcher::Event<Pod>>>,
+/// A kind of objects that the watchdog follows. `T` is the part of an object that the watchdog looks at.
+struct Followed<K, T> {
+    /// The kind, for messages.
+    kind: &'static str,
+    seen: fn(&K) -> Option<T>,
+    one: fn(T) -> Observation,
+    all: fn(Vec<T>) -> Observation,
+    gone: fn(K) -> Option<Observation>,
+}
+
+const PODS: Followed<Pod, SeenPod> = Followed {
+    kind: "pods",
+    seen: SeenPod::from_pod,
+    one: Observation::Pod,
+    all: Observation::Pods,
+    gone: |pod| pod.metadata.uid.map(Observation::PodGone),
+};
+
+const NODES: Followed<Node, (String, Resources)> = Followed {
+    kind: "nodes",
+    seen: seen_node,
+    one: |(name, has)| Observation::Node(name, has),
+    all: Observation::Nodes,
+    gone: |node| node.metadata.name.map(Observation::NodeGone),
+};
+
+/// Tells the watchdog what a watch of a kind tells.
+async fn follow<K, T>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<K>>>,
+    of: Followed<K, T>,
     to: watch::Sender<Watchdog>,
 ) {
     let mut events = pin!(events);
@@ -53,57 +81,23 @@ async fn follow_pods(
     while let Some(event) = events.next().await {
         let seen = match event {
             Err(error) => {
-                warn!("watchdog: the watch on pods broke and starts again: {error}");
+                warn!("watchdog: the watch on {} broke and starts again: {error}", of.kind);
                 continue;
             }
             Ok(watcher::Event::Init) => {
                 listing.clear();
                 continue;
             }
-            Ok(watcher::Event::InitApply(pod)) => {
-                listing.extend(SeenPod::from_pod(&pod));
+            Ok(watcher::Event::InitApply(object)) => {
+                listing.extend((of.seen)(&object));
                 continue;
             }
-            Ok(watcher::Event::InitDone) => Some(Observation::Pods(std::mem::take(&mut listing))),
-            Ok(watcher::Event::Apply(pod)) => SeenPod::from_pod(&pod).map(Observation::Pod),
-            Ok(watcher::Event::Delete(pod)) => pod.metadata.uid.map(Observation::PodGone),
+            Ok(watcher::Event::InitDone) => Some((of.all)(std::mem::take(&mut listing))),
+            Ok(watcher::Event::Apply(object)) => (of.seen)(&object).map(of.one),
+            Ok(watcher::Event::Delete(object)) => (of.gone)(object),
         };
-        observe(&to, seen);
-    }
-}
-
-async fn follow_nodes(
-    events: impl Stream<Item = watcher::Result<watcher::Event<Node>>>,
-    to: watch::Sender<Watchdog>,
-) {
-    let mut events = pin!(events);
-    let mut listing = Vec::new();
-    while let Some(event) = events.next().await {
-        let seen = match event {
-            Err(error) => {
-                warn!("watchdog: the watch on nodes broke and starts again: {error}");
-                continue;
-            }
-            Ok(watcher::Event::Init) => {
-                listing.clear();
-                continue;
-            }
-            Ok(watcher::Event::InitApply(node)) => {
-                listing.extend(seen_node(&node));
-                continue;
-            }
-            Ok(watcher::Event::InitDone) => Some(Observation::Nodes(std::mem::take(&mut listing))),
-            Ok(watcher::Event::Apply(node)) => {
-                seen_node(&node).map(|(name, has)| Observation::Node(name, has))
-            }
-            Ok(watcher::Event::Delete(node)) => node.metadata.name.map(Observation::NodeGone),
-        };
-        observe(&to, seen);
-    }
-}
-
-fn observe(to: &watch::Sender<Watchdog>, seen: Option<Observation>) {
-    if let Some(seen) = seen {
-        to.send_modify(|watchdog| watchdog.observe(seen, Timestamp::now()));
+        if let Some(seen) = seen {
+            to.send_modify(|watchdog| watchdog.observe(seen, Timestamp::now()));
+        }
     }
 }
