@@ -4,18 +4,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use webhook::{Objects, OtherObjects, read, review};
-
-const KINDS: [&str; 8] = [
-    "HTCJob",
-    "SubmitPolicy",
-    "NodePolicy",
-    "Negotiator",
-    "GroupQuota",
-    "ConcurrencyLimit",
-    "Submitter",
-    "DrainRequest",
-];
+use webhook::{JUDGED, Objects, OtherObjects, read, review};
 
 /// No other objects.
 static KNOWN: LazyLock<OtherObjects> = LazyLock::new(|| OtherObjects::all(&Objects::default()));
@@ -42,7 +31,7 @@ fn objects(kind: &str, value: &Value) -> Vec<Value> {
 pub fn run(body: &[u8]) {
     answer(body);
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return };
-    for kind in KINDS {
+    for kind in JUDGED {
         let group = json!({"group": api::GROUP, "version": api::VERSION, "kind": kind});
         let old = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, "spec": {}});
         for object in objects(kind, &value) {

@@ -40,6 +40,7 @@ pub use self::known::{Objects, OtherObjects};
 pub use self::review::{MOST_BYTES, Malformed, Review, read, review};
 pub use self::sealing::seal;
 pub use self::server::{Serving, serve};
+pub use self::verdict::JUDGED;
 
 /// How the webhook runs.
 #[derive(Clone, Debug)]

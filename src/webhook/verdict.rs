@@ -47,7 +47,19 @@ impl Verdict {
     }
 }
 
-/// Says what is wrong with the object of a request, if the object is of one of the kinds that people write.
+/// The kinds that people write, which the webhook judges.
+pub const JUDGED: [&str; 8] = [
+    "HTCJob",
+    "SubmitPolicy",
+    "NodePolicy",
+    "Negotiator",
+    "GroupQuota",
+    "ConcurrencyLimit",
+    "Submitter",
+    "DrainRequest",
+];
+
+/// Says what is wrong with the object of a request, if the object is of one of [`JUDGED`].
 pub(crate) fn verdict(
     request: &AdmissionRequest<DynamicObject>,
     object: &DynamicObject,
