@@ -276,4 +276,6 @@ fn follow<K: Watched>(
 }
 
 #[cfg(test)]
+mod kit;
+#[cfg(test)]
 mod tests;

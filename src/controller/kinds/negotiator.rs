@@ -246,7 +246,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kinds;
+    use crate::kinds::kit::{pool, status};
     use model::pool::SlotTally;
 
     fn facts_of(spec: &Value, status: &Value) -> NegotiatorFacts {
@@ -340,31 +340,6 @@ mod tests {
                 ],
             })
         );
-    }
-
-    const NOW: i64 = 1_700_000_000;
-
-    fn pool(specs: &[(&str, Value)]) -> Pool {
-        let mut pool = Pool::default();
-        for (name, spec) in specs {
-            see(&mut pool, name, spec);
-        }
-        pool.apply(Event::Synced, Time::from_secs(NOW));
-        pool
-    }
-
-    fn see(pool: &mut Pool, name: &str, spec: &Value) {
-        let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator",
-                            "metadata": {"name": name, "uid": name}, "spec": spec});
-        let object = serde_json::from_value(object).unwrap();
-        pool.apply(Event::Negotiator(facts(&object)), Time::from_secs(NOW));
-    }
-
-    fn status(pool: &Pool, document: &Document) -> Value {
-        match kinds::render(pool, document, &Value::Null, Time::from_secs(NOW)) {
-            Rendered::Status(status) | Rendered::Object { status, .. } => status,
-            other => panic!("{other:?}"),
-        }
     }
 
     fn conditions(pool: &Pool, name: &str) -> Vec<String> {
