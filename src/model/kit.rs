@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use classad::Ad;
+
 use crate::pool::{
-    Accounts, Capacity, ExtendedResources, MachineFacts, PolicyFacts, Selection, StartdConfig,
-    SubmitterFacts, System,
+    Accounts, Capacity, ExtendedResources, JobSpec, MachineFacts, Needs, PolicyFacts, Request, Retention,
+    Selection, StartdConfig, SubmitterFacts, System,
 };
 
 /// A ready Linux node of so many CPUs, so much memory in GiB, and 100 GiB of disk.
@@ -55,5 +57,22 @@ pub(crate) fn submitter(name: &str) -> SubmitterFacts {
         correction: None,
         corrected: None,
         accounts: Accounts::default(),
+    }
+}
+
+/// A job of one proc with this ad.
+pub(crate) fn job(ad: Ad, request: Request) -> JobSpec {
+    JobSpec {
+        count: 1,
+        request,
+        ad,
+        priorities: JobSpec::PLAIN,
+        submitter: "alice".into(),
+        group: None,
+        group_by_policy: false,
+        image: None,
+        needs: Needs::default(),
+        retention: Retention::Keep,
+        hold: false,
     }
 }

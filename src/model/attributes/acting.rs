@@ -158,25 +158,12 @@ mod tests {
     use classad::Ad;
 
     use super::*;
-    use crate::pool::{
-        Exit, History, HoldReason, JobSpec, Needs, ProcView, Request, Retention, Standing, Time, Usage,
-    };
+    use crate::kit;
+    use crate::pool::{Exit, History, HoldReason, ProcView, Request, Standing, Time, Usage};
 
     /// The ads of a proc in each of its states, with all that is ever kept.
     fn ads() -> Vec<Ad> {
-        let spec = JobSpec {
-            count: 1,
-            request: Request::default(),
-            ad: Ad::new(),
-            priorities: JobSpec::PLAIN,
-            submitter: "alice".into(),
-            group: None,
-            group_by_policy: false,
-            image: None,
-            needs: Needs::default(),
-            retention: Retention::Keep,
-            hold: false,
-        };
+        let spec = kit::job(Ad::new(), Request::default());
         let time = Time::default();
         let usage = Usage {
             memory_mib: Some(1),

@@ -141,7 +141,8 @@ impl JobDefaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{Needs, Request, Retention, Unsaid};
+    use crate::kit;
+    use crate::pool::{Request, Unsaid};
     use classad::Value;
     use condor_config::Source;
 
@@ -159,19 +160,7 @@ mod tests {
             memory: unsaid("RequestMemory"),
             disk: unsaid("RequestDisk"),
         };
-        JobSpec {
-            count: 1,
-            request: Request { unsaid, ..Request::default() },
-            ad,
-            priorities: JobSpec::PLAIN,
-            submitter: "alice".into(),
-            group: None,
-            group_by_policy: false,
-            image: None,
-            needs: Needs::default(),
-            retention: Retention::Keep,
-            hold: false,
-        }
+        kit::job(ad, Request { unsaid, ..Request::default() })
     }
 
     fn completed(text: &str, ad: &str) -> (Request, [Value; 4]) {

@@ -1,5 +1,6 @@
 //! The text and the event that people read about a job that waits, for each cause. The text is the same in every view.
 
+use super::reasons::pool;
 use super::world::World;
 use crate::kit;
 use crate::pool::{
@@ -7,15 +8,6 @@ use crate::pool::{
     LimitObject, MachineFacts, StartdConfig, SubmitterFacts, Taint,
 };
 use crate::schedd::{GpuDemands, why};
-
-fn pool() -> World {
-    let mut world = World::new();
-    world.fate = |_| (36_000, 0);
-    for node in ["n1", "n2"] {
-        world.node(node, 4, 0);
-    }
-    world
-}
 
 fn job(world: &World) -> &Job {
     world.pool.jobs().values().find(|job| &*job.key.name == "job").unwrap()

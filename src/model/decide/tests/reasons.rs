@@ -12,7 +12,7 @@ use crate::schedd::why;
 use classad::Expr;
 
 /// Two nodes of four CPUs, on which jobs run for a long time.
-fn pool() -> World {
+pub(super) fn pool() -> World {
     let mut world = World::new();
     world.fate = |_| (36_000, 0);
     for node in ["n1", "n2"] {

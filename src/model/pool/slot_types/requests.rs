@@ -273,18 +273,10 @@ fn whole(value: &Value) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::config;
     use super::*;
-    use condor_config::{Host, Reader, Source};
 
     const ENV: i64 = 1_769_860_800;
-
-    fn config(text: &str) -> Config {
-        Reader::new(Host::none())
-            .subsystem("STARTD")
-            .read(&[Source::block("policy", text)])
-            .into_config()
-            .unwrap()
-    }
 
     fn job(text: &str) -> Ad {
         Ad::parse_long(text).unwrap()

@@ -6,7 +6,7 @@ use super::*;
 use classad::Ad;
 use condor_config::{Host, Reader, Source};
 
-fn config(text: &str) -> Config {
+pub(super) fn config(text: &str) -> Config {
     Reader::new(Host::none())
         .subsystem("STARTD")
         .read(&[Source::block("policy", text)])
