@@ -11,16 +11,16 @@ use std::process::{Command, Output};
 use model::startd::TRANSITIONS;
 use tempfile::TempDir;
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn simulate(directory: &Path, args: &[&str]) -> Output {
+pub fn simulate(directory: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
     command.arg("simulate").args(args).current_dir(directory).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 

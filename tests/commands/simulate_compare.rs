@@ -4,21 +4,8 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn simulate(directory: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
-    command.arg("simulate").args(args).current_dir(directory).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::simulate::{root, simulate, text};
 
 const ARCHIVE: &str = "examples/simulate/archive.yaml";
 const EVEN: &str = "examples/simulate/archive-even.yaml";
