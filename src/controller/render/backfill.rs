@@ -6,7 +6,8 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
-use super::pod::{BadTemplate, add_environment, fits, give_resources, given, leave_a_second, toleration};
+use super::pod::{BadTemplate, add_environment, given, leave_a_second, toleration};
+use super::resources::{fits, give_resources};
 use crate::convert::label_value;
 use api::labels;
 use model::pool::backfill::Plan;

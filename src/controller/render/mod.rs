@@ -4,8 +4,10 @@ mod agent;
 mod backfill;
 mod each;
 mod pod;
+mod resources;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;
 pub use each::{KeptTemplate, borrowed, doubts, faults};
-pub use pod::{BadTemplate, check, dropped, pod};
+pub use pod::{BadTemplate, dropped, pod};
+pub use resources::check;
