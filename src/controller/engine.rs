@@ -217,8 +217,8 @@ impl Engine {
                     }
                     self.event(sighting.stage, PoolEvent::Event(event));
                 }
-                News::Job(job, marks) => {
-                    if let Some(job) = self.creators.look_at(sighting.stage, job, *marks) {
+                News::Job(job, annotations) => {
+                    if let Some(job) = self.creators.look_at(sighting.stage, job, *annotations) {
                         self.event(sighting.stage, Event::Job(job).into());
                     }
                 }

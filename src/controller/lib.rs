@@ -320,12 +320,12 @@ fn begin_history(
     tasks: &mut JoinSet<()>,
 ) -> Archive {
     let Some(history) = &options.history else { return Archive::off() };
-    let marks = archive::HistoryProgress::new(history.elastic.is_some());
+    let progress = archive::HistoryProgress::new(history.elastic.is_some());
     if let Some(elastic) = history.elastic.clone() {
         let (directory, pauses) = (history.directory.clone(), pauses.of("adstash"));
-        tasks.spawn(archive::ship(elastic, directory, clock, pauses, health.history(), marks.clone()));
+        tasks.spawn(archive::ship(elastic, directory, clock, pauses, health.history(), progress.clone()));
     }
-    Archive::begin(history, clock, health.history(), marks, tasks)
+    Archive::begin(history, clock, health.history(), progress, tasks)
 }
 
 #[cfg(test)]

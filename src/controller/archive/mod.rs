@@ -71,7 +71,7 @@ pub struct HistoryProgress {
 }
 
 impl HistoryProgress {
-    /// The marks of a history in which nothing was written yet. `ships` says whether ads are shipped.
+    /// The progress of a history in which nothing was written yet. `ships` says whether ads are shipped.
     pub fn new(ships: bool) -> Self {
         Self { written: watch::Sender::new(0), shipped: watch::Sender::new(ships.then_some(0)) }
     }
@@ -98,7 +98,7 @@ impl Shelf {
         options: &Options,
         clock: Clock,
         figures: Figures,
-        marks: HistoryProgress,
+        progress: HistoryProgress,
         tasks: &mut JoinSet<()>,
     ) -> Option<Self> {
         let (work, asked) = mpsc::channel();
@@ -108,7 +108,7 @@ impl Shelf {
             store: None,
             clock,
             figures,
-            marks,
+            progress,
             fails: false,
         };
         if let Err(error) = on_a_thread(move || writer.run(&asked), tasks) {
@@ -183,10 +183,10 @@ impl Archive {
         options: &Options,
         clock: Clock,
         figures: Figures,
-        marks: HistoryProgress,
+        progress: HistoryProgress,
         tasks: &mut JoinSet<()>,
     ) -> Self {
-        Shelf::of_files(options, clock, figures, marks, tasks).map_or_else(Self::off, Self::on)
+        Shelf::of_files(options, clock, figures, progress, tasks).map_or_else(Self::off, Self::on)
     }
 
     /// Whether there is a history.
@@ -227,7 +227,7 @@ struct Writer {
     store: Option<Store>,
     clock: Clock,
     figures: Figures,
-    marks: HistoryProgress,
+    progress: HistoryProgress,
     /// Whether the last ads could not be written.
     fails: bool,
 }
@@ -262,7 +262,7 @@ impl Writer {
 
     fn told(&self, store: &Store) {
         self.figures.bytes(store.bytes());
-        self.marks.written.send_replace(store.last());
+        self.progress.written.send_replace(store.last());
     }
 
     /// Writes ads, with retries. If all attempts fail, the ads are missing in the history, and the next ads get one attempt.
@@ -289,7 +289,7 @@ impl Writer {
     }
 
     fn append(&mut self, ads: &[Ad]) -> io::Result<()> {
-        let (now, read) = (self.clock.now().secs(), *self.marks.shipped.borrow());
+        let (now, read) = (self.clock.now().secs(), *self.progress.shipped.borrow());
         let appended = self.open()?.append(ads, now, read)?;
         self.figures.written(appended.written as u64);
         if appended.lost_unread > 0 {

@@ -59,10 +59,10 @@ pub async fn ship(
     clock: Clock,
     pauses: Pauses,
     figures: Figures,
-    marks: HistoryProgress,
+    progress: HistoryProgress,
 ) {
     let shipper = Shipper { elastic, directory, clock, figures };
-    shipper.run(pauses, marks).await;
+    shipper.run(pauses, progress).await;
 }
 
 struct Shipper {
@@ -104,12 +104,12 @@ struct Said {
 }
 
 impl Shipper {
-    async fn run(&self, pauses: Pauses, marks: HistoryProgress) {
+    async fn run(&self, pauses: Pauses, progress: HistoryProgress) {
         let mut client = None;
         let directory = self.directory.clone();
         let mut at = aside(move || checkpoint(&directory)).await.unwrap_or_default();
-        marks.shipped.send_replace(Some(at));
-        let mut written = marks.written.subscribe();
+        progress.shipped.send_replace(Some(at));
+        let mut written = progress.written.subscribe();
         loop {
             let last = *written.borrow_and_update();
             if last > 0 && at > last {
@@ -136,7 +136,7 @@ impl Shipper {
                             "the operator cannot note how far the history was shipped; a restart ships some ads again"
                         );
                     }
-                    marks.shipped.send_replace(Some(at));
+                    progress.shipped.send_replace(Some(at));
                 }
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn Error, "the history cannot be read to be shipped");

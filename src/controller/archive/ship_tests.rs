@@ -122,11 +122,11 @@ impl World {
     async fn ship(&self, credentials: Credentials) {
         let elastic =
             Elastic { url: self.url.clone(), index: "jobs".to_owned(), credentials, authority: None };
-        let marks = HistoryProgress::new(true);
-        marks.written.send_replace(self.store.last());
-        let mut shipped = marks.shipped.subscribe();
+        let progress = HistoryProgress::new(true);
+        progress.written.send_replace(self.store.last());
+        let mut shipped = progress.shipped.subscribe();
         let (directory, clock) = (self.directory.path().to_owned(), Clock::start());
-        let ships = ship(elastic, directory, clock, Pauses::new(1), self.metrics.history(), marks);
+        let ships = ship(elastic, directory, clock, Pauses::new(1), self.metrics.history(), progress);
         let last = self.store.last();
         tokio::select! {
             () = ships => panic!("it ships without end"),

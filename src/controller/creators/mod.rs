@@ -23,13 +23,13 @@ use model::pool::{JobFacts, JobUid, RecordedOwner, UnknownCreator};
 
 /// The annotations of a job that say who created the job.
 #[derive(Clone, Debug, Default)]
-pub struct CreatorMarks {
+pub struct CreatorAnnotations {
     seal: Option<Seal>,
     stamp: Option<Stamp>,
 }
 
-impl CreatorMarks {
-    /// The marks of a job.
+impl CreatorAnnotations {
+    /// The annotations of a job.
     pub fn of(job: &HTCJob) -> Self {
         Self { seal: Seal::of(job), stamp: Stamp::of(job) }
     }
@@ -97,23 +97,23 @@ impl Creators {
         &mut self,
         stage: Stage,
         mut job: Box<JobFacts>,
-        marks: CreatorMarks,
+        annotations: CreatorAnnotations,
     ) -> Option<JobFacts> {
         // This version of the job is newer than the version that waits.
         self.forget(&job.key.uid);
-        let sealed = marks.seal.and_then(|seal| self.seals.opened(&seal, &job));
+        let sealed = annotations.seal.and_then(|seal| self.seals.opened(&seal, &job));
         job.requester = match (sealed, &self.question) {
             (Some(requester), _) => Ok(requester),
             (None, None) => Err(UnknownCreator::default()),
             (None, Some(_)) if job.owner == RecordedOwner::New => {
                 let uid = job.key.uid.clone();
-                self.waiting.insert(uid, Waiting { stage, job, stamp: marks.stamp });
+                self.waiting.insert(uid, Waiting { stage, job, stamp: annotations.stamp });
                 self.ask();
                 return None;
             }
             // The owner is recorded: only the reason is asked for why nobody knew the creator.
             (None, Some(question)) => {
-                self.standing.judge(question.name(), marks.stamp.as_ref(), job.submitted)
+                self.standing.judge(question.name(), annotations.stamp.as_ref(), job.submitted)
             }
         };
         Some(*job)

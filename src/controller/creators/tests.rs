@@ -61,22 +61,25 @@ fn failure(code: u16, reason: &str) -> (u16, Value) {
 }
 
 /// A job of the day before noon that alice created, with what its status says of the owner.
-fn job(uid: &str, status: &Value) -> (Box<JobFacts>, CreatorMarks) {
+fn job(uid: &str, status: &Value) -> (Box<JobFacts>, CreatorAnnotations) {
     let job: HTCJob = serde_json::from_value(json!({
         "metadata": {"namespace": "lab", "name": uid, "uid": uid, "creationTimestamp": "2026-01-01T12:00:00Z",
                      "annotations": {CREATED_BY: "alice\nowner:physics"}},
         "spec": {"template": {"spec": {"containers": [{"name": "main"}]}}},
         "status": status}))
     .unwrap();
-    (Box::new(facts(&job).unwrap()), CreatorMarks::of(&job))
+    (Box::new(facts(&job).unwrap()), CreatorAnnotations::of(&job))
 }
 
-fn new(uid: &str) -> (Box<JobFacts>, CreatorMarks) {
+fn new(uid: &str) -> (Box<JobFacts>, CreatorAnnotations) {
     job(uid, &Value::Null)
 }
 
-fn look_at(creators: &mut Creators, (job, marks): (Box<JobFacts>, CreatorMarks)) -> Option<JobFacts> {
-    creators.look_at(Stage::Jobs, job, marks)
+fn look_at(
+    creators: &mut Creators,
+    (job, annotations): (Box<JobFacts>, CreatorAnnotations),
+) -> Option<JobFacts> {
+    creators.look_at(Stage::Jobs, job, annotations)
 }
 
 /// The jobs that the answer is about, each with its creator's name or why nobody knows the creator.
@@ -181,7 +184,7 @@ async fn a_job_whose_owner_is_recorded_waits_for_nothing_and_says_what_was_last_
 async fn a_new_job_without_a_stamp_says_so() {
     let mut creators = Server::answering(&[there(1)]).creators();
     let (unstamped, _) = new("a");
-    assert!(look_at(&mut creators, (unstamped, CreatorMarks::default())).is_none());
+    assert!(look_at(&mut creators, (unstamped, CreatorAnnotations::default())).is_none());
     let found = found(&mut creators).await;
     assert!(found[0].1.starts_with("the job has no stamp"), "{found:?}");
 }
@@ -194,12 +197,14 @@ async fn a_seal_wins() {
     let (facts, stamp) = new("a");
     let seal = key.seal(&carol, ("lab", "a", ""), facts.submitted);
     let sealed = json!({"metadata": {"annotations": {SUBMITTED_BY: seal}}, "spec": {"template": {}}});
-    let marks =
-        CreatorMarks { seal: CreatorMarks::of(&serde_json::from_value(sealed).unwrap()).seal, ..stamp };
+    let annotations = CreatorAnnotations {
+        seal: CreatorAnnotations::of(&serde_json::from_value(sealed).unwrap()).seal,
+        ..stamp
+    };
     let server = Server::answering(&[there(1)]);
     let stamps = Stamps::by(Some("p".to_owned()));
     let seals = Seals::by(watch::channel(Some(key)).1);
     let mut creators = Creators::new(seals, stamps, server.client(), &Pauses::new(7));
-    let told = look_at(&mut creators, (facts, marks)).unwrap();
+    let told = look_at(&mut creators, (facts, annotations)).unwrap();
     assert_eq!(told.requester, Ok(carol));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Stage, Watched};
 use crate::cache::{CachedObject, Kind, ObjectKey};
-use crate::creators::CreatorMarks;
+use crate::creators::CreatorAnnotations;
 use crate::render::KeptTemplate;
 use crate::uid::Uid;
 use answers::Undecodable;
@@ -67,7 +67,7 @@ pub enum News {
     Event(Box<Event>),
     /// A job was seen, with what the job's annotations say of its creator. The engine tells the pool of the job, and of
     /// the creator only if the seal or the stamp is genuine.
-    Job(Box<JobFacts>, Box<CreatorMarks>),
+    Job(Box<JobFacts>, Box<CreatorAnnotations>),
     /// A pod of a proc exists: the writer may still wait for the answer to its creation.
     Pod(Arc<PodFacts>),
     /// The template of a job's pods; `None` if the job is gone.

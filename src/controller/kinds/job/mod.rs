@@ -20,7 +20,7 @@ use super::document::{count, size};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
-use crate::creators::CreatorMarks;
+use crate::creators::CreatorAnnotations;
 use crate::render::KeptTemplate;
 use api::{HTCJob, HTCJobStatus, JobPolicy, ProcUsage, condition as types};
 use model::pool::units::counted;
@@ -47,8 +47,8 @@ impl Custom for HTCJob {
         // not have are dropped.
         let template = template_of(&job).ok().and_then(|template| KeptTemplate::of(&job, &template));
         let template = template.map(|kept| News::Template(facts.key.uid.clone(), Some(Arc::new(kept))));
-        let marks = CreatorMarks::of(&job);
-        template.into_iter().chain([News::Job(Box::new(facts), Box::new(marks))]).collect()
+        let annotations = CreatorAnnotations::of(&job);
+        template.into_iter().chain([News::Job(Box::new(facts), Box::new(annotations))]).collect()
     }
 
     fn document(job: &Self, (): &()) -> Option<Document> {
