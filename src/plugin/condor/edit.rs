@@ -230,8 +230,13 @@ fn patch(job: &HTCJob, spec: &Value) -> Value {
     json!({"metadata": {"resourceVersion": job.metadata.resource_version}, "spec": spec})
 }
 
-/// Adds to a merge patch of a spec what sets an attribute of the job's ad.
-fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) -> Result<(), String> {
+/// The object in a field, which is made if it is missing.
+fn object_in<'s>(fields: &'s mut Map<String, Value>, name: &str) -> Option<&'s mut Map<String, Value>> {
+    fields.entry(name).or_insert_with(|| json!({})).as_object_mut()
+}
+
+/// Refuses an attribute that nobody edits.
+fn check_name(job: &HTCJob, name: &str) -> Result<(), String> {
     let is = |known: &str| name.eq_ignore_ascii_case(known);
     if let Some(known) = PROTECTED.iter().find(|known| is(known)) {
         return Err(protected(known));
@@ -247,6 +252,13 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
             "{name} follows from spec.template of the job: change it there, by kubectl edit htcjob {object}\nTransaction failed.  No attributes were set."
         ));
     }
+    Ok(())
+}
+
+/// Adds to a merge patch of a spec what sets an attribute of the job's ad.
+fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) -> Result<(), String> {
+    let is = |known: &str| name.eq_ignore_ascii_case(known);
+    check_name(job, name)?;
     let literal = Expr::parse_old(value).ok().and_then(|expr| expr.as_literal().cloned());
     let number = || {
         let number = literal.as_ref().and_then(classad::Value::as_int);
@@ -256,8 +268,7 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
     let text =
         || literal.as_ref().and_then(classad::Value::as_str).map_or_else(|| value.to_owned(), str::to_owned);
     let mut request = |field: &str, amount: Value| {
-        let requests = spec.entry("requests").or_insert_with(|| json!({}));
-        if let Some(requests) = requests.as_object_mut() {
+        if let Some(requests) = object_in(spec, "requests") {
             requests.insert(field.to_owned(), amount);
         }
     };
@@ -287,18 +298,14 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
         });
         let resource = known.map_or_else(|| resource.to_owned(), Clone::clone);
         let amount = number()?;
-        let requests = spec.entry("requests").or_insert_with(|| json!({}));
-        if let Some(requests) = requests.as_object_mut() {
-            let resources = requests.entry("resources").or_insert_with(|| json!({}));
-            if let Some(resources) = resources.as_object_mut() {
-                resources.insert(resource, json!(amount));
-            }
+        let requests = object_in(spec, "requests");
+        if let Some(resources) = requests.and_then(|requests| object_in(requests, "resources")) {
+            resources.insert(resource, json!(amount));
         }
     } else if is_protected(name) {
         return Err(protected(name));
     } else {
-        let attributes = spec.entry("attributes").or_insert_with(|| json!({}));
-        if let Some(attributes) = attributes.as_object_mut() {
+        if let Some(attributes) = object_in(spec, "attributes") {
             // The case of a name does not matter, but two spellings of one attribute would be two keys.
             for other in job.spec.attributes.keys().filter(|other| is(other) && *other != name) {
                 attributes.insert(other.clone(), Value::Null);

@@ -67,8 +67,8 @@ impl Job<'_, '_> {
         Ok(())
     }
 
-    /// Sets ShouldTransferFiles and WhenToTransferOutput.
-    fn set_when(&mut self, inputs: bool, outputs: bool) -> Outcome<Should> {
+    /// Reads should_transfer_files and when_to_transfer_output, which must agree.
+    fn said_when(&mut self, inputs: bool, outputs: bool) -> Outcome<(Should, When)> {
         let said = self.given("ShouldTransferFiles", Some("should_transfer_files"))?;
         let mut should = match &said {
             Some(given) => should_of(given.as_str()).ok_or_else(|| {
@@ -107,6 +107,12 @@ impl Job<'_, '_> {
                 }
             }
         }
+        Ok((should, when))
+    }
+
+    /// Sets ShouldTransferFiles and WhenToTransferOutput.
+    fn set_when(&mut self, inputs: bool, outputs: bool) -> Outcome<Should> {
+        let (should, when) = self.said_when(inputs, outputs)?;
         self.set(
             "ShouldTransferFiles",
             match should {
