@@ -239,7 +239,7 @@ fn operator(kubeconfig: Option<&Path>) -> Child {
         command.env("KUBECONFIG", kubeconfig);
     }
     command
-        .args(["operator", "--no-leader-elect", "--identity", "bench"])
+        .args(["operator", "--no-leader-elect", "--identity", "bench", "--pod-uid", "bench"])
         .args(["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"])
         .env("RUST_LOG", "warn")
         .stdin(Stdio::null());

@@ -17,7 +17,7 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 # Starts an operator with the rights that the chart grants.
 start_operator() { # name argument...
   local name=$1; shift
-  KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig "${CARGO_TARGET_DIR:-$ROOT/target}/debug/slotwright" operator --identity "$name" \
+  KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig "${CARGO_TARGET_DIR:-$ROOT/target}/debug/slotwright" operator --identity "$name" --pod-uid "$name" \
     --leader-elect-namespace "$NAMESPACE" --health-addr "127.0.0.1:$(free_port)" --metrics-addr "127.0.0.1:$(free_port)" "$@" \
     >>"$SLOTWRIGHT_KUBE_STATE/$name.log" 2>&1 &
   OPERATORS[$name]=$!

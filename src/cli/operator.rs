@@ -63,9 +63,13 @@ pub struct OperatorArgs {
     owner_policy: Option<String>,
     #[command(flatten)]
     history: HistoryArgs,
-    /// This operator's name in the Lease and in events [default: made of host, process and time].
+    /// This operator's name in the Lease and in events [default: the host's name]. Two operators may have the same name.
     #[arg(long, env = "POD_NAME")]
     identity: Option<String>,
+    /// The uid of this operator's pod. An operator that starts again in the same pod takes its Leases back at once. Without this option, it
+    /// waits until they expire.
+    #[arg(long, env = "POD_UID", value_name = "UID")]
+    pod_uid: Option<String>,
 }
 
 /// The options of the history of jobs.
@@ -141,11 +145,9 @@ pub enum Error {
     Webhook(#[source] std::io::Error),
 }
 
-/// A name that no other operator has. Processes in containers often have the same id, so the name contains the host
-/// and the time too.
+/// The name of an operator that was given none.
 fn own_name() -> String {
-    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "slotwright".to_owned());
-    format!("{host}-{}-{:x}", std::process::id(), jiff::Timestamp::now().as_microsecond())
+    std::env::var("HOSTNAME").unwrap_or_else(|_| "slotwright".to_owned())
 }
 
 /// Runs the operator until SIGTERM or SIGINT.
@@ -166,6 +168,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
         history: args.history.options(),
         webhook_serves: has_webhook.then_some(webhook_serves),
         identity,
+        pod_uid: args.pod_uid,
     };
     let stop = CancellationToken::new();
     daemon::cancel_at_signals(&stop, "writes under way are finished and the lease is released")?;

@@ -2,6 +2,9 @@
 //! A candidate judges whether a lease has expired by the time since it last saw the record change, never by another
 //! machine's clock. A leader that cannot renew in time stops before any candidate may take over, and drops the calls that
 //! are under way: the API server gives up a request whose client has gone.
+//!
+//! A lease that names this process is free to this process, whoever wrote the lease. So no other process that is alive may have the
+//! same name in a lease: `Options::holder` makes these names.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -64,9 +64,23 @@ pub struct Options {
     /// Whether the admission webhook of this process can answer; unset if the process has none. Until the webhook can, the process is not
     /// ready.
     pub webhook_serves: Option<tokio::sync::watch::Receiver<bool>>,
-    /// The name of this operator in the Lease and in events: the name of the operator's pod. Without an election, this
-    /// name is also the name of the pool's owner.
+    /// The name of this operator in the Lease and in events: the name of the operator's pod. Two operators may have the same name.
     pub identity: String,
+    /// The uid of the pod that the operator runs in. An operator that starts again in its pod takes back at once the Leases that its
+    /// predecessor held there: a kubelet starts a container only after the container before has ended. If unset, such Leases are
+    /// another's, and have to expire first.
+    pub pod_uid: Option<String>,
+}
+
+impl Options {
+    /// The name by which this operator holds Leases. Each process has a name of its own, made with the random number `chance`, or each pod
+    /// if the uid of the pod is known. Two operators that were given the same identity thus never take one Lease for the Lease of both.
+    fn holder(&self, chance: u64) -> String {
+        match &self.pod_uid {
+            Some(uid) => format!("{}_{uid}", self.identity),
+            None => format!("{}_{chance:016x}", self.identity),
+        }
+    }
 }
 
 /// Why the operator ended by itself.
@@ -86,8 +100,8 @@ pub enum Error {
         lease = api::labels::POOL_LEASE
     )]
     PoolTaken {
-        /// The owner of the pool: namespace and name of the other operator's leader Lease, or the other operator's
-        /// identity if that operator runs without an election.
+        /// The owner of the pool: namespace and name of the other operator's leader Lease, or the name by which the other operator
+        /// holds Leases if that operator runs without an election.
         owner: String,
     },
     /// The machine's clock has jumped ahead.
@@ -166,13 +180,14 @@ async fn stand(
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
     let mut leading = None;
     let client = answers::guarded(surroundings.elections.clone());
+    let holder = options.holder(surroundings.chance);
     if let Some(lease) = lease {
-        let election = Election::new(client.clone(), clock, lease, &options.identity, highest.clone());
+        let election = Election::new(client.clone(), clock, lease, &holder, highest.clone());
         let Some(held) = election.win(&stop).await else { return Ok(()) };
         leading = Some(RenewedLease::new(election, held, &lost));
-        tracing::info!(identity = options.identity, "this operator leads");
+        tracing::info!(identity = holder, "this operator leads");
     }
-    let owner = pool_lease::owner(lease, &options.identity);
+    let owner = pool_lease::owner(lease, &holder);
     let of_pool = pool_lease::election(client, clock, &owner, highest.clone());
     let owning = tokio::select! {
         biased;

@@ -16,9 +16,9 @@ use super::leader::{Election, Held, HighestClusterId, Waiting};
 use api::labels::POOL_LEASE;
 
 /// The name of the pool's owner: namespace and name of the leader's Lease, which all operators of a release share, or
-/// else the identity of an operator that runs without an election.
-pub fn owner(leaders_lease: Option<(&str, &str)>, identity: &str) -> String {
-    leaders_lease.map_or_else(|| identity.to_owned(), |(namespace, lease)| format!("{namespace}/{lease}"))
+/// else the name by which an operator that runs without an election holds Leases.
+pub fn owner(leaders_lease: Option<(&str, &str)>, holder: &str) -> String {
+    leaders_lease.map_or_else(|| holder.to_owned(), |(namespace, lease)| format!("{namespace}/{lease}"))
 }
 
 /// The election by which `owner` takes and renews the pool's Lease, which keeps the highest ClusterId, as the leader's Lease

@@ -31,7 +31,8 @@ pub struct Surroundings {
     pub clock: Clock,
     /// Where negotiation cycles run.
     pub cycles: Cycles,
-    /// The seed of the random part of pauses, so that operators do not call the API server in step.
+    /// A random number, which no other operator has: the seed of the random part of pauses, so that operators do not call the API server in
+    /// step, and what tells an operator's Leases from those of other operators with the same identity.
     pub chance: u64,
     /// The key by which the admission webhook seals into a job who created the job.
     pub seals: Seals,

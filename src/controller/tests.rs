@@ -35,6 +35,7 @@ async fn an_operator_that_waits_for_the_api_server_lives() {
         history: None,
         webhook_serves: None,
         identity: "me".to_owned(),
+        pod_uid: None,
     };
     let (health, stop) = (Arc::new(Health::default()), CancellationToken::new());
     health.leads(clock.now());
@@ -71,6 +72,7 @@ async fn an_operator_that_cannot_serve_takes_no_lease() {
         history: None,
         webhook_serves: None,
         identity: "me".to_owned(),
+        pod_uid: None,
     };
     let ended = run_in(surroundings, options, CancellationToken::new()).await;
     let said = ended.unwrap_err().to_string();
@@ -97,4 +99,26 @@ async fn the_operator_ends_with_its_loop() {
     let mut tasks = JoinSet::new();
     tasks.spawn(std::future::pending());
     until_a_fault(async {}, &mut tasks).await;
+}
+
+/// People give all replicas one identity, as by `--identity` among the arguments of a Deployment. Each of two operators that held the Lease
+/// under one name would think that it leads.
+#[test]
+fn operators_of_one_identity_hold_leases_under_names_of_their_own() {
+    let holder = |pod_uid: Option<&str>, chance| {
+        let options = Options {
+            health_addr: None,
+            metrics_addr: None,
+            leader_elect_namespace: None,
+            history: None,
+            webhook_serves: None,
+            identity: "me".to_owned(),
+            pod_uid: pod_uid.map(str::to_owned),
+        };
+        options.holder(chance)
+    };
+    assert_eq!(holder(None, 1), "me_0000000000000001");
+    assert_ne!(holder(None, 1), holder(None, 2), "two processes");
+    assert_ne!(holder(Some("a"), 1), holder(Some("b"), 1), "two pods");
+    assert_eq!(holder(Some("a"), 1), holder(Some("a"), 2), "a container that is started again in its pod");
 }

@@ -244,7 +244,9 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         health_addr: None,
         metrics_addr: None,
         leader_elect_namespace: Some("slotwright".to_owned()),
-        identity: format!("operator-{seat}"),
+        // Operators with one name in two pods. The next operator of a seat is started in the same pod.
+        identity: "operator".to_owned(),
+        pod_uid: Some(format!("pod-{seat}")),
     };
     let operator = controller::run_in(surroundings, options, stop);
     mortal(world, who, killed, operator).await;

@@ -25,6 +25,7 @@ async fn writes_per_proc(worklife: i64) -> Option<f64> {
         webhook_serves: None,
         leader_elect_namespace: None,
         identity: "counted".into(),
+        pod_uid: None,
     };
     let stop = CancellationToken::new();
     let operator = tokio::spawn(controller::run(

@@ -107,11 +107,12 @@ impl Cluster {
         path
     }
 
-    /// The command of an operator that takes part in no election.
+    /// The command of an operator that takes part in no election. If it is killed, the next operator of the same identity runs in the same
+    /// pod, and need not wait until the pool's Lease expires.
     pub fn operator_command(&self, identity: &str, health: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
         command
-            .args(["operator", "--no-leader-elect", "--identity", identity])
+            .args(["operator", "--no-leader-elect", "--identity", identity, "--pod-uid", "pod"])
             .args(["--health-addr", health, "--metrics-addr", ANY_PORT])
             .args(&self.more_arguments)
             .env("KUBECONFIG", &self.kubeconfig)

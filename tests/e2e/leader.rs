@@ -1,5 +1,6 @@
 //! Leader election: one of two operators leads, and the other takes over when the leader is killed or stops.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use hollow::nodes::shapes;
@@ -10,7 +11,12 @@ use kube::api::DeleteParams;
 use crate::harness::{Cluster, eventually, job};
 
 fn candidate(cluster: &Cluster, identity: &str) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_slotwright"))
+    command(cluster, identity).spawn().unwrap()
+}
+
+fn command(cluster: &Cluster, identity: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
+    command
         .args([
             "operator",
             "--health-addr",
@@ -22,9 +28,9 @@ fn candidate(cluster: &Cluster, identity: &str) -> Child {
         ])
         .args(["--identity", identity])
         .env("KUBECONFIG", &cluster.kubeconfig)
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap()
+        .env_remove("POD_UID")
+        .stdin(Stdio::null());
+    command
 }
 
 async fn holder(cluster: &Cluster) -> Option<String> {
@@ -33,8 +39,11 @@ async fn holder(cluster: &Cluster) -> Option<String> {
 }
 
 async fn led_by(cluster: &Cluster, identity: &str) {
-    eventually(&format!("{identity} leads"), || async { holder(cluster).await.as_deref() == Some(identity) })
-        .await;
+    let name = format!("{identity}_");
+    eventually(&format!("{identity} leads"), || async {
+        holder(cluster).await.is_some_and(|holder| holder.starts_with(&name))
+    })
+    .await;
 }
 
 fn end(mut operator: Child) {
@@ -90,7 +99,8 @@ async fn the_work_goes_on_when_the_leader_goes() {
     let pid = second.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert!(second.wait().unwrap().success());
-    assert_ne!(holder(&cluster).await.as_deref(), Some("second"), "the lease was given back");
+    let holds = holder(&cluster).await.is_some_and(|holder| holder.starts_with("second_"));
+    assert!(!holds, "the lease was given back");
     led_by(&cluster, "third").await;
     cluster.apply(job("led", "two", 4, "100ms", |_| {})).await;
     cluster.completed("led", "two").await;
@@ -98,6 +108,43 @@ async fn the_work_goes_on_when_the_leader_goes() {
     third.kill().unwrap();
     third.wait().unwrap();
 
+    assert_eq!(report.violations(), []);
+    assert!(report.procs().all(|(_, counts)| (counts.started, counts.succeeded) == (1, 1)));
+    cluster.stop().await;
+}
+
+/// All replicas of a Deployment with `--identity` among its arguments have one identity.
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_of_one_identity_take_turns() {
+    let cluster = Cluster::without_operator(shapes::uniform(2, 4000, 8 << 30)).await;
+    cluster.namespace("slotwright-system").await;
+    cluster.namespace("twins").await;
+    cluster.quick_cycles().await;
+    let mut first = candidate(&cluster, "twin");
+    led_by(&cluster, "twin").await;
+    let leads = holder(&cluster).await;
+    cluster.apply(job("twins", "one", 20, "3s", |_| {})).await;
+    cluster.job_when("twins", "one", "runs", |job| job.status.as_ref().is_some_and(|s| s.running > 0)).await;
+
+    let mut second = command(&cluster, "twin").stderr(Stdio::piped()).spawn().unwrap();
+    let log = BufReader::new(second.stderr.take().unwrap());
+    let stands_by = tokio::task::spawn_blocking(move || {
+        let mut lines = log.lines().map_while(Result::ok);
+        let found = lines.any(|line| line.contains("another operator leads; this one stands by"));
+        // Whoever writes to a closed pipe fails.
+        std::thread::spawn(move || lines.for_each(drop));
+        found
+    });
+    assert!(stands_by.await.unwrap(), "the second operator takes the lease for its own");
+    cluster.completed("twins", "one").await;
+    assert_eq!(holder(&cluster).await, leads);
+
+    first.kill().unwrap();
+    first.wait().unwrap();
+    cluster.apply(job("twins", "two", 4, "100ms", |_| {})).await;
+    cluster.completed("twins", "two").await;
+    let report = cluster.all_ended().await;
+    end(second);
     assert_eq!(report.violations(), []);
     assert!(report.procs().all(|(_, counts)| (counts.started, counts.succeeded) == (1, 1)));
     cluster.stop().await;

@@ -91,6 +91,7 @@ async fn an_operator_that_refuses_has_touched_nothing() {
             webhook_serves: None,
             leader_elect_namespace: None,
             identity: name.to_owned(),
+            pod_uid: Some("pod".to_owned()),
         };
         tokio::spawn(controller::run(
             server.kube_config_as(name).unwrap(),
@@ -101,9 +102,9 @@ async fn an_operator_that_refuses_has_touched_nothing() {
     };
     let stop = CancellationToken::new();
     let first = run("first", &stop);
-    is_owned_by(&cluster, "first").await;
+    is_owned_by(&cluster, "first_pod").await;
     let second = run("second", &stop).await.unwrap();
-    assert!(matches!(second, Err(controller::Error::PoolTaken { owner }) if owner == "first"));
+    assert!(matches!(second, Err(controller::Error::PoolTaken { owner }) if owner == "first_pod"));
     let counts = server.request_counts();
     let asked = counts.iter().filter(|(key, _)| key.client == "second");
     assert!(asked.clone().count() > 0);

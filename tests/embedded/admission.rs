@@ -121,6 +121,7 @@ async fn start(home: &Path) -> (RunningServer, CancellationToken, tokio::task::J
         webhook_serves: None,
         leader_elect_namespace: None,
         identity: "under-test".to_owned(),
+        pod_uid: None,
     };
     let seals = Seals::by(watch::channel(Some(key)).1);
     let (config, stopped) = (server.kube_config().unwrap(), stop.clone());

@@ -113,6 +113,9 @@ impl Cluster {
             "127.0.0.1:0",
             "--identity",
             identity,
+            // An operator that is started again takes its Leases back at once, as in its pod.
+            "--pod-uid",
+            "pod",
         ]);
         command.args(if elect {
             ["--leader-elect-namespace", "slotwright-system"].as_slice()

@@ -31,8 +31,9 @@ async fn ten_kills_of_two_operators_lose_and_double_nothing() {
     cluster.until("some procs run", 60, || async { started(&cluster) > 5 }).await;
     for kill in 0..KILLS {
         let before = lease(&cluster).await;
-        let leads = before.holder_identity.filter(|name| NAMES.contains(&name.as_str()));
-        let leads = leads.unwrap_or_else(|| NAMES[0].to_owned());
+        let holder = before.holder_identity.unwrap_or_default();
+        let leads = holder.split('_').next().filter(|name| NAMES.contains(name));
+        let leads = leads.unwrap_or(NAMES[0]).to_owned();
         let stands_by = NAMES.into_iter().find(|name| *name != leads).unwrap();
         // The leader, then the one that stands by, then both at once.
         let victims = match kill % 4 {

@@ -138,6 +138,7 @@ impl Show {
             metrics_addr: None,
             leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),
             identity: "slotwright-demo".to_owned(),
+            pod_uid: None,
         };
         let operator = tokio::spawn(controller::run(
             cluster::config(server, OPERATOR)?,

@@ -164,16 +164,17 @@ async fn half_open_connections_silence_no_probe() {
 async fn a_second_operator_refuses_to_start() {
     let (cluster, _tenant) = pool().await;
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-node-lease");
+    let owner = format!("{IDENTITY}_pod");
     eventually("the pool has an owner", || async {
         let mark = leases.get_opt(api::labels::POOL_LEASE).await.unwrap();
-        mark.and_then(|mark| mark.spec?.holder_identity).as_deref() == Some(IDENTITY)
+        mark.and_then(|mark| mark.spec?.holder_identity).as_ref() == Some(&owner)
     })
     .await;
     let second = cluster.operator_command("second", "127.0.0.1:0").stderr(Stdio::piped()).spawn().unwrap();
     let ended = tokio::task::spawn_blocking(|| second.wait_with_output().unwrap()).await.unwrap();
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(2), "{said}");
-    assert!(said.contains(&format!("the pool of this cluster is {IDENTITY}'s")), "{said}");
+    assert!(said.contains(&format!("the pool of this cluster is {owner}'s")), "{said}");
     cluster.apply(job("others", "plain", 8, "100ms", |_| {})).await;
     cluster.completed("others", "plain").await;
     row(
