@@ -6,6 +6,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use cli::logging::LogFormat;
 use cli::{
     agent, classad, complete, config, crds, demo, guard, knobs, link, lint, negotiate, operator, quota,
     simulate, submit, transform,
@@ -66,14 +67,14 @@ fn main() -> ExitCode {
     }
     let outcome: Outcome = match Cli::parse().command {
         Command::Operator(args) => {
-            log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
+            log_to_stderr("info,kube=warn,hyper=warn,tower=warn", args.log_format);
             // The loop that decides has the main thread. One more thread makes all calls: two of them, which wake each other for each
             // answer, take a quarter more processor time and are slower (docs/reference/performance.md).
             run_on(Builder::new_multi_thread().worker_threads(1), operator::run(*args))
         }
         Command::Agent(args) => start::agent(args),
         Command::Guard(args) => {
-            log_to_stderr("info");
+            log_to_stderr("info", LogFormat::Text);
             guard::run(args).map(|never| match never {}).map_err(Into::into)
         }
         Command::Classad(args) => {
@@ -124,7 +125,7 @@ fn main() -> ExitCode {
             complete::man(&args, Cli::command()).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
         Command::Demo(args) => {
-            log_to_stderr(args.log_filter());
+            log_to_stderr(args.log_filter(), LogFormat::Text);
             run_on(&mut Builder::new_multi_thread(), demo::run(args))
         }
     };

@@ -8,6 +8,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::daemon::{self, Unable};
+use super::logging::LogFormat;
 use agent::{InputPaths, Options, Roots};
 
 /// Run the agent of a node: it senses the node's owner, and suspends and kills pods of the pool.
@@ -54,6 +55,9 @@ pub struct AgentArgs {
     /// /var/lib/kubelet/pod-resources/kubelet.sock.
     #[arg(long, value_name = "SOCKET")]
     pod_resources: Option<PathBuf>,
+    /// The form of the log: lines for people, or one JSON object a line.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log_format: LogFormat,
 }
 
 /// Why the agent did not run.

@@ -20,6 +20,7 @@
 //! | [`simulate`] | tries a policy on a workload in virtual time |
 //! | [`complete`] | completions of shells, and manual pages |
 //! | [`link`] | says what to link to, where HTCondor's tools are linked to this program |
+//! | [`logging`] | how the operator and the agent log |
 //! | `ads` | reads files of ads, in either syntax |
 //! | `circumstances` | the options that set time and random seed |
 //! | `daemon` | how commands begin and end that run until they are stopped |
@@ -42,6 +43,7 @@ mod input;
 pub mod knobs;
 pub mod link;
 pub mod lint;
+pub mod logging;
 mod named_groups;
 pub mod negotiate;
 pub mod operator;

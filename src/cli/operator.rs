@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::daemon::{self, Unable};
+use super::logging::LogFormat;
 use controller::archive::{self, Credentials, Elastic, Limits, Token};
 use controller::creators::Stamps;
 use controller::seal::{Key, Seals};
@@ -70,6 +71,9 @@ pub struct OperatorArgs {
     /// waits until they expire.
     #[arg(long, env = "POD_UID", value_name = "UID")]
     pod_uid: Option<String>,
+    /// The form of the log: lines for people, or one JSON object a line.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log_format: LogFormat,
 }
 
 /// The options of the history of jobs.

@@ -210,6 +210,10 @@ fn wrong_values_are_refused_by_name() {
         ),
         ("history.enabled=true,history.tokenSecret=x,replicas=1,history.adstash.ca=true", "adstash.secret"),
         ("log=", "/log"),
+        ("log=warning", "/log"),
+        ("log=INFO slotwright=debug", "/log"),
+        ("log=info\\,slotwright=verbose", "/log"),
+        ("logFormat=xml", "/logFormat"),
     ] {
         let Some(output) = helm(&["render", "charts/slotwright", "--set", set]) else { return };
         let message = String::from_utf8_lossy(&output.stderr);
