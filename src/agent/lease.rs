@@ -63,7 +63,7 @@ impl Owner {
             let found = nodes
                 .get(node)
                 .await
-                .inspect_err(|error| tracing::warn!(%error, "the agent's Node cannot be read"));
+                .inspect_err(|error| tracing::warn!(error = %answers::chain(error), "the agent's Node cannot be read"));
             self.node = found.ok().and_then(|node| Some(node.metadata().uid.as_deref()?.into()));
         }
         self

@@ -216,7 +216,7 @@ impl Agent {
             Ok(Event::Delete(pod)) if !self.pods.gone(pod.metadata()) => return,
             Ok(Event::Apply(_) | Event::Delete(_)) => {}
             Err(error) => {
-                return tracing::warn!(%error, "the watch on the node's pods failed and begins anew");
+                return tracing::warn!(error = %answers::chain(&error), "the watch on the node's pods failed and begins anew");
             }
         }
         self.passes.hasten(Instant::now());
@@ -242,7 +242,9 @@ impl Agent {
             }
             Ok(Event::InitDone) => {}
             Ok(Event::Delete(_)) => self.report_deleted(),
-            Err(error) => tracing::warn!(%error, "the watch on the node's report failed and begins anew"),
+            Err(error) => {
+                tracing::warn!(error = %answers::chain(&error), "the watch on the node's report failed and begins anew")
+            }
         }
         if self.reporter.wants_benchmark() && self.benchmark.is_none() {
             tracing::info!("the benchmarks run");
@@ -332,7 +334,7 @@ impl Agent {
                 lease::RENEW_EVERY
             }
             Some(Renewal { outcome: Err(error), .. }) => {
-                tracing::warn!(%error, "the agent's Lease cannot be renewed");
+                tracing::warn!(error = %answers::chain(&error), "the agent's Lease cannot be renewed");
                 lease::RETRY_AFTER
             }
             None => lease::RETRY_AFTER,
@@ -361,7 +363,7 @@ impl Agent {
                     "the list of the node's pods took longer than some of their leases: these pods stay ended until the next list"
                 );
             }
-            Err(error) => tracing::warn!(%error, "the node's pods cannot be listed"),
+            Err(error) => tracing::warn!(error = %answers::chain(&error), "the node's pods cannot be listed"),
         }
         self.list_not_before = Instant::now() + self.list_pauses.next().unwrap_or_default();
     }
@@ -411,7 +413,7 @@ impl Agent {
         match written {
             Ok(status) => self.reporter.record_write(status, at),
             Err(error) => {
-                tracing::warn!(%error, "the node's report cannot be written");
+                tracing::warn!(error = %answers::chain(&error), "the node's report cannot be written");
                 self.write_not_before = Instant::now() + RETRY_AFTER;
             }
         }

@@ -226,10 +226,10 @@ impl Election {
                 Ok(Err(error)) => {
                     tracing::warn!(
                         lease = self.name,
-                        error = &error as &dyn std::error::Error,
+                        error = %answers::chain(&error),
                         "the lease cannot be read or written"
                     );
-                    Some(Waiting::Unreachable(error.to_string()))
+                    Some(Waiting::Unreachable(answers::chain(&error)))
                 }
                 Err(_) => {
                     tracing::warn!(lease = self.name, "the API server does not answer about the lease");
@@ -319,7 +319,7 @@ impl Election {
                 );
                 Renewal::Taken
             }
-            Ok(Err(error)) => failed(error.to_string()),
+            Ok(Err(error)) => failed(answers::chain(&error)),
             // The next attempt begins at once: only an API server that answered may have asked for a pause.
             Err(_) => {
                 Renewal::Failed { why: "the API server does not answer".to_owned(), again: Duration::ZERO }

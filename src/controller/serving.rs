@@ -68,7 +68,7 @@ pub async fn serve<A: Future<Output = ()> + Send + 'static>(
             accepted = listener.accept() => match accepted {
                 Ok((stream, client)) => connections.take(client.ip(), answer(stream), most),
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "a connection was not accepted");
+                    tracing::warn!(error = %answers::chain(&error), "a connection was not accepted");
                     sleep(PAUSE).await;
                 }
             },

@@ -173,7 +173,7 @@ impl Cycles {
                 });
                 let matches = cycle.await.inspect_err(|error| {
                     tracing::error!(
-                        error = error as &dyn std::error::Error,
+                        error = %answers::chain(error),
                         "a cycle ended in a fault of the operator's own"
                     );
                 });

@@ -147,7 +147,7 @@ async fn read_and_judge(
     });
     judged.await.unwrap_or_else(|fault| {
         tracing::error!(
-            error = &fault as &dyn std::error::Error,
+            error = %answers::chain(&fault),
             "a review ended in a fault of the operator's own"
         );
         Err((StatusCode::INTERNAL_SERVER_ERROR, "a fault of the operator's own".to_owned()))

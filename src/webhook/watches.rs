@@ -101,7 +101,7 @@ fn told<K: Watched>(
             Ok(Event::Delete(_) | Event::Init | Event::InitDone) => {}
             Err(error) => tracing::warn!(
                 kind,
-                error = &error as &dyn std::error::Error,
+                error = %answers::chain(&error),
                 "a watch of the webhook failed and is resumed"
             ),
         }

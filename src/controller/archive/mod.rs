@@ -16,7 +16,6 @@ mod serve;
 mod ship;
 
 use std::collections::VecDeque;
-use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -113,7 +112,7 @@ impl Shelf {
         };
         if let Err(error) = on_a_thread(move || writer.run(&asked), tasks) {
             tracing::error!(
-                error = &error as &dyn Error,
+                error = %answers::chain(&error),
                 "the history cannot be written: there is no thread for it"
             );
             return None;
@@ -236,7 +235,7 @@ impl Writer {
     fn run(mut self, asked: &mpsc::Receiver<Work>) {
         // People learn of a directory that cannot be used at the start, not at the first end.
         if let Err(error) = self.open() {
-            tracing::error!(error = &error as &dyn Error, directory = %self.directory.display(), "the history cannot be opened");
+            tracing::error!(error = %answers::chain(&error), directory = %self.directory.display(), "the history cannot be opened");
         }
         while let Ok(Work { ends, done }) = asked.recv() {
             self.write(&ads(&ends));
@@ -270,7 +269,7 @@ impl Writer {
         let mut tries = 0;
         while let Err(error) = self.append(ads) {
             tries += 1;
-            tracing::warn!(error = &error as &dyn Error, tries, "the history was not written");
+            tracing::warn!(error = %answers::chain(&error), tries, "the history was not written");
             self.store = None;
             let most = match error.kind() {
                 _ if self.fails => 1,

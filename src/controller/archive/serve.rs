@@ -1,6 +1,5 @@
 //! Answers readers: `GET /history`, a page at a time.
 
-use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,7 +93,7 @@ impl Server {
             query.page(&server.current, server.clock.now().secs(), &|| began.elapsed() >= LATE)
         });
         page.await.flatten().map(|page| page.text).map_err(|error| {
-            tracing::warn!(error = &error as &dyn Error, "the history cannot be read");
+            tracing::warn!(error = %answers::chain(&error), "the history cannot be read");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("the history cannot be read: {error}"))
         })
     }
@@ -106,7 +105,7 @@ impl Server {
             || (StatusCode::UNAUTHORIZED, "the header X-Slotwright-Token does not have the token".to_owned());
         let file = path.clone();
         let expected = aside(move || fs::read(file)).await.flatten().map_err(|error| {
-            tracing::error!(error = &error as &dyn Error, path = %path.display(), "the token of the history's readers cannot be read");
+            tracing::error!(error = %answers::chain(&error), path = %path.display(), "the token of the history's readers cannot be read");
             refused()
         })?;
         let shown = headers.get(TOKEN_HEADER).ok_or_else(refused)?.as_bytes();

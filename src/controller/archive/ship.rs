@@ -3,7 +3,6 @@
 //! Nothing is lost across restarts: a file beside the history has the number of the last ad that Elasticsearch has taken. An ad
 //! that is sent twice replaces its own document, which has the same id.
 
-use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -132,14 +131,14 @@ impl Shipper {
                     if let Err(error) = aside(move || save(&directory, at)).await.flatten() {
                         // The ads are sent again after a restart, which changes nothing.
                         tracing::warn!(
-                            error = &error as &dyn Error,
+                            error = %answers::chain(&error),
                             "the operator cannot note how far the history was shipped; a restart ships some ads again"
                         );
                     }
                     progress.shipped.send_replace(Some(at));
                 }
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn Error, "the history cannot be read to be shipped");
+                    tracing::warn!(error = %answers::chain(&error), "the history cannot be read to be shipped");
                     tokio::time::sleep(Duration::from_secs(5)).await;
                 }
             }

@@ -50,7 +50,7 @@ impl Question {
             match timeout(LIMIT, self.answer()).await {
                 Ok(Ok(standing)) => return standing,
                 Ok(Err(error)) => tracing::warn!(
-                    error = &error as &dyn std::error::Error,
+                    error = %answers::chain(&error),
                     policies = &*self.name,
                     "the API server has not said whether the admission policies that stamp jobs are in force; new jobs wait"
                 ),

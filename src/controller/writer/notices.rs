@@ -106,7 +106,7 @@ async fn write(context: &Context, told: EventContent) -> Vec<Reply> {
     match once(context, context.tools.places.limit(&context.lane), publish(context, &told)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
+            tracing::debug!(error = %answers::chain(&error), "an event was not written");
         }
         Err(_) => tracing::debug!("an event was not written in time"),
     }

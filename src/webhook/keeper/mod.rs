@@ -83,9 +83,8 @@ pub(crate) async fn keep(
             }
             Ok(None) => AGAIN,
             Err(error) => {
-                let said = &error as &dyn std::error::Error;
                 tracing::warn!(
-                    error = said,
+                    error = %answers::chain(&error),
                     "the certificate or the key of the admission webhook is not up to date; the operator tries again soon"
                 );
                 AFTER_FAILURE
@@ -102,9 +101,8 @@ pub(crate) async fn keep_key(client: Client, options: Options, key: watch::Sende
         let pause = match key_turn(&secret, &key).await {
             Ok(()) => AGAIN,
             Err(error) => {
-                let said = &error as &dyn std::error::Error;
                 tracing::warn!(
-                    error = said,
+                    error = %answers::chain(&error),
                     "the operator could not read or write the key of the jobs' seals, and tries again soon"
                 );
                 AFTER_FAILURE
