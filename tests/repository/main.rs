@@ -5,6 +5,7 @@ mod agent_chart;
 mod answers;
 mod cert_manager;
 mod chart;
+mod chart_values;
 mod deps;
 mod examples;
 mod links;

@@ -16,15 +16,15 @@
 
 {{/* Labels that choose the operator's pods: they never change in a release's life. */}}
 {{- define "slotwright.selector" -}}
-app.kubernetes.io/name: {{ include "slotwright.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "slotwright.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end }}
 
 {{/* Labels that choose the agents' pods. */}}
 {{- define "slotwright.agentSelector" -}}
-app.kubernetes.io/name: {{ include "slotwright.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "slotwright.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: agent
 {{- end }}
 
@@ -61,8 +61,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "slotwright.subjects" -}}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "slotwright.account" . }}
-    namespace: {{ .Release.Namespace }}
+    name: {{ include "slotwright.account" . | quote }}
+    namespace: {{ .Release.Namespace | quote }}
 {{- end }}
 
 {{/* The Secret that the operator writes: the key of seals and, unless cert-manager makes it, the webhook's certificate. */}}

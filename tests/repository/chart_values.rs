@@ -1,0 +1,88 @@
+//! The values of the chart: those that are refused, each by name, and those that are taken though they are unusual.
+
+// A test states what it expects by panicking.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::io::Write;
+
+use tempfile::NamedTempFile;
+
+use super::chart::{check_types, helm, objects, render};
+
+/// The chart rendered with these values, as YAML.
+fn rendered(values: &str, more: &[&str]) -> Option<String> {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(values.as_bytes()).unwrap();
+    render(&[&["--values", file.path().to_str().unwrap()], more].concat())
+}
+
+#[test]
+fn wrong_values_are_refused_by_name() {
+    for (set, named) in [
+        ("replicas=0", "/replicas"),
+        ("replica=2", "replica"),
+        ("image.digest=latest", "/image/digest"),
+        ("healthPort=80", "/healthPort"),
+        ("metrics.port=80", "/metrics/port"),
+        ("webhook.port=443", "/webhook/port"),
+        ("webhook.failurePolicy=Fail", "failurePolicy"),
+        ("webhook.certManager.enabled=yes", "/webhook/certManager/enabled"),
+        ("webhook.certManager.issuer=site", "/webhook/certManager/issuer"),
+        ("webhook.certManager.issuer.namespace=x", "namespace"),
+        ("admissionPolicy.owner=yes", "/admissionPolicy/owner"),
+        ("flowSchema.enabled=yes", "/flowSchema/enabled"),
+        ("admissionPolicy.leanPods=yes", "/admissionPolicy/leanPods"),
+        ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
+        ("rbac.poolViewers={all}", "/rbac/poolViewers"),
+        ("history.maxLog=1", "/history/maxLog"),
+        ("history.persistence.accessMode=ReadOnlyMany", "/history/persistence/accessMode"),
+        ("history.adstash.url=elastic:9200", "/history/adstash/url"),
+        ("history.enabled=true,replicas=1", "history.tokenSecret"),
+        ("history.enabled=true,history.tokenSecret=x", "history.persistence.accessMode"),
+        ("metrics.port=8081", "healthPort and metrics.port are both 8081"),
+        ("webhook.enabled=true,webhook.port=8080", "metrics.port and webhook.port are both 8080"),
+        (
+            "history.enabled=true,history.tokenSecret=x,replicas=1,history.port=8080",
+            "history.port and metrics.port are both 8080",
+        ),
+        ("history.enabled=true,history.tokenSecret=x,replicas=1,history.adstash.ca=true", "adstash.secret"),
+        ("log=", "/log"),
+        ("log=warning", "/log"),
+        ("log=INFO slotwright=debug", "/log"),
+        ("log=info\\,slotwright=verbose", "/log"),
+        ("logFormat=xml", "/logFormat"),
+        ("fullnameOverride=My_Pool", "/fullnameOverride"),
+        ("fullnameOverride=1st", "/fullnameOverride"),
+        ("nameOverride=my.pool", "/nameOverride"),
+    ] {
+        let Some(output) = helm(&["render", "charts/slotwright", "--set", set]) else { return };
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(named), "{set}: {message}");
+    }
+}
+
+/// YAML reads `123` as a number, and the API server takes no number for a name.
+#[test]
+fn names_that_look_like_numbers_are_names() {
+    let values = r#"
+rbac: {jobNamespaces: ["123"]}
+jobQuota: {enabled: true, namespaces: ["123"]}
+nameOverride: "7"
+serviceAccount: {name: "1"}
+priorityClassName: "1000"
+replicas: 1
+history:
+  enabled: true
+  tokenSecret: "777"
+  adstash: {url: "https://x", secret: "55"}
+  persistence: {enabled: true, existingClaim: "12"}
+agent: {enabled: true, priorityClassName: "1000", kubeletCAConfigMap: "1", diskUsage: true}
+webhook: {enabled: true, certManager: {enabled: true, issuer: {name: "5", kind: "6", group: "7"}}}
+"#;
+    let Some(text) = rendered(values, &["--name", "123", "--namespace", "2026"]) else { return };
+    let objects = objects(&text);
+    check_types(&objects);
+    let in_release = objects.iter().filter(|object| object["metadata"]["namespace"] == "2026").count();
+    let in_jobs = objects.iter().filter(|object| object["metadata"]["namespace"] == "123").count();
+    assert!(in_release > 5 && in_jobs == 2, "{in_release}, {in_jobs}");
+}
