@@ -60,10 +60,9 @@ impl Owner {
     async fn known(mut self, client: Client, node: &str) -> Self {
         if self.node.is_none() {
             let nodes: Api<Item<Node>> = Api::all(client);
-            let found = nodes
-                .get(node)
-                .await
-                .inspect_err(|error| tracing::warn!(error = %answers::chain(error), "the agent's Node cannot be read"));
+            let found = nodes.get(node).await.inspect_err(
+                |error| tracing::warn!(error = %answers::chain(error), "the agent's Node cannot be read"),
+            );
             self.node = found.ok().and_then(|node| Some(node.metadata().uid.as_deref()?.into()));
         }
         self

@@ -19,7 +19,8 @@ fn rendered(values: &str, more: &[&str]) -> Option<String> {
 #[test]
 fn wrong_values_are_refused_by_name() {
     for (set, named) in [
-        ("replicas=0", "/replicas"),
+        ("replicas=-1", "/replicas"),
+        ("enabled=yes", "/enabled"),
         ("replica=2", "replica"),
         ("image.digest=latest", "/image/digest"),
         ("healthPort=80", "/healthPort"),
@@ -54,6 +55,11 @@ fn wrong_values_are_refused_by_name() {
         ("fullnameOverride=My_Pool", "/fullnameOverride"),
         ("fullnameOverride=1st", "/fullnameOverride"),
         ("nameOverride=my.pool", "/nameOverride"),
+        (
+            "agent.enabled=true,agent.cronDirectory=/usr/local/bin",
+            "agent.cronDirectory: /usr/local/bin of the node",
+        ),
+        ("agent.enabled=true,agent.cronDirectory=/usr", "agent.cronDirectory: /usr of the node"),
     ] {
         let Some(output) = helm(&["render", "charts/slotwright", "--set", set]) else { return };
         let message = String::from_utf8_lossy(&output.stderr);
@@ -85,4 +91,18 @@ webhook: {enabled: true, certManager: {enabled: true, issuer: {name: "5", kind: 
     let in_release = objects.iter().filter(|object| object["metadata"]["namespace"] == "2026").count();
     let in_jobs = objects.iter().filter(|object| object["metadata"]["namespace"] == "123").count();
     assert!(in_release > 5 && in_jobs == 2, "{in_release}, {in_jobs}");
+}
+
+/// As a restore needs, and a chart that has this one as a dependency.
+#[test]
+fn an_operator_may_be_scaled_to_nothing_and_a_parent_chart_may_say_enabled_and_global() {
+    let values = ["--set", "replicas=0,enabled=true,global.imageRegistry=registry.example.org"];
+    let Some(text) = render(&values) else { return };
+    let objects = objects(&text);
+    let replicas = |kind: &str| {
+        let found = objects.iter().find(|object| object["kind"] == kind)?;
+        found["spec"]["replicas"].as_i64()
+    };
+    assert_eq!(replicas("Deployment"), Some(0));
+    assert!(objects.iter().all(|object| object["kind"] != "PodDisruptionBudget"));
 }
