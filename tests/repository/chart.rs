@@ -181,11 +181,11 @@ fn helm_finds_nothing_to_say() {
 
 #[test]
 fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
-    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false,networkPolicy.enabled=false,admissionPolicy.enabled=false,flowSchema.enabled=false";
+    let off = "replicas=1,history.enabled=true,history.tokenSecret=x,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false,networkPolicy.enabled=false,admissionPolicy.enabled=false,flowSchema.enabled=false";
     let Some(text) = render(&["--set", off]) else { return };
     let objects = objects(&text);
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["Deployment"]);
+    assert_eq!(kinds, ["Deployment", "Service"], "the history is on");
     assert_eq!(objects[0]["spec"]["template"]["spec"]["serviceAccountName"], "mine");
 }
 
