@@ -13,6 +13,8 @@ use agent::{InputPaths, Options, Roots};
 
 /// Run the agent of a node: it senses the node's owner, and suspends and kills pods of the pool.
 #[derive(Args, Debug)]
+// The arguments of a Deployment go before those that people add to it, and the last one counts.
+#[command(args_override_self = true)]
 pub struct AgentArgs {
     /// The name of the node.
     #[arg(long, env = "NODE_NAME")]

@@ -20,6 +20,8 @@ use controller::seal::{Key, Seals};
 
 /// Run the operator on the cluster that the kubeconfig names, or that its pod runs in.
 #[derive(Args, Debug)]
+// The arguments of a Deployment go before those that people add to it, and the last one counts.
+#[command(args_override_self = true)]
 pub struct OperatorArgs {
     /// The address that serves /livez and /readyz. [::] means all addresses, IPv4 and IPv6.
     #[arg(long, default_value = "[::]:8081")]
@@ -230,4 +232,30 @@ fn serve_webhook(
             None => std::future::pending().await,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: OperatorArgs,
+    }
+
+    #[test]
+    fn of_two_arguments_the_last_counts() {
+        let arguments = [
+            "operator",
+            "--health-addr=[::]:1",
+            "--no-leader-elect",
+            "--health-addr=[::]:2",
+            "--no-leader-elect",
+        ];
+        let args = Cli::try_parse_from(arguments).map(|cli| cli.args).unwrap();
+        assert_eq!((args.health_addr.port(), args.no_leader_elect), (2, true));
+    }
 }
