@@ -5,6 +5,7 @@
 
 use std::io::Write;
 
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use tempfile::NamedTempFile;
 
 use super::chart::{check_types, helm, objects, render};
@@ -111,4 +112,26 @@ fn an_operator_may_be_scaled_to_nothing_and_a_parent_chart_may_say_enabled_and_g
     };
     assert_eq!(replicas("Deployment"), Some(0));
     assert!(objects.iter().all(|object| object["kind"] != "PodDisruptionBudget"));
+}
+
+#[test]
+fn the_notes_say_how_to_run_a_job_with_these_values() {
+    let confined = ["--notes", "--set", "rbac.jobNamespaces={alice,bob},agent.enabled=true"];
+    let (Some(plain), Some(confined)) = (render(&["--notes"]), render(&confined)) else { return };
+    for (notes, created_in) in
+        [(&plain, " kubectl create -f -"), (&confined, " kubectl -n alice create -f -")]
+    {
+        let (_, job) = notes.split_once("echo '").unwrap();
+        let (job, rest) = job.split_once("' |").unwrap();
+        let job: api::HTCJob = serde_json::from_str(job).unwrap();
+        let template: PodTemplateSpec = serde_json::from_str(job.spec.template.0.get()).unwrap();
+        assert_eq!(template.spec.unwrap().containers.len(), 1);
+        assert!(rest.lines().nth(1).unwrap().ends_with(created_in), "{rest}");
+        assert!(notes.contains("Delete the jobs before you remove the release"), "{notes}");
+    }
+    let privileged = "pod-security.kubernetes.io/enforce=privileged";
+    assert!(
+        confined.contains(privileged) && !plain.contains(privileged),
+        "agents need a privileged namespace"
+    );
 }
