@@ -8,6 +8,7 @@ mod chart;
 mod chart_values;
 mod deps;
 mod examples;
+mod gitops;
 mod links;
 mod mutations;
 mod programs;
