@@ -121,27 +121,36 @@ impl Plan {
         let node = rng.small(3);
         let early = 1000 + u32::try_from(rng.below(6000)).unwrap();
         let later = early + 2000 + u32::try_from(rng.below(20_000)).unwrap();
-        match rng.below(24) {
+        let job = |rng: &mut Rng, job| Order { job, cpus: 1, device: 0, requirements: 0, ..order(rng) };
+        match rng.below(30) {
             // A drain meets a partitionable slot that is Unclaimed while dynamic slots of the slot are Claimed.
             0 => {
                 self.at(0, What::NodeBack(node, 4));
-                self.at(early, What::Submit(Order { count: 2, cpus: 1, device: 0, ..order(rng) }));
+                self.at(early, What::Submit(Order { count: 2, ..job(rng, 4) }));
                 self.at(later, What::Drain(rng.small(3), node, rng.small(18)));
             }
             // A node with an agent is cut off while it runs pods, for longer than most leases last.
-            1 => {
+            1 | 2 => {
                 self.at(0, What::NodeBack(node, 4));
                 self.at(0, What::Agent(node, Presence::Works));
-                self.at(
-                    early,
-                    What::Submit(Order {
-                        job: rng.pick(&[0, 2, 4]),
-                        device: 0,
-                        requirements: 0,
-                        ..order(rng)
-                    }),
-                );
+                self.at(early, What::Submit(job(rng, 4)));
                 self.at(later, What::NodeCut(node, 90 + rng.small(110)));
+            }
+            // The owner comes back to a machine that suspends jobs, and leaves again.
+            3 => {
+                self.at(0, What::NodeBack(node, 4));
+                self.at(0, What::Agent(node, Presence::Works));
+                self.at(0, What::Policy(rng.small(2), rng.pick(&[5, 10]), 0));
+                self.at(early, What::Submit(job(rng, 4)));
+                self.at(later, What::Owner(node, 2 + rng.small(20)));
+            }
+            // An operator dies between the end of a proc in the history and the record of that end.
+            4 | 5 => {
+                self.history = true;
+                self.at(early, What::Submit(job(rng, 0)));
+                let nth = u32::from(rng.small(12));
+                let when = When::Before(Class::JobStatus, nth);
+                self.items.push(Item { when, what: What::Kill(rng.small(2)) });
             }
             _ => {}
         }
