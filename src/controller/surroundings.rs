@@ -63,9 +63,9 @@ impl Surroundings {
     }
 }
 
-/// As many pods as a quick API server creates in some seconds. Each of them takes a kilobyte of the operator's memory while its creation
-/// waits for its turn.
-const PODS_AT_ONCE: usize = 1000;
+/// As many pods as a quick API server creates in a second or two, and a slow one within the time after which a job lacks pods. Each of
+/// them takes a kilobyte of the operator's memory while its creation waits for its turn.
+const PODS_AT_ONCE: usize = 300;
 
 /// The wall clock at the start, plus the time that has passed since. It never goes back, whatever is done to the
 /// machine's clock while the operator runs.

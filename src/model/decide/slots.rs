@@ -19,7 +19,7 @@ const MOST_STEPS: usize = 32;
 
 /// Drives a slot as far as it goes now.
 pub(super) fn drive(pool: &mut Pool, name: &SlotName, moment: &Moment, effects: &mut Vec<Effect>) {
-    let mut changed = false;
+    let (mut changed, mut look_again) = (false, None);
     let now = moment.now;
     keep_ad(pool, name, moment);
     startd::keep_deadline(pool, &name.machine, now);
@@ -29,12 +29,17 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, moment: &Moment, effects: 
         };
         match step {
             Step::Rest => break,
-            Step::Do(Chore::CreatePod) if !pool.may_create_pod(name) => break,
+            // Pods of the job are made too slowly: others can use the machine meanwhile.
+            Step::Do(Chore::CreatePod) if lacks_pods(pool, name, now) => pool.withdraw(name),
+            Step::Do(Chore::CreatePod) if !pool.may_create_pod(name) => {
+                look_again = Some(now + schedd::SLOW_POD);
+                break;
+            }
             Step::Take(transition, why, change) => changed |= take(pool, name, transition, why, change, now),
             Step::Do(chore) => perform(pool, name, &chore, moment, effects),
         }
     }
-    set_alarm(pool, name, moment);
+    set_alarm(pool, name, moment, look_again);
     pool.note_unrecorded(name);
     pool.note_creation(name, now);
     if changed {
@@ -201,10 +206,17 @@ fn take(
 }
 
 /// Sets when the slot must be looked at again.
-fn set_alarm(pool: &mut Pool, name: &SlotName, moment: &Moment) {
+/// Has the slot looked at when it may next have something to do, and at `look_again` at the latest.
+fn set_alarm(pool: &mut Pool, name: &SlotName, moment: &Moment, look_again: Option<Time>) {
     if let Some(at) = with_view(pool, name, moment, moment.now, startd::wake) {
-        pool.set_alarm(name, at);
+        pool.set_alarm(name, at.into_iter().chain(look_again).min());
     }
+}
+
+/// Whether the API server has not created a pod of the slot's job for long.
+fn lacks_pods(pool: &Pool, name: &SlotName, now: Time) -> bool {
+    let job = pool.slots().get(name).and_then(|slot| pool.jobs().get(&slot.claim().last.job.uid));
+    job.is_some_and(|job| schedd::lacks_pods(pool, job, now))
 }
 
 fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, moment: &Moment, effects: &mut Vec<Effect>) {

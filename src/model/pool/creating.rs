@@ -3,7 +3,7 @@
 //!
 //! A large negotiation cycle starts tens of thousands of procs at once, and an API server creates some hundred pods a second. So the
 //! deciders ask for a limited number of pods of a namespace at a time ([`Pool::create_at_once`]), and the other procs wait in their
-//! claims, where they cost no memory and are given up at once if nobody wants them any more. The number is the namespace's own: pods of a
+//! claims, where they cost no memory and are given up at once if nobody wants them any more, or if their job lacks pods. The number is the namespace's own: pods of a
 //! namespace whose webhook hangs keep nobody else's waiting.
 
 use std::collections::btree_map::Entry;

@@ -19,7 +19,9 @@ pub mod why;
 
 pub use analysis::{Explained, Offers};
 pub use caps::{Place, Quotas};
-pub use claims::{assign, claim_match, find_work, lacks_pods, may_start, set_aside, waits, why_no_work};
+pub use claims::{
+    SLOW_POD, assign, claim_match, find_work, lacks_pods, may_start, set_aside, waits, why_no_work,
+};
 pub use demands::GpuDemands;
 pub use jobs::{group_problem, review_job};
 pub use nearest::{Lack, lacks};

@@ -28,6 +28,23 @@ fn pods_of_a_namespace_wait_for_others_of_that_namespace_alone() {
     assert_eq!(counts(&world), [0, 5, 12]);
 }
 
+/// After half a minute without an answer, the procs whose pods are not asked for leave their claims to others. The five pods may be created
+/// yet, and keep theirs.
+#[test]
+fn claims_of_a_job_that_lacks_pods_go_to_others() {
+    let mut world = World::new();
+    world.pool.create_at_once(5);
+    world.fate = |_| (36_000, 0);
+    world.hangs = Some("hung");
+    world.node("n1", 12, 0);
+    world.submit_in("hung", "alice", 20);
+    world.pass(25);
+    assert_eq!(counts(&world), [7, 5, 0]);
+    world.submit_in("goes", "bob", 20);
+    world.pass(60);
+    assert_eq!(counts(&world), [0, 5, 7]);
+}
+
 /// As soon as a pod is created, the next is asked for.
 #[test]
 fn all_pods_are_created_in_the_end() {
