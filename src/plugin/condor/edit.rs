@@ -304,14 +304,12 @@ fn edit(spec: &mut Map<String, Value>, job: &HTCJob, name: &str, value: &str) ->
         }
     } else if is_protected(name) {
         return Err(protected(name));
-    } else {
-        if let Some(attributes) = object_in(spec, "attributes") {
-            // The case of a name does not matter, but two spellings of one attribute would be two keys.
-            for other in job.spec.attributes.keys().filter(|other| is(other) && *other != name) {
-                attributes.insert(other.clone(), Value::Null);
-            }
-            attributes.insert(name.to_owned(), json!(in_new_syntax(value)));
+    } else if let Some(attributes) = object_in(spec, "attributes") {
+        // The case of a name does not matter, but two spellings of one attribute would be two keys.
+        for other in job.spec.attributes.keys().filter(|other| is(other) && *other != name) {
+            attributes.insert(other.clone(), Value::Null);
         }
+        attributes.insert(name.to_owned(), json!(in_new_syntax(value)));
     }
     Ok(())
 }
