@@ -52,13 +52,13 @@ pub fn choose(
 }
 
 /// The address of a proxy as somebody gives it.
-struct Given {
+struct ProxyAddress {
     /// The variable or the field that has the address, for messages.
     place: String,
     proxy: String,
 }
 
-impl Given {
+impl ProxyAddress {
     /// The proxy's address, which may stand without its scheme, as in `proxy.example:3128`.
     fn address(&self) -> Result<Uri, BadProxy> {
         let Self { place, proxy } = self;
@@ -68,12 +68,12 @@ impl Given {
 }
 
 /// The `proxy-url` of the context's cluster.
-fn named(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<Given> {
+fn named(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<ProxyAddress> {
     let wanted = context.or(kubeconfig.current_context.as_deref())?;
     let context = kubeconfig.contexts.iter().find(|entry| entry.name == wanted)?.context.as_ref()?;
     let cluster = kubeconfig.clusters.iter().find(|entry| entry.name == context.cluster)?.cluster.as_ref()?;
     let proxy = cluster.proxy_url.clone().filter(|proxy| !proxy.is_empty())?;
-    Some(Given { place: format!("proxy-url of the kubeconfig's cluster {}", context.cluster), proxy })
+    Some(ProxyAddress { place: format!("proxy-url of the kubeconfig's cluster {}", context.cluster), proxy })
 }
 
 /// The variables with the proxy of an API server that has TLS, and of one that has none.
@@ -81,8 +81,8 @@ const HTTPS: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 const HTTP: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
 
 /// The first of the variables that is set, and not empty.
-fn set(names: [&str; 2], variable: impl Fn(&str) -> Option<String>) -> Option<Given> {
-    let given = |name: &str| Some(Given { place: name.to_owned(), proxy: variable(name)? });
+fn set(names: [&str; 2], variable: impl Fn(&str) -> Option<String>) -> Option<ProxyAddress> {
+    let given = |name: &str| Some(ProxyAddress { place: name.to_owned(), proxy: variable(name)? });
     names.into_iter().filter_map(given).find(|given| !given.proxy.is_empty())
 }
 

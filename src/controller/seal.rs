@@ -33,7 +33,7 @@ pub const KEY_BYTES: usize = 32;
 
 /// The annotation's value, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Written {
+struct SealValue {
     user: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<String>,
@@ -49,7 +49,7 @@ struct Written {
 /// An HTCJob's annotation that says who created the job. The annotation is not believed yet.
 #[derive(Clone, Debug)]
 pub struct Seal {
-    written: Written,
+    written: SealValue,
     /// `metadata.generateName`.
     generate_name: String,
 }
@@ -88,7 +88,7 @@ impl Key {
     ) -> String {
         let generated = name.is_empty();
         let named = Named { namespace, name: if generated { generate_name } else { name }, generated };
-        let mut written = Written {
+        let mut written = SealValue {
             user: requester.user.to_string(),
             groups: requester.groups.iter().map(ToString::to_string).collect(),
             at: now.secs(),
@@ -99,13 +99,13 @@ impl Key {
         serde_json::to_string(&written).unwrap_or_default()
     }
 
-    fn made(&self, written: &Written, named: &Named<'_>) -> bool {
+    fn made(&self, written: &SealValue, named: &Named<'_>) -> bool {
         hmac::verify(&self.0, &message(written, named), &written.mac.0).is_ok()
     }
 }
 
 /// The message of which the code is computed. Each part stands behind its length, so that no two seals have the same message.
-fn message(written: &Written, named: &Named<'_>) -> Vec<u8> {
+fn message(written: &SealValue, named: &Named<'_>) -> Vec<u8> {
     let at = written.at.to_string();
     let fixed = [
         "slotwright.dev/submitted-by/1",
@@ -149,7 +149,7 @@ impl Default for Opened {
 impl Opened {
     /// Whether no other job has had this seal. A seal that is older than twice [`APART`] is not of use to a new job, and is
     /// forgotten.
-    fn is_first(&mut self, written: &Written, job: &JobUid) -> bool {
+    fn is_first(&mut self, written: &SealValue, job: &JobUid) -> bool {
         if self.jobs.len() >= self.forget_from {
             let newest = self.jobs.values().map(|(_, at)| *at).max().unwrap_or_default();
             let horizon = newest.saturating_sub(2 * APART.as_secs().cast_signed());
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn old_seals_are_forgotten_and_new_ones_are_not() {
         let mut opened = Opened::default();
-        let written = |number: i64, at: i64| Written {
+        let written = |number: i64, at: i64| SealValue {
             user: "alice".to_owned(),
             groups: Vec::new(),
             at,

@@ -97,7 +97,7 @@ struct Trusting {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct BulkAnswer {
     #[serde(default)]
     items: Vec<Value>,
 }
@@ -263,7 +263,7 @@ impl Shipper {
             // The same request would be refused again. Another one, without the document that is wrong, is not.
             return if status == StatusCode::BAD_REQUEST { Answer::Refused(why) } else { again(why) };
         }
-        match serde_json::from_slice::<Said>(&body) {
+        match serde_json::from_slice::<BulkAnswer>(&body) {
             Ok(said) if said.items.len() == documents.len() => self.judge(documents, &said.items),
             Ok(_) => again("the answer is not about each document".to_owned()),
             Err(error) => again(format!("the answer cannot be read: {error}")),

@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use self::lanes::{Lanes, Work};
-use self::notices::Written;
+use self::notices::WrittenEvents;
 use self::places::{Lane, Place, Places, TurnedAway};
 use self::run::{Sighted, claim_of, created, run, told_later};
 use self::task::Line;
@@ -75,7 +75,7 @@ pub struct Tools {
     clock: Clock,
     /// The name that Kubernetes events give as their reporter's.
     identity: Arc<str>,
-    written: Written,
+    written: WrittenEvents,
     /// How many names were made.
     names: AtomicU64,
     places: Arc<Places>,
@@ -96,7 +96,7 @@ struct Context {
 impl Tools {
     /// The tools of all calls: a client without retries of its own, the time, and who this operator is.
     pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
-        let (written, names, places) = (Written::default(), AtomicU64::default(), Arc::default());
+        let (written, names, places) = (WrittenEvents::default(), AtomicU64::default(), Arc::default());
         Self { client, clock, identity: identity.into(), written, names, places }
     }
 

@@ -27,7 +27,7 @@ const CONTROLLER: &str = "slotwright";
 
 /// The events that were written, by the object's uid and the reason.
 #[derive(Debug, Default)]
-pub struct Written(Mutex<BTreeMap<(String, &'static str), Occurrence>>);
+pub struct WrittenEvents(Mutex<BTreeMap<(String, &'static str), Occurrence>>);
 
 /// An event that was written.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ struct Occurrence {
     last: Time,
 }
 
-impl Written {
+impl WrittenEvents {
     /// The event of the same series with the same note, if its last occurrence is less than [`SERIES`] ago.
     fn same(&self, told: &EventContent, now: Time) -> Option<Occurrence> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
