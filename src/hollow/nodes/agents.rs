@@ -45,7 +45,7 @@ struct Worker {
 }
 
 type Reports = Pin<Box<dyn Stream<Item = watcher::Result<watcher::Event<NodeReport>>> + Send>>;
-type Written = (String, Timestamp, Option<Write>);
+type WrittenReport = (String, Timestamp, Option<Write>);
 
 /// All running agents of a set.
 pub(super) struct Agents {
@@ -54,7 +54,7 @@ pub(super) struct Agents {
     registry: Registry,
     living: HashMap<String, Worker>,
     wakes: BTreeSet<(Timestamp, String)>,
-    writes: JoinSet<Written>,
+    writes: JoinSet<WrittenReport>,
     /// The watch on NodeReports. It begins with the first agent, because a cluster without agents may not serve
     /// the kind.
     reports: Option<Reports>,
@@ -165,7 +165,7 @@ impl Agents {
         }
     }
 
-    fn written(&mut self, (name, at, write): Written) {
+    fn written(&mut self, (name, at, write): WrittenReport) {
         let Some(worker) = self.living.get_mut(&name) else { return };
         worker.writing = None;
         worker.not_before = write.is_none().then(|| after(self.clock.now(), RETRY_AFTER));

@@ -113,7 +113,7 @@ impl Default for Options {
 
 /// How many writes to pods a set has made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct PodWrites {
     /// Status patches and deletes that succeeded.
     pub written: u64,
     /// Attempts that failed and were repeated.
@@ -354,10 +354,10 @@ impl HollowNodes {
     }
 
     /// How many writes to pods the set has made so far.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> PodWrites {
         let Counters { written, retried, dropped } = self.counters.as_ref();
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        Written { written: read(written), retried: read(retried), dropped: read(dropped) }
+        PodWrites { written: read(written), retried: read(retried), dropped: read(dropped) }
     }
 
     /// Stops all kubelets when their queued writes are done, or after five seconds.

@@ -30,7 +30,7 @@ struct QueuedWrite {
     kubelet: CancellationToken,
 }
 
-/// The counters behind [`super::Written`].
+/// The counters behind [`super::PodWrites`].
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) written: AtomicU64,
