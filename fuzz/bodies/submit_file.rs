@@ -1,7 +1,7 @@
 //! Reads any text as a submit file, and makes its ads and HTCJobs twice. Both must end soon, not panic, and give the same.
 
 use condor_config::{FileError, Host, Source};
-use submit::manifest::{self, Found, Settings};
+use submit::manifest::{self, FoundFile, Settings};
 use submit::{Entry, Options, World, submit};
 
 /// Does what the target does with an input.
@@ -11,9 +11,9 @@ pub fn run(bytes: &[u8]) {
         |name: &str| if name.len() < 4 { Ok("a 1\nb,2\n".to_owned()) } else { Err(FileError::Missing) };
     let listing = |_: &str| Ok(vec![Entry { name: "a.dat".to_owned(), is_directory: false }]);
     let contents = |path: &str| match path.len() % 4 {
-        0 => Found::Missing,
-        1 => Found::Directory(vec!["a".to_owned(), "b.x".to_owned()]),
-        _ => Found::File { bytes: path.as_bytes().to_vec(), is_executable: path.contains('x') },
+        0 => FoundFile::Missing,
+        1 => FoundFile::Directory(vec!["a".to_owned(), "b.x".to_owned()]),
+        _ => FoundFile::File { bytes: path.as_bytes().to_vec(), is_executable: path.contains('x') },
     };
     let world = World {
         host: Host {

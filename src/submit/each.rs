@@ -67,7 +67,7 @@ impl Names {
         let mut replaced = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(found) = reference(rest) {
-            let Found { before, name, behind } = found;
+            let Reference { before, name, behind } = found;
             replaced.push_str(before);
             match self.get(name) {
                 Some(value) if then_kubernetes => replaced.push_str(&value.replace('$', "$$")),
@@ -95,14 +95,14 @@ impl Names {
 }
 
 /// A reference in a text.
-struct Found<'t> {
+struct Reference<'t> {
     before: &'t str,
     name: &'t str,
     behind: &'t str,
 }
 
 /// The first reference in a text. `$$` is none, whatever follows.
-fn reference(text: &str) -> Option<Found<'_>> {
+fn reference(text: &str) -> Option<Reference<'_>> {
     let mut from = 0;
     loop {
         let at = from + text.get(from..)?.find('$')?;
@@ -113,7 +113,7 @@ fn reference(text: &str) -> Option<Found<'_>> {
         }
         let named = behind.strip_prefix('(').and_then(|inner| inner.split_once(')'));
         match named.filter(|(name, _)| is_name(name)) {
-            Some((name, behind)) => return Some(Found { before: text.get(..at)?, name, behind }),
+            Some((name, behind)) => return Some(Reference { before: text.get(..at)?, name, behind }),
             None => from = at + 1,
         }
     }

@@ -49,7 +49,7 @@ pub struct Cluster {
     /// The procs, at least one, in the order of their numbers.
     pub procs: Vec<Proc>,
     /// The commands and variables that the file gives, in the order of their names. Queue statements give commands, too.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenCommand>,
     /// Where the first queue statement stands, or the file ends that has none.
     pub queued: Position,
     /// The time and other circumstances under which the ads are evaluated.
@@ -71,7 +71,7 @@ pub struct Proc {
 
 /// A command or variable, and where its value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCommand {
     /// The name as it was first written. The name of an attribute starts with `MY.`.
     pub name: String,
     /// Where the value stands.
@@ -271,7 +271,7 @@ fn number(scope: &mut Scope<'_>, proc: usize, row: usize, step: usize) {
 
 /// The place of a proc in its queue statement.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct ItemPlace<'p> {
     row: usize,
     step: usize,
     /// The variables of the statement, and their values.
@@ -297,7 +297,7 @@ struct Run<'r> {
     /// Where the first of these stands.
     queued: Option<Position>,
     /// The commands among the variables of queue statements.
-    written: Vec<Written>,
+    written: Vec<WrittenCommand>,
     findings: Vec<Diagnostic>,
 }
 
@@ -388,10 +388,12 @@ impl Run<'_> {
         for (row, item) in rows {
             values = item.enter(scope, &items.variables, queue.table, &values, line)?;
             for step in 0..queue.count {
-                self.proc(scope, line, Place { row, step, items: &values, same }).map_err(|mut error| {
-                    error.message.push_str(&items::row(row, &values, &error.message));
-                    error
-                })?;
+                self.proc(scope, line, ItemPlace { row, step, items: &values, same }).map_err(
+                    |mut error| {
+                        error.message.push_str(&items::row(row, &values, &error.message));
+                        error
+                    },
+                )?;
             }
         }
         self.leave(scope, line, &queue, &items.variables);
@@ -407,15 +409,15 @@ impl Run<'_> {
             }
             if has_items && unused::is_command(variable) {
                 let position = scope.config().position_at(line, 0);
-                self.written.push(Written { name: variable.clone(), position });
+                self.written.push(WrittenCommand { name: variable.clone(), position });
             }
             scope.forget_variable(variable);
         }
     }
 
     /// Makes the ad of a proc.
-    fn proc(&mut self, scope: &mut Scope<'_>, line: &Text, place: Place<'_>) -> Result<(), Diagnostic> {
-        let Place { row, step, items, same } = place;
+    fn proc(&mut self, scope: &mut Scope<'_>, line: &Text, place: ItemPlace<'_>) -> Result<(), Diagnostic> {
+        let ItemPlace { row, step, items, same } = place;
         let id = self.procs.len();
         number(scope, id, row, step);
         // Each proc has random values of its own.

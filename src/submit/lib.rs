@@ -48,6 +48,6 @@ mod unused;
 mod words;
 mod world;
 
-pub use file::{Cluster, Options, Proc, Submission, Written, submit};
+pub use file::{Cluster, Options, Proc, Submission, WrittenCommand, submit};
 pub use job::Program;
 pub use world::{Entry, Files, Listing, Sizes, World};

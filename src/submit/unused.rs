@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use condor_config::{Diagnostic, Scope, Severity, Variable};
 
 use crate::commands::{self, CREDENTIALS, Command, Support};
-use crate::file::Written;
+use crate::file::WrittenCommand;
 
 /// Variables that templates of submit files may set: no warning is given if nothing uses them.
 const SILENT: &[&str] = &[
@@ -98,12 +98,12 @@ pub(crate) fn warnings(scope: &Scope<'_>) -> Vec<Diagnostic> {
 }
 
 /// The commands and variables that a file gives, with those that its queue statements gave.
-pub(crate) fn written(scope: &Scope<'_>, queued: Vec<Written>) -> Vec<Written> {
-    let written = |variable: &Variable| Written {
+pub(crate) fn written(scope: &Scope<'_>, queued: Vec<WrittenCommand>) -> Vec<WrittenCommand> {
+    let written = |variable: &Variable| WrittenCommand {
         name: variable.name().to_owned(),
         position: scope.position_of(variable),
     };
-    let mut all: Vec<Written> = scope.variables().map(written).chain(queued).collect();
+    let mut all: Vec<WrittenCommand> = scope.variables().map(written).chain(queued).collect();
     all.sort_by_key(|written| written.name.to_ascii_lowercase());
     all.dedup_by(|later, first| later.name.eq_ignore_ascii_case(&first.name));
     all

@@ -7,7 +7,7 @@ use api::HTCJob;
 use serde_json::{Value, json};
 use submit::commands::Support;
 use submit::each::Items;
-use submit::manifest::{self, Found, Manifests, Settings};
+use submit::manifest::{self, FoundFile, Manifests, Settings};
 use submit::{Cluster, Options, Submission};
 
 use crate::place::{self, Place};
@@ -112,7 +112,7 @@ fn wanted(cluster: &Cluster) -> Vec<(Vec<String>, BTreeMap<String, String>)> {
             let path = format!("/home/ada/{name}");
             program.is_transferred
                 && !name.starts_with('/')
-                && matches!(place().content(&path), Found::File { .. })
+                && matches!(place().content(&path), FoundFile::File { .. })
         };
         let travels = program.executable.as_ref().filter(is_there).filter(|_| {
             cluster.ad.get("ShouldTransferFiles").and_then(|should| should.as_literal()?.as_str())

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use condor_config::{FileError, Host, Source};
-use submit::manifest::Found;
+use submit::manifest::FoundFile;
 use submit::{Entry, Options, Submission, World};
 
 pub fn folder() -> PathBuf {
@@ -50,18 +50,18 @@ impl Place {
     }
 
     /// A file that is to travel.
-    pub fn content(&self, path: &str) -> Found {
+    pub fn content(&self, path: &str) -> FoundFile {
         let place = self.inside(path);
         if !path.starts_with(&self.directory) || !place.exists() {
-            return Found::Missing;
+            return FoundFile::Missing;
         }
         if place.is_dir() {
             let names =
                 fs::read_dir(&place).expect("a directory").map(|entry| entry.expect("an entry").file_name());
-            return Found::Directory(names.map(|name| name.into_string().expect("text")).collect());
+            return FoundFile::Directory(names.map(|name| name.into_string().expect("text")).collect());
         }
         let mode = fs::metadata(&place).expect("a file").permissions().mode();
-        Found::File { bytes: fs::read(&place).expect("a file"), is_executable: mode & 0o100 != 0 }
+        FoundFile::File { bytes: fs::read(&place).expect("a file"), is_executable: mode & 0o100 != 0 }
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Entry>, FileError> {

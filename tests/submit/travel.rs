@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use submit::manifest::{self, Found, MOST, Manifests, Settings};
+use submit::manifest::{self, FoundFile, MOST, Manifests, Settings};
 use submit::{Cluster, Options};
 
 use crate::manifests::place;
@@ -11,26 +11,26 @@ use crate::manifests::place;
 const HEAD: &str = "container_image = docker://debian\n";
 
 /// The files of the place where the jobs are submitted, besides those of the folder `place`.
-pub fn content(path: &str) -> Found {
-    let file = |bytes: Vec<u8>| Found::File { bytes, is_executable: false };
+pub fn content(path: &str) -> FoundFile {
+    let file = |bytes: Vec<u8>| FoundFile::File { bytes, is_executable: false };
     match path {
         "/home/ada/raw.bin" => file(vec![0xff, 0, 0x10]),
         "/home/ada/half.bin" | "/home/ada/other-half.bin" | "/home/ada/large/a" | "/home/ada/large/b" => {
             file(vec![0; 600_000])
         }
-        "/home/ada/huge.bin" => Found::TooLarge(MOST + 1),
+        "/home/ada/huge.bin" => FoundFile::TooLarge(MOST + 1),
         "/home/ada/large" | "/home/ada/other/table.csv" => {
-            Found::Directory(vec!["b".to_owned(), "a".to_owned()])
+            FoundFile::Directory(vec!["b".to_owned(), "a".to_owned()])
         }
-        "/home/ada/many" => Found::Directory((0..300).map(|n| format!("f{n:03}")).collect()),
+        "/home/ada/many" => FoundFile::Directory((0..300).map(|n| format!("f{n:03}")).collect()),
         _ if path.starts_with("/home/ada/many/") || path.starts_with("/home/ada/other/") => {
             file(b"x".to_vec())
         }
-        _ if path.starts_with("/home/ada/endless") => Found::Directory(vec!["again".to_owned()]),
+        _ if path.starts_with("/home/ada/endless") => FoundFile::Directory(vec!["again".to_owned()]),
         "/home/ada/dos.sh" => file(b"#!/bin/sh\r\necho\r\n".to_vec()),
         "/home/ada/empty.sh" => file(Vec::new()),
         "/home/ada/with blank.sh" => file(b"#!/bin/sh\n".to_vec()),
-        "/home/ada/secret.txt" => Found::Unreadable("permission denied".to_owned()),
+        "/home/ada/secret.txt" => FoundFile::Unreadable("permission denied".to_owned()),
         "/home/ada/a:b" | "/home/ada/a b" | "/home/ada/sub/a_b" => file(b"x".to_vec()),
         _ => place().content(path),
     }
@@ -310,7 +310,7 @@ fn standard_input_is_a_file() {
     assert_eq!(found.len(), 2);
     for (at, proc) in found.iter().enumerate() {
         let own = place().content(&format!("/home/ada/run{}/input.txt", at + 1));
-        let Found::File { bytes, .. } = own else { panic!("{own:?}") };
+        let FoundFile::File { bytes, .. } = own else { panic!("{own:?}") };
         assert_eq!(proc["/scratch/input.txt"].as_bytes(), bytes);
     }
     for (text, expected) in [

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use ::submit::manifest::{Found, MOST};
+use ::submit::manifest::{FoundFile, MOST};
 use ::submit::{Entry, Options, Submission, World};
 use condor_config::{FileError, Host, Source};
 
@@ -96,33 +96,33 @@ impl Place {
 }
 
 /// A file that is to travel. No more is read of a file than can travel.
-pub(super) fn found(path: &str) -> Found {
+pub(super) fn found(path: &str) -> FoundFile {
     let read = || {
         let data = fs::metadata(path)?;
         if data.is_dir() {
             // A name that is no text cannot be the name of a file in a pod: nobody looks for such a file.
             let names =
                 fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-            return Ok(Found::Directory(names.collect::<io::Result<_>>()?));
+            return Ok(FoundFile::Directory(names.collect::<io::Result<_>>()?));
         }
         if !data.is_file() {
-            return Ok(Found::Unreadable("it is no file".to_owned()));
+            return Ok(FoundFile::Unreadable("it is no file".to_owned()));
         }
         if data.len() > MOST {
-            return Ok(Found::TooLarge(data.len()));
+            return Ok(FoundFile::TooLarge(data.len()));
         }
         let mut bytes = Vec::new();
         // A file may grow meanwhile.
         fs::File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if length > MOST {
-            return Ok(Found::TooLarge(length));
+            return Ok(FoundFile::TooLarge(length));
         }
-        Ok(Found::File { bytes, is_executable: data.permissions().mode() & 0o100 != 0 })
+        Ok(FoundFile::File { bytes, is_executable: data.permissions().mode() & 0o100 != 0 })
     };
     read().unwrap_or_else(|error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Found::Missing,
-        _ => Found::Unreadable(error.to_string()),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FoundFile::Missing,
+        _ => FoundFile::Unreadable(error.to_string()),
     })
 }
 

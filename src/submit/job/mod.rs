@@ -81,14 +81,14 @@ pub(crate) struct Memory {
 
 /// A command's value.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenValue {
     /// The name under which the command was found.
     pub(crate) name: String,
     text: Text,
     value: String,
 }
 
-impl Given {
+impl GivenValue {
     pub(crate) fn as_str(&self) -> &str {
         &self.value
     }
@@ -162,7 +162,7 @@ impl Job<'_, '_> {
     }
 
     /// The value of a command, under its name or else under another. `None`: the command is not given, or its value is empty.
-    pub(crate) fn given(&mut self, name: &str, other: Option<&str>) -> Outcome<Option<Given>> {
+    pub(crate) fn given(&mut self, name: &str, other: Option<&str>) -> Outcome<Option<GivenValue>> {
         let named = self.scope.variable(name).map(|text| (name, text));
         let other = || other.and_then(|other| Some((other, self.scope.variable(other)?)));
         let Some((name, text)) = named.or_else(other) else { return Ok(None) };
@@ -174,7 +174,7 @@ impl Job<'_, '_> {
             return Ok(None);
         }
         let value = expanded.as_str().into_owned();
-        Ok(Some(Given { name: name.to_owned(), text: expanded, value }))
+        Ok(Some(GivenValue { name: name.to_owned(), text: expanded, value }))
     }
 
     /// The boolean value of a command.
@@ -228,7 +228,7 @@ impl Job<'_, '_> {
     }
 
     /// Sets an attribute to the expression that a command gives.
-    pub(crate) fn assign(&mut self, name: &str, given: &Given) -> Outcome {
+    pub(crate) fn assign(&mut self, name: &str, given: &GivenValue) -> Outcome {
         let expr = self.parse(given)?;
         self.insert(name, expr);
         Ok(())
@@ -245,7 +245,7 @@ impl Job<'_, '_> {
     }
 
     /// The expression that a command gives.
-    pub(crate) fn parse(&self, given: &Given) -> Outcome<Expr> {
+    pub(crate) fn parse(&self, given: &GivenValue) -> Outcome<Expr> {
         Expr::parse_old(given.as_str()).map_err(|error| {
             let position = self.scope.config().position_in(&given.text, error.line(), error.column());
             let message = format!("{}: {}", given.name, error.fault());
@@ -254,12 +254,12 @@ impl Job<'_, '_> {
     }
 
     /// An error about a command's value.
-    pub(crate) fn fault(&self, given: &Given, message: impl AsRef<str>) -> Diagnostic {
+    pub(crate) fn fault(&self, given: &GivenValue, message: impl AsRef<str>) -> Diagnostic {
         self.fault_at(given, 0, message)
     }
 
     /// An error about a place in a command's value.
-    pub(crate) fn fault_at(&self, given: &Given, offset: usize, message: impl AsRef<str>) -> Diagnostic {
+    pub(crate) fn fault_at(&self, given: &GivenValue, offset: usize, message: impl AsRef<str>) -> Diagnostic {
         self.scope.error(&given.text, offset, format!("{}: {}", given.name, message.as_ref()))
     }
 
@@ -269,7 +269,7 @@ impl Job<'_, '_> {
     }
 
     /// Warns about a command's value, once for a cluster.
-    pub(crate) fn warn(&mut self, given: &Given, key: &str, message: impl AsRef<str>) {
+    pub(crate) fn warn(&mut self, given: &GivenValue, key: &str, message: impl AsRef<str>) {
         if self.memory.warned.insert(key.to_owned()) {
             let position = self.scope.config().position_at(&given.text, 0);
             let message = format!("{}: {}", given.name, message.as_ref());

@@ -3,7 +3,7 @@
 use classad::Value;
 use crontab::{Crontab, Field};
 
-use super::{Given, Job, Outcome};
+use super::{GivenValue, Job, Outcome};
 
 /// The periodic expressions, and what belongs to on_exit_hold.
 const PERIODIC: &[(&str, &str)] = &[
@@ -131,7 +131,7 @@ impl Job<'_, '_> {
     }
 
     /// The clause that retry_until stands for: an exit code, or an expression.
-    fn until(&self, given: &Given) -> Outcome<String> {
+    fn until(&self, given: &GivenValue) -> Outcome<String> {
         let expr = self.parse(given)?;
         let references = expr.references();
         let constant = references.my.is_empty() && references.target.is_empty() && references.bare.is_empty();
@@ -143,7 +143,7 @@ impl Job<'_, '_> {
     }
 
     /// An expression as an operand of `&&` or `||`, in parentheses if it needs them.
-    pub(super) fn operand(&self, given: &Given, operator: &str) -> Outcome<String> {
+    pub(super) fn operand(&self, given: &GivenValue, operator: &str) -> Outcome<String> {
         self.parse(given)?;
         Ok(operand(given.as_str(), operator))
     }
@@ -216,12 +216,12 @@ impl Job<'_, '_> {
 
     /// Checks the crontab that the file gives. condor_submit leaves that to the schedd, which holds the job.
     fn check_crontab(&mut self) -> Outcome {
-        let mut all: [Option<Given>; 5] = Default::default();
+        let mut all: [Option<GivenValue>; 5] = Default::default();
         for (field, given) in Field::ALL.into_iter().zip(&mut all) {
             *given = self.given(field.command(), Some(field.attribute()))?;
         }
         let [minute, hour, day, month, weekday] = &all;
-        let texts = [minute, hour, day, month, weekday].map(|given| given.as_ref().map(Given::as_str));
+        let texts = [minute, hour, day, month, weekday].map(|given| given.as_ref().map(GivenValue::as_str));
         let Err(fault) = Crontab::new(texts) else { return Ok(()) };
         let blamed = Field::ALL.iter().zip(&all).find(|(field, _)| **field == fault.field());
         match blamed.and_then(|(_, given)| given.as_ref()) {
@@ -230,7 +230,7 @@ impl Job<'_, '_> {
         }
     }
 
-    fn assign_time(&mut self, attribute: &str, given: &Given) -> Outcome {
+    fn assign_time(&mut self, attribute: &str, given: &GivenValue) -> Outcome {
         let expr = self.parse(given)?;
         if expr.as_literal().is_some_and(|value| !matches!(value, Value::Int(0..))) {
             return Err(self.fault(given, "expected a number of seconds that is not negative"));

@@ -2,7 +2,7 @@
 
 use condor_config::Diagnostic;
 
-use super::{Given, Job, Outcome, Universe};
+use super::{GivenValue, Job, Outcome, Universe};
 use crate::words::{self, Environment, Filter};
 use crate::world::World;
 
@@ -55,7 +55,7 @@ impl Job<'_, '_> {
         Ok(())
     }
 
-    fn unknown_universe(&self, given: &Given) -> Diagnostic {
+    fn unknown_universe(&self, given: &GivenValue) -> Diagnostic {
         let other = OTHERS.iter().find(|(name, number, _)| given.is(name) || given.is(number));
         self.fault(
             given,
@@ -263,12 +263,17 @@ impl Job<'_, '_> {
             "is empty in {place}, so that the proc has {what} of the first, as in HTCondor: {}",
             advice(&text.as_str())
         );
-        let given = Given { name: name.to_owned(), value: String::new(), text };
+        let given = GivenValue { name: name.to_owned(), value: String::new(), text };
         self.warn(&given, name, message);
     }
 
     /// Adds what `getenv` wants of the environment of submission.
-    fn take_environment(&mut self, environment: &mut Environment, list: &Given, is_old: bool) -> Outcome {
+    fn take_environment(
+        &mut self,
+        environment: &mut Environment,
+        list: &GivenValue,
+        is_old: bool,
+    ) -> Outcome {
         let (filter, all) = match self.scope.boolean(list.as_str()) {
             Some(false) => return Ok(()),
             Some(true) => (Filter::default(), true),

@@ -4,7 +4,7 @@ use classad::Expr;
 use condor_config::{Variable, amount};
 
 use super::policy::operand;
-use super::{Given, Job, Outcome};
+use super::{GivenValue, Job, Outcome};
 
 const MIB: i64 = 1 << 20;
 const KIB: i64 = 1 << 10;
@@ -152,12 +152,12 @@ impl Job<'_, '_> {
         }
     }
 
-    fn assign_request(&mut self, attribute: &str, given: &Given) -> Outcome {
+    fn assign_request(&mut self, attribute: &str, given: &GivenValue) -> Outcome {
         if given.is("undefined") { Ok(()) } else { self.assign(attribute, given) }
     }
 
     /// Assigns what is no amount: an expression.
-    fn assign_amount(&mut self, attribute: &str, given: &Given) -> Outcome {
+    fn assign_amount(&mut self, attribute: &str, given: &GivenValue) -> Outcome {
         let text = given.as_str().trim();
         let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
         if unit.len() < text.len() && !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic()) {
@@ -251,7 +251,7 @@ impl Job<'_, '_> {
     }
 
     /// A size in KiB that a command gives, at least 1.
-    pub(super) fn kib(&self, given: &Given) -> Outcome<i64> {
+    pub(super) fn kib(&self, given: &GivenValue) -> Outcome<i64> {
         let found = amount(given.as_str(), KIB, false).map(|found| found.units).filter(|size| *size >= 1);
         found.ok_or_else(|| self.fault(given, format!("'{}' is no size of at least 1 KiB", given.as_str())))
     }

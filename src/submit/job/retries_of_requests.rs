@@ -3,7 +3,7 @@
 use classad::{Ad, Env, Expr};
 use condor_config::amount;
 
-use super::{Given, Job, Outcome};
+use super::{GivenValue, Job, Outcome};
 
 impl Job<'_, '_> {
     /// Adds the transform of a request. `line` is a list of amounts whose last may be an expression; `increase` is what is
@@ -11,10 +11,10 @@ impl Job<'_, '_> {
     pub(super) fn set_retry(
         &mut self,
         attribute: &str,
-        given: &Given,
+        given: &GivenValue,
         base: i64,
         line: Option<&str>,
-        increase: Option<&Given>,
+        increase: Option<&GivenValue>,
     ) -> Outcome {
         let (mut amounts, final_one) = self.sequence(given, base, line.unwrap_or_default())?;
         let mut former = 0;
@@ -71,7 +71,7 @@ impl Job<'_, '_> {
         attribute: &str,
         base: i64,
         last: Option<&Expr>,
-        increase: &Given,
+        increase: &GivenValue,
     ) -> Outcome<String> {
         let refused = "expected a positive amount, or an expression that mentions the request";
         let text = match amount(increase.as_str(), base, false) {
@@ -101,7 +101,7 @@ impl Job<'_, '_> {
     }
 
     /// Reads a list of amounts whose last may be an expression.
-    fn sequence(&self, given: &Given, base: i64, line: &str) -> Outcome<(Vec<i64>, Option<Expr>)> {
+    fn sequence(&self, given: &GivenValue, base: i64, line: &str) -> Outcome<(Vec<i64>, Option<Expr>)> {
         let (mut amounts, mut rest) = (Vec::new(), line);
         while let Some(found) = amount(rest, base, true) {
             amounts.push(found.units);

@@ -1,6 +1,6 @@
 //! File transfer. Slotwright moves no files; the attributes are those of condor_submit.
 
-use super::{Given, Job, Outcome, Universe};
+use super::{GivenValue, Job, Outcome, Universe};
 use crate::world::scheme;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Job<'_, '_> {
 const SHARED: &str = "/cvmfs";
 
 /// The names of files between commas.
-fn list(given: &Given) -> Vec<String> {
+fn list(given: &GivenValue) -> Vec<String> {
     let names = given.without_quotes().split(',').map(str::trim).filter(|name| !name.is_empty());
     names.map(str::to_owned).collect()
 }

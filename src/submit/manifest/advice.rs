@@ -6,7 +6,7 @@ use condor_config::{Diagnostic, Severity};
 use super::spec::{SET_BY_OPERATOR, is_of_disk_usage};
 use super::written;
 use crate::commands::{self, Support};
-use crate::file::{Cluster, Written};
+use crate::file::{Cluster, WrittenCommand};
 use crate::job::is_of_runs;
 
 /// Warnings of commands without effect, and errors of those that are refused.
@@ -17,7 +17,7 @@ pub(super) fn findings(cluster: &Cluster) -> Vec<Diagnostic> {
 
 /// The warning of a periodic_release that never releases the procs, because `hold` counts as a person's hold.
 fn held_for_ever(cluster: &Cluster) -> Option<Diagnostic> {
-    let Written { name, position } = written(cluster, "periodic_release")?;
+    let WrittenCommand { name, position } = written(cluster, "periodic_release")?;
     let is_held = |ad: &Ad| ad.get("JobStatus").and_then(Expr::as_literal) == Some(&Value::Int(HELD));
     cluster.procs.iter().any(|proc| is_held(&proc.ad)).then(|| {
         let message = format!(
@@ -47,13 +47,13 @@ const PROGRAM: [(&str, &str); 11] = [
 ];
 
 /// The attribute that a line such as `+Owner = "bob"` gives.
-fn attribute(written: &Written) -> Option<&str> {
+fn attribute(written: &WrittenCommand) -> Option<&str> {
     let (start, name) = written.name.split_at_checked(3)?;
     start.eq_ignore_ascii_case("MY.").then_some(name)
 }
 
 /// The warning of a line such as `+Owner = "bob"` that does not do what it seems to do.
-fn of_attribute(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
+fn of_attribute(cluster: &Cluster, written: &WrittenCommand) -> Option<Diagnostic> {
     let name = attribute(written)?;
     let is = |known: &str| known.eq_ignore_ascii_case(name);
     let program = PROGRAM.iter().find(|(known, _)| is(known)).filter(|_| !is_off(cluster, name));
@@ -89,7 +89,7 @@ fn without_group(cluster: &Cluster) -> Option<String> {
 }
 
 /// The warning of a request that reads what is not known at submission: attributes of machines, or what runs leave in the ad.
-fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
+fn of_request(cluster: &Cluster, written: &WrittenCommand) -> Option<Diagnostic> {
     let name = written.name.strip_prefix("MY.").unwrap_or(&written.name);
     let attribute = name.replacen(['_'], "", 1);
     attribute.get(..7).filter(|start| start.eq_ignore_ascii_case("request"))?;
@@ -122,7 +122,7 @@ fn of_request(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
     })
 }
 
-fn finding(cluster: &Cluster, written: &Written) -> Option<Diagnostic> {
+fn finding(cluster: &Cluster, written: &WrittenCommand) -> Option<Diagnostic> {
     if let Some(finding) = of_attribute(cluster, written).or_else(|| of_request(cluster, written)) {
         return Some(finding);
     }
@@ -150,7 +150,7 @@ const BOUNDS: [&str; 4] = ["max_materialize", "max_idle", "materialize_max_idle"
 pub(super) fn bounds(cluster: &Cluster, jobs: usize) -> Vec<Diagnostic> {
     let bounds = BOUNDS.iter().filter_map(|command| written(cluster, command));
     let mut found: Vec<Diagnostic> = bounds
-        .map(|Written { name, position }| Diagnostic {
+        .map(|WrittenCommand { name, position }| Diagnostic {
             severity: Severity::Warning,
             position: position.clone(),
             message: format!(

@@ -39,7 +39,7 @@ pub const FETCH_IMAGE: &str = "docker.io/curlimages/curl:8.11.1";
 
 /// A file of the place of submission, as it is found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundFile {
     /// A file.
     File {
         /// The content of the file.
@@ -58,17 +58,17 @@ pub enum Found {
 }
 
 /// A function that reads a file, given by its absolute path.
-pub type Contents<'c> = &'c dyn Fn(&str) -> Found;
+pub type Contents<'c> = &'c dyn Fn(&str) -> FoundFile;
 
 /// A place of submission without files.
-pub fn no_files(_: &str) -> Found {
-    Found::Missing
+pub fn no_files(_: &str) -> FoundFile {
+    FoundFile::Missing
 }
 
 /// The files that have been read, by their paths.
 pub(super) struct Hold<'c> {
     contents: Contents<'c>,
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<String, FoundFile>,
     bytes: u64,
 }
 
@@ -100,18 +100,18 @@ impl<'c> Hold<'c> {
 
     /// Whether there is a file or a directory.
     pub(super) fn has(&mut self, path: &str) -> bool {
-        *self.find(path) != Found::Missing
+        *self.find(path) != FoundFile::Missing
     }
 
-    fn find(&mut self, path: &str) -> &Found {
+    fn find(&mut self, path: &str) -> &FoundFile {
         if !self.found.contains_key(path) {
             let found = (self.contents)(path);
-            if let Found::File { bytes, .. } = &found {
+            if let FoundFile::File { bytes, .. } = &found {
                 self.bytes += length(bytes);
             }
             self.found.insert(path.to_owned(), found);
         }
-        self.found.get(path).unwrap_or(&Found::Missing)
+        self.found.get(path).unwrap_or(&FoundFile::Missing)
     }
 }
 
@@ -243,7 +243,7 @@ impl Cargo {
         } else {
             last(path).to_owned()
         };
-        if let Found::Directory(_) = hold.find(path) {
+        if let FoundFile::Directory(_) = hold.find(path) {
             // As HTCondor has it, a path that ends in a slash stands for what is in the directory.
             let stands_for_content = name.ends_with('/') && !inputs.keeps_paths;
             let before = (hold.bytes, hold.found.len());
@@ -266,12 +266,12 @@ impl Cargo {
         if path.len() > LONGEST_PATH {
             return Err(format!("{path} is longer than {LONGEST_PATH} bytes: {ELSEWHERE}"));
         }
-        let Found::Directory(mut names) = hold.find(path).clone() else { return Ok(()) };
+        let FoundFile::Directory(mut names) = hold.find(path).clone() else { return Ok(()) };
         names.sort();
         for name in names {
             let path = format!("{path}/{name}");
             let within = if within.is_empty() { name } else { format!("{within}/{name}") };
-            if let Found::Directory(_) = hold.find(&path) {
+            if let FoundFile::Directory(_) = hold.find(&path) {
                 self.take_directory(&path, &within, before, hold)?;
             } else {
                 self.take_file(&path, &within, hold)?;
@@ -291,14 +291,14 @@ impl Cargo {
     /// Adds a file under this name in the scratch directory.
     fn take_file(&mut self, path: &str, within: &str, hold: &mut Hold<'_>) -> Result<(), String> {
         match hold.find(path) {
-            Found::File { is_executable, .. } => {
+            FoundFile::File { is_executable, .. } => {
                 let is_executable = *is_executable;
                 self.add(path, within, is_executable)
             }
-            Found::Directory(_) => Err(format!("{path} is a directory")),
-            Found::Missing => Err(format!("there is no file {path}")),
-            Found::Unreadable(why) => Err(format!("{path} cannot be read: {why}")),
-            Found::TooLarge(bytes) => {
+            FoundFile::Directory(_) => Err(format!("{path} is a directory")),
+            FoundFile::Missing => Err(format!("there is no file {path}")),
+            FoundFile::Unreadable(why) => Err(format!("{path} cannot be read: {why}")),
+            FoundFile::TooLarge(bytes) => {
                 Err(format!("{path} has {bytes} bytes, and {MOST} can travel: {ELSEWHERE}"))
             }
         }

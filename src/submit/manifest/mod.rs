@@ -26,7 +26,7 @@ mod streams;
 mod vary;
 
 pub use expression::in_new_syntax;
-pub use files::{Contents, FETCH_IMAGE, Found, MOST, SCRATCH, name_files, no_files};
+pub use files::{Contents, FETCH_IMAGE, FoundFile, MOST, SCRATCH, name_files, no_files};
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ use condor_config::{Diagnostic, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::commands;
-use crate::file::{Cluster, Proc, Written};
+use crate::file::{Cluster, Proc, WrittenCommand};
 use crate::items;
 use crate::streams::Streams;
 use files::{Cargo, Hold};
@@ -302,7 +302,7 @@ fn said(cluster: &Cluster, severity: Severity, command: &str, message: &str) -> 
 }
 
 /// The line of the file that gives a command, under one of the command's names.
-fn written<'c>(cluster: &'c Cluster, command: &str) -> Option<&'c Written> {
+fn written<'c>(cluster: &'c Cluster, command: &str) -> Option<&'c WrittenCommand> {
     let of = |name: &str| cluster.written.iter().find(|written| written.name.eq_ignore_ascii_case(name));
     let attribute =
         || commands::find(command).map(|command| command.attribute).filter(|name| !name.is_empty());

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{Cargo, ELSEWHERE, Found, Hold, INPUTS, MOST, length, within};
+use super::{Cargo, ELSEWHERE, FoundFile, Hold, INPUTS, MOST, length, within};
 use crate::manifest::Wrong;
 
 /// The name of the scratch directory's volume.
@@ -55,7 +55,7 @@ impl Keys {
     pub(in crate::manifest) fn config_map(&self, hold: &mut Hold<'_>) -> Result<Option<Value>, Wrong> {
         let (mut texts, mut others, mut sizes) = (Map::new(), Map::new(), Vec::new());
         for (path, key) in &self.0 {
-            let Found::File { bytes, .. } = hold.find(path) else { continue };
+            let FoundFile::File { bytes, .. } = hold.find(path) else { continue };
             sizes.push((length(bytes), path));
             match std::str::from_utf8(bytes) {
                 Ok(text) if !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') => {

@@ -1,6 +1,6 @@
 //! The program, which travels if it is a file where the job is submitted.
 
-use super::{Cargo, Found, Hold, INPUTS, MOST, last, plain, stays};
+use super::{Cargo, FoundFile, Hold, INPUTS, MOST, last, plain, stays};
 use crate::file::{Cluster, Proc};
 use crate::manifest::{Wrong, text};
 use crate::world::World;
@@ -24,18 +24,18 @@ pub(super) fn take(
     let path = plain(&full);
     let wrong = |why: String| ("executable".to_owned(), format!("'{executable}' {why}"));
     let may_travel = proc.program.is_transferred && (!executable.starts_with('/') || asks(cluster));
-    match if may_travel { hold.find(&path) } else { &Found::Missing } {
-        Found::Missing => misnamed(executable, &full, hold).map_or(Ok(false), |why| Err(wrong(why))),
-        Found::File { bytes, .. } => {
+    match if may_travel { hold.find(&path) } else { &FoundFile::Missing } {
+        FoundFile::Missing => misnamed(executable, &full, hold).map_or(Ok(false), |why| Err(wrong(why))),
+        FoundFile::File { bytes, .. } => {
             if let Some(why) = broken(executable, bytes) {
                 return Err(wrong(why));
             }
             let added = cargo.add(&path, last(&path), true);
             added.map(|()| true).map_err(|why| ("executable".to_owned(), why))
         }
-        Found::Directory(_) => Err(wrong("is a directory".to_owned())),
-        Found::Unreadable(why) => Err(wrong(format!("cannot be read: {why}"))),
-        Found::TooLarge(bytes) => Err(wrong(format!(
+        FoundFile::Directory(_) => Err(wrong("is a directory".to_owned())),
+        FoundFile::Unreadable(why) => Err(wrong(format!("cannot be read: {why}"))),
+        FoundFile::TooLarge(bytes) => Err(wrong(format!(
             "has {bytes} bytes, and {MOST} can travel: build it into the image, and write transfer_executable = false"
         ))),
     }
@@ -90,7 +90,7 @@ fn looked_up(cluster: &Cluster, proc: &Proc, cargo: &Cargo, hold: &mut Hold<'_>)
     }
     let directory = text(cluster, proc, "Iwd").unwrap_or_default();
     let path = World::full_path(&directory, executable);
-    matches!(hold.find(&path), Found::File { .. }).then(|| {
+    matches!(hold.find(&path), FoundFile::File { .. }).then(|| {
         let leave = if stays(cluster, proc) { "" } else { "leave transfer_executable out, or " };
         let message = format!(
             "'{executable}' has no slash, and is looked up in the PATH of the image; the file {path} does not travel: {leave}write \
