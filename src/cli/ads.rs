@@ -9,7 +9,7 @@ use crate::stop::{Stop, unusable};
 use classad::{Ad, Expr, Name, ParseError};
 
 /// An ad, and the line where it begins.
-pub(super) struct Found {
+pub(super) struct LocatedAd {
     pub(super) ad: Ad,
     /// The line of its first attribute, from 1.
     pub(super) line: usize,
@@ -53,7 +53,7 @@ impl<'r> Ads<'r> {
     ///
     /// # Errors
     /// When the file cannot be read, or something in it is not a ClassAd.
-    pub(super) fn next_ad(&mut self) -> Result<Option<Found>, Stop> {
+    pub(super) fn next_ad(&mut self) -> Result<Option<LocatedAd>, Stop> {
         loop {
             // Ads in the new syntax may stand in a list; its braces and commas are skipped.
             let between = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | ',');
@@ -113,7 +113,7 @@ impl<'r> Ads<'r> {
     }
 
     /// Reads an ad in the long form: an attribute in each line, up to a blank line.
-    fn long_form(&mut self) -> Result<Found, Stop> {
+    fn long_form(&mut self) -> Result<LocatedAd, Stop> {
         let line = self.line;
         let mut ad = Ad::new();
         while !self.rest().trim().is_empty() {
@@ -125,11 +125,11 @@ impl<'r> Ads<'r> {
                 break;
             }
         }
-        Ok(Found { ad, line })
+        Ok(LocatedAd { ad, line })
     }
 
     /// Reads an ad in the new syntax: from `[` to its `]`.
-    fn new_syntax(&mut self) -> Result<Found, Stop> {
+    fn new_syntax(&mut self) -> Result<LocatedAd, Stop> {
         let line = self.line;
         let before = self.text.get(..self.done).unwrap_or_default().chars().count();
         let (mut text, mut brackets) = (String::new(), Brackets::default());
@@ -146,7 +146,7 @@ impl<'r> Ads<'r> {
         }
         let ad = Ad::parse_new(&text);
         let ad = ad.map_err(|error| self.unparsed(&error.shifted(line.saturating_sub(1), before)))?;
-        Ok(Found { ad, line })
+        Ok(LocatedAd { ad, line })
     }
 }
 

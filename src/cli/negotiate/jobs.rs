@@ -10,7 +10,7 @@ use std::fmt;
 use super::accounts::Accounts;
 use super::policy::Policy;
 use super::slots::considered;
-use crate::ads::{Ads, Found};
+use crate::ads::{Ads, LocatedAd};
 use crate::stop::Stop;
 use classad::{Ad, Env, Name, Value};
 use model::negotiator::Request;
@@ -70,7 +70,7 @@ impl Queue {
     ) -> Result<Self, Stop> {
         let (mut queue, names) = (Self::default(), Attributes::default());
         let mut autoclusters = Autoclusters::new(significant);
-        while let Some(Found { ad, line }) = ads.next_ad()? {
+        while let Some(LocatedAd { ad, line }) = ads.next_ad()? {
             let read = Reader { ad: &ad, env };
             let idle = read.int(&names.job_status).is_none_or(|status| status == IDLE);
             if !idle || !considered(policy.config.job_constraint.as_ref(), &ad, env) {

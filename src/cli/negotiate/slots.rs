@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::accounts::Accounts;
 use super::policy::Policy;
-use crate::ads::{Ads, Found};
+use crate::ads::{Ads, LocatedAd};
 use crate::stop::Stop;
 use classad::{Ad, Env, Expr, Name};
 use model::negotiator::Candidate;
@@ -58,7 +58,7 @@ impl Slots {
     ) -> Result<Self, Stop> {
         let (mut slots, names) = (Self::default(), Attributes::default());
         let mut is_empty = true;
-        while let Some(Found { ad, line }) = ads.next_ad()? {
+        while let Some(LocatedAd { ad, line }) = ads.next_ad()? {
             is_empty = false;
             if !considered(policy.config.slot_constraint.as_ref(), &ad, env) {
                 continue;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::ads::{Ads, Found};
+use crate::ads::{Ads, LocatedAd};
 use crate::circumstances::Circumstances;
 use crate::input;
 use crate::policy_file;
@@ -180,7 +180,7 @@ fn each_job(
             continue;
         }
         let mut ads = Ads::open(path, stdin)?;
-        while let Some(Found { ad, line }) = ads.next_ad()? {
+        while let Some(LocatedAd { ad, line }) = ads.next_ad()? {
             each(Job { ad, place: format!("{shown}, line {line}") })?;
         }
     }

@@ -24,9 +24,9 @@ use thiserror::Error;
 
 pub use arguments::{Asked, parse, usage};
 pub use options::{ActArgs, HoldArgs, VacateArgs};
-use procs::{Found, Proc, State};
+use procs::{JobProcs, Proc, State};
 pub use selection::Selection;
-use write::{Task, Which, Written};
+use write::{Task, TaskOutcome, Which};
 
 use crate::cluster::{self, Cluster, Connection};
 use crate::condor::harmless;
@@ -149,7 +149,7 @@ pub async fn run(
     let needs_pods =
         matches!(request.verb, Verb::Vacate | Verb::VacateFast) || request.selection.constraint.is_some();
     let runs = if needs_pods { procs::runs(&cluster, &jobs).await? } else { Runs::default() };
-    let found: Vec<Found> = jobs.iter().filter_map(|job| Found::of(job, &runs, now)).collect();
+    let found: Vec<JobProcs> = jobs.iter().filter_map(|job| JobProcs::of(job, &runs, now)).collect();
     let request = &selection::resolved(request, &namespace, &found)?;
     let mut failed = false;
     if !request.selection.procs.is_empty() {
@@ -189,7 +189,7 @@ fn judge(request: &Request, proc: Proc, whole: bool) -> Outcome {
 async fn by_number(
     request: &Request,
     cluster: &Cluster,
-    found: &[Found<'_>],
+    found: &[JobProcs<'_>],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<bool, Error> {
@@ -213,7 +213,7 @@ async fn by_number(
     };
     let tasks: Vec<Task> = acts.into_iter().filter_map(task).collect();
     let written = write::act(cluster, request, &tasks, err).await?;
-    let denied = tasks.iter().zip(written).filter(|(_, written)| *written == Written::Denied);
+    let denied = tasks.iter().zip(written).filter(|(_, written)| *written == TaskOutcome::Denied);
     let denied: BTreeSet<i64> = denied.map(|(task, _)| task.job.cluster).collect();
     for ((id, _), result) in results.iter_mut().filter(|(_, result)| *result == Outcome::Success) {
         if denied.contains(id) {
@@ -272,7 +272,7 @@ fn totals(results: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
 async fn by_constraint(
     request: &Request,
     cluster: &Cluster,
-    (namespace, found): (&str, &[Found<'_>]),
+    (namespace, found): (&str, &[JobProcs<'_>]),
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<bool, Error> {
@@ -303,7 +303,7 @@ async fn by_constraint(
         counts.push(count);
     }
     let written = write::act(cluster, request, &tasks, err).await?;
-    let result = |written| if written == Written::Denied { Outcome::Denied } else { Outcome::Success };
+    let result = |written| if written == TaskOutcome::Denied { Outcome::Denied } else { Outcome::Success };
     let results: Vec<Outcome> = written
         .into_iter()
         .zip(counts)

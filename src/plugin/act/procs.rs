@@ -40,7 +40,7 @@ impl Proc {
 }
 
 /// A job, and what is known of its procs.
-pub(super) struct Found<'a> {
+pub(super) struct JobProcs<'a> {
     pub(super) cluster: i64,
     pub(super) namespace: String,
     pub(super) name: String,
@@ -77,7 +77,7 @@ fn owner_by(facts: &JobFacts, job: &HTCJob) -> String {
     facts.owner.owner().map_or_else(|| kinds::job::owner(job), ToString::to_string)
 }
 
-impl<'a> Found<'a> {
+impl<'a> JobProcs<'a> {
     /// The job's namespace and name.
     pub(super) fn place(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
@@ -202,7 +202,7 @@ const COMPLETED: i64 = 4;
 /// The procs of a job for which `acts` is true, and which a selection means: those for which a constraint is true, and with `held`
 /// only held ones.
 pub(super) fn meant(
-    found: &Found,
+    found: &JobProcs,
     constraint: Option<&Expr>,
     held: bool,
     acts: impl Fn(Proc) -> bool,
@@ -244,7 +244,7 @@ mod tests {
             "labels": {"slotwright.dev/job-uid": "u1", "slotwright.dev/proc": "5"}});
         let runs = Runs::of(&[], &[serde_json::from_value(pod).unwrap()]);
         let (job, now) = (job(), Time::from_secs(1_767_226_000));
-        let found = Found::of(&job, &runs, now).unwrap();
+        let found = JobProcs::of(&job, &runs, now).unwrap();
         let states: Vec<State> = (0..8).map(|number| found.proc(number).unwrap().state).collect();
         let (held, other) = (State::HeldByUser, State::HeldOtherwise);
         let done = [State::Ended, State::Ended, State::Removed];
@@ -277,11 +277,11 @@ mod tests {
             let condition = json!({"type": "Accepted", "status": accepted, "message": "spec.rank: what?", "reason": "r",
                                    "lastTransitionTime": "2026-01-01T00:00:00Z"});
             status.conditions = vec![serde_json::from_value(condition).unwrap()];
-            Found::of(&job, &runs, Time::from_secs(0)).unwrap().refusal().map(str::to_owned)
+            JobProcs::of(&job, &runs, Time::from_secs(0)).unwrap().refusal().map(str::to_owned)
         };
         assert_eq!(refusal(None, "False").as_deref(), Some("spec.rank: what?"));
         assert_eq!(refusal(Some("alice"), "False"), None, "an earlier spec is in force");
         assert_eq!(refusal(None, "True"), None, "the operator has not looked at the job yet");
-        assert!(!Found::of(&job, &runs, Time::from_secs(0)).unwrap().is_untouched());
+        assert!(!JobProcs::of(&job, &runs, Time::from_secs(0)).unwrap().is_untouched());
     }
 }

@@ -3,7 +3,7 @@
 use api::HTCJob;
 use classad::Expr;
 
-use super::procs::{self, Found};
+use super::procs::{self, JobProcs};
 use super::{Error, Request};
 use crate::cluster::{self, Cluster};
 
@@ -54,7 +54,7 @@ pub(super) async fn jobs(
 ///
 /// # Errors
 /// When a word means no job, or two.
-pub(super) fn resolved(request: &Request, namespace: &str, found: &[Found]) -> Result<Request, Error> {
+pub(super) fn resolved(request: &Request, namespace: &str, found: &[JobProcs]) -> Result<Request, Error> {
     let mut resolved = request.clone();
     if !request.is_kubectls() {
         return Ok(resolved);
@@ -91,9 +91,9 @@ impl Request {
     }
 
     /// The selection in the words of HTCondor's tools. `kubectl slotwright` also names a job of another namespace than `namespace`.
-    pub(super) fn told(&self, namespace: &str, found: &[Found]) -> String {
+    pub(super) fn told(&self, namespace: &str, found: &[JobProcs]) -> String {
         let told = self.selection.told();
-        let elsewhere = |job: &&Found| {
+        let elsewhere = |job: &&JobProcs| {
             let numbers = self.selection.clusters.as_slice();
             self.is_kubectls() && numbers == [job.cluster] && job.namespace != namespace
         };
@@ -156,7 +156,7 @@ impl Selection {
     }
 
     /// Whether the selection means this job, apart from its constraint.
-    pub(super) fn means(&self, found: &Found) -> bool {
+    pub(super) fn means(&self, found: &JobProcs) -> bool {
         let named = !self.clusters.is_empty() || !self.users.is_empty() || !self.names.is_empty();
         !named
             || self.clusters.contains(&found.cluster)

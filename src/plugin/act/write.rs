@@ -10,7 +10,7 @@ use model::pool::{Ranges, Verb};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::procs::Found;
+use super::procs::JobProcs;
 use super::{Request, tool_of};
 use crate::cluster::{self, Cluster};
 use crate::condor::harmless;
@@ -29,7 +29,7 @@ const REASON: usize = 400;
 
 /// An act to write: the verb of the request, on these procs of a job.
 pub(super) struct Task<'a> {
-    pub(super) job: &'a Found<'a>,
+    pub(super) job: &'a JobProcs<'a>,
     pub(super) which: Which,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Which {
 
 /// The outcome of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum TaskOutcome {
     /// There was nothing to write, or nothing that the operator has to carry out.
     Done,
     /// The act of this number waits for the operator.
@@ -62,35 +62,35 @@ pub(super) async fn act(
     request: &Request,
     tasks: &[Task<'_>],
     err: &mut dyn Write,
-) -> Result<Vec<Written>, cluster::Error> {
+) -> Result<Vec<TaskOutcome>, cluster::Error> {
     let patience = Patient::default();
     let failed = RefCell::new(None);
     let written = stream::iter(tasks).map(async |task| {
         // Once a call has failed, nothing more is begun.
         if failed.borrow().is_some() {
-            return Written::Done;
+            return TaskOutcome::Done;
         }
         match ask(cluster, request, task).await {
             Ok(written) => written,
-            Err(cluster::Error::Denied { .. }) => Written::Denied,
+            Err(cluster::Error::Denied { .. }) => TaskOutcome::Denied,
             // The job was deleted meanwhile: nothing is left to do.
-            Err(cluster::Error::Missing { .. }) => Written::Done,
+            Err(cluster::Error::Missing { .. }) => TaskOutcome::Done,
             Err(error) => {
                 failed.borrow_mut().get_or_insert(error);
-                Written::Done
+                TaskOutcome::Done
             }
         }
     });
-    let written: Vec<Written> = written.buffered(AT_ONCE).collect().await;
+    let written: Vec<TaskOutcome> = written.buffered(AT_ONCE).collect().await;
     let asked = tasks.iter().zip(&written).filter_map(|(task, written)| match written {
-        Written::Asked(id) if task.job.refusal().is_none() => Some((task.job, *id)),
+        TaskOutcome::Asked(id) if task.job.refusal().is_none() => Some((task.job, *id)),
         _ => None,
     });
     let late = stream::iter(asked).map(async |(job, id)| {
         let done = patience.wait(PAUSE, || is_carried_out(cluster, job, id)).await;
         (!done.unwrap_or(false)).then_some(job)
     });
-    let late: Vec<Option<&Found>> = late.buffered(AT_ONCE).collect().await;
+    let late: Vec<Option<&JobProcs>> = late.buffered(AT_ONCE).collect().await;
     // Nobody may be there to read the notes.
     let _ = notes(tasks, &written, &late.into_iter().flatten().collect::<Vec<_>>(), err);
     failed.into_inner().map_or(Ok(written), Err)
@@ -98,16 +98,16 @@ pub(super) async fn act(
 
 fn notes(
     tasks: &[Task<'_>],
-    written: &[Written],
-    late: &[&Found<'_>],
+    written: &[TaskOutcome],
+    late: &[&JobProcs<'_>],
     err: &mut dyn Write,
 ) -> io::Result<()> {
     for (Task { job, .. }, written) in tasks.iter().zip(written) {
         let place = format!("{}/{}", job.namespace, job.name);
-        if *written == Written::Deleted {
+        if *written == TaskOutcome::Deleted {
             writeln!(err, "note: {place} is deleted: its spec was never accepted")?;
         }
-        if let (Written::Asked(_), Some(why)) = (written, job.refusal()) {
+        if let (TaskOutcome::Asked(_), Some(why)) = (written, job.refusal()) {
             writeln!(
                 err,
                 "note: {place} has the request, which takes effect once its spec is correct: {}",
@@ -128,7 +128,7 @@ fn notes(
 }
 
 /// Writes an act on a job. Very many procs that do not follow one another take several acts.
-async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<Written, cluster::Error> {
+async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<TaskOutcome, cluster::Error> {
     let Task { job, which } = task;
     let (mut left, mut others) = (Ranges::default(), Ranges::default());
     if let Which::These(procs) = which {
@@ -142,28 +142,32 @@ async fn ask(cluster: &Cluster, request: &Request, task: &Task<'_>) -> Result<Wr
         take_out_of_queue(cluster, job, &left).await?;
     }
     let texts = match which {
-        Which::All if job.is_over() => return Ok(Written::Done),
+        Which::All if job.is_over() => return Ok(TaskOutcome::Done),
         Which::All => vec![None],
-        Which::These(_) if others.is_empty() => return Ok(Written::Done),
+        Which::These(_) if others.is_empty() => return Ok(TaskOutcome::Done),
         Which::These(_) => parts(&others.to_string()).into_iter().map(Some).collect(),
     };
     if request.forced {
-        return Ok(Written::Done);
+        return Ok(TaskOutcome::Done);
     }
     let all = matches!(which, Which::All);
     if all && request.verb == Verb::Remove && job.refusal().is_some() && job.is_untouched() {
         cluster.remove::<HTCJob>(Some(&job.namespace), &job.name, job.uid()).await?;
-        return Ok(Written::Deleted);
+        return Ok(TaskOutcome::Deleted);
     }
-    let mut written = Written::Done;
+    let mut written = TaskOutcome::Done;
     for procs in texts {
-        written = Written::Asked(write(cluster, job, request, procs.as_deref(), all).await?);
+        written = TaskOutcome::Asked(write(cluster, job, request, procs.as_deref(), all).await?);
     }
     Ok(written)
 }
 
 /// Takes procs out of the queue that have ended and that `LeaveJobInQueue` left there. The operator has nothing to do with that.
-async fn take_out_of_queue(cluster: &Cluster, job: &Found<'_>, procs: &Ranges) -> Result<(), cluster::Error> {
+async fn take_out_of_queue(
+    cluster: &Cluster,
+    job: &JobProcs<'_>,
+    procs: &Ranges,
+) -> Result<(), cluster::Error> {
     for _ in 0..TRIES {
         let object = cluster.read(&job.namespace, &job.name).await?;
         if object.pointer("/metadata/uid").and_then(Value::as_str) != Some(job.uid()) {
@@ -187,7 +191,7 @@ async fn take_out_of_queue(cluster: &Cluster, job: &Found<'_>, procs: &Ranges) -
     Err(contended(job))
 }
 
-fn contended(job: &Found<'_>) -> cluster::Error {
+fn contended(job: &JobProcs<'_>) -> cluster::Error {
     cluster::Error::Contended { verb: "change", object: format!("HTCJob {}/{}", job.namespace, job.name) }
 }
 
@@ -200,7 +204,7 @@ fn parts(ranges: &str) -> Vec<String> {
 /// Writes one act, and returns its number. If too much waits for the operator, the act waits until there is room on the object.
 async fn write(
     cluster: &Cluster,
-    job: &Found<'_>,
+    job: &JobProcs<'_>,
     request: &Request,
     procs: Option<&str>,
     all: bool,
@@ -288,7 +292,7 @@ fn patch(object: &Value, acts: &str, request: &Request, all: bool) -> Value {
 }
 
 /// Whether the operator has carried out the act of this number, and all acts before it.
-async fn is_carried_out(cluster: &Cluster, job: &Found<'_>, id: u64) -> Result<bool, cluster::Error> {
+async fn is_carried_out(cluster: &Cluster, job: &JobProcs<'_>, id: u64) -> Result<bool, cluster::Error> {
     is_done(cluster.read(&job.namespace, &job.name).await, job.uid(), id)
 }
 

@@ -27,7 +27,7 @@ Usage: condor_config_val [-schedd | -negotiator | -startd] [-name NAME] [-verbos
   -verbose                        name the object beside the value";
 
 /// The configuration of one object.
-struct Written {
+struct ObjectConfig {
     /// The daemon that reads the configuration in HTCondor.
     daemon: &'static str,
     /// The object, such as `NodePolicy desktops`.
@@ -39,7 +39,7 @@ struct Written {
 
 /// The texts that answer, and the node for which they are read.
 struct Read {
-    texts: Vec<Written>,
+    texts: Vec<ObjectConfig>,
     /// The macros of the node; `None` if the user named no node, so that the values of these macros are not known.
     macros: Option<Vec<(String, String)>>,
 }
@@ -120,11 +120,11 @@ async fn read(cluster: &Cluster, asked: &Asked, notes: &mut Vec<String>) -> Resu
 const STARTD: &str = "STARTD";
 
 /// The configuration of all objects.
-async fn texts(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Vec<Written>, Failure> {
+async fn texts(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Vec<ObjectConfig>, Failure> {
     let policies: Vec<SubmitPolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let negotiators: Vec<Negotiator> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
     let of_machines: Vec<NodePolicy> = if_allowed(cluster.list_all().await, notes)?.unwrap_or_default();
-    let mut all: Vec<Written> = Vec::new();
+    let mut all: Vec<ObjectConfig> = Vec::new();
     all.extend(policies.iter().filter_map(|one| text("SCHEDD", "SubmitPolicy", one, &one.spec, &[])));
     let fields = &negotiator::KNOBS_OF_FIELDS;
     all.extend(negotiators.iter().filter_map(|one| text("NEGOTIATOR", "Negotiator", one, &one.spec, fields)));
@@ -140,10 +140,10 @@ fn text(
     object: &impl ResourceExt,
     spec: &impl Serialize,
     fields: &[(&str, &str)],
-) -> Option<Written> {
+) -> Option<ObjectConfig> {
     let config = written(&serde_json::to_value(spec).ok()?, daemon, fields)?;
     let name = object.name_any();
-    Some(Written { daemon, object: format!("{kind} {name}"), name, config })
+    Some(ObjectConfig { daemon, object: format!("{kind} {name}"), name, config })
 }
 
 /// The configuration that a spec gives, as a text, with the knobs for which fields stand; `None` if the spec gives none.
@@ -260,7 +260,7 @@ fn configs<'r>(
     read: &'r Read,
     asked: &Asked,
     notes: &mut Vec<String>,
-) -> Result<Vec<(&'r Written, Configs)>, Failure> {
+) -> Result<Vec<(&'r ObjectConfig, Configs)>, Failure> {
     let (mut configs, mut broken) = (Vec::new(), None);
     for text in &read.texts {
         match Configs::of(text.daemon, &text.object, &text.config, read.macros.as_deref()) {
@@ -318,9 +318,9 @@ fn matching(config: &Config, parts: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn of(daemon: &'static str, object: &str, text: &str) -> Written {
+    fn of(daemon: &'static str, object: &str, text: &str) -> ObjectConfig {
         let (object, config) = (object.to_owned(), text.to_owned());
-        Written { daemon, name: object.clone(), object, config }
+        ObjectConfig { daemon, name: object.clone(), object, config }
     }
 
     fn asked(names: &[&str]) -> Asked {

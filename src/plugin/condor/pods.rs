@@ -25,7 +25,7 @@ Runs a shell, or the command, in the first container of the proc's pod, by kubec
 const LINES: i64 = 1000;
 
 /// The pod of a proc.
-struct Found {
+struct ProcPod {
     namespace: String,
     name: String,
     /// The container that runs the program.
@@ -49,7 +49,7 @@ fn absence(job: &HTCJob, proc: i64) -> &'static str {
 }
 
 /// The pod of a proc. If a job is named without a proc, the proc is the first that runs, or else the first.
-async fn pod_of(cluster: &Cluster, word: &str) -> Result<Found, Failure> {
+async fn pod_of(cluster: &Cluster, word: &str) -> Result<ProcPod, Failure> {
     let unknown = || Failure(format!("{word} is no job: give CLUSTER.PROC, such as 12.0"));
     let (wanted, proc) = tools::job_id(word).ok_or_else(unknown)?;
     let all: Vec<HTCJob> = match cluster.list_all().await {
@@ -74,7 +74,7 @@ async fn pod_of(cluster: &Cluster, word: &str) -> Result<Found, Failure> {
     }
     let absent = (!runs(&proc)).then(|| format!("{wanted}.{proc} does not run: {}", absence(job, proc)));
     let template = serde_json::from_str(job.spec.template.0.get()).unwrap_or_default();
-    Ok(Found { namespace, name: format!("{name}-{proc}"), container: first_container(&template), absent })
+    Ok(ProcPod { namespace, name: format!("{name}-{proc}"), container: first_container(&template), absent })
 }
 
 /// Runs kubectl in place of this tool, on its terminal and on the same cluster. The exit status is that of kubectl,
@@ -133,7 +133,7 @@ pub(super) async fn tail(words: &[String], connection: &Connection) -> Outcome {
     }
     let job = job.ok_or_else(|| Failure(TAIL_USAGE.to_owned()))?;
     let cluster = Cluster::connect(connection).await?;
-    let Found { namespace, name: pod, container, absent } = pod_of(&cluster, job).await?;
+    let ProcPod { namespace, name: pod, container, absent } = pod_of(&cluster, job).await?;
     if follow && absent.is_none() {
         let mut words = vec!["logs", "-f", "--tail=20", "-n", &namespace, &pod];
         words.extend(container.iter().flat_map(|name| ["-c", name]));
@@ -169,7 +169,7 @@ pub(super) async fn ssh(words: &[String], connection: &Connection) -> Outcome {
         _ => {}
     }
     let cluster = Cluster::connect(connection).await?;
-    let Found { namespace, name: pod, container, absent } = pod_of(&cluster, job).await?;
+    let ProcPod { namespace, name: pod, container, absent } = pod_of(&cluster, job).await?;
     if let Some(why) = absent {
         return Err(Failure(format!("Error: {why}")));
     }

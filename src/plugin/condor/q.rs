@@ -25,7 +25,7 @@ pub(super) async fn run(words: &[String], connection: &Connection, width: Option
         return of_file(&request, file, &screen);
     }
     let cluster = Cluster::connect(connection).await?;
-    let mut found = Found::read(&cluster, &request).await?;
+    let mut found = QueueObjects::read(&cluster, &request).await?;
     let now = Time::from_secs(screen.now);
     let ads = jobs::ads(&found.jobs, found.runs.as_ref(), Some(&found.last_runs), now);
     let label = format!("Schedd: {} : {}", found.namespace, cluster.server());
@@ -50,7 +50,7 @@ fn of_file(request: &Request, file: &str, screen: &Screen) -> Outcome {
 }
 
 /// The objects that an answer is made of.
-struct Found {
+struct QueueObjects {
     namespace: String,
     jobs: Vec<HTCJob>,
     /// Whether `jobs` are those of all namespaces.
@@ -61,7 +61,7 @@ struct Found {
     notes: Vec<String>,
 }
 
-impl Found {
+impl QueueObjects {
     async fn read(cluster: &Cluster, request: &Request) -> Result<Self, Failure> {
         let namespace = place::namespace(cluster);
         let mut notes = Vec::new();

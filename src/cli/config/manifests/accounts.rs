@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::groups::Groups;
 use super::notes::Notes;
-use crate::ads::{Ads, Found};
+use crate::ads::{Ads, LocatedAd};
 use crate::stop::Stop;
 use classad::{Env, Value};
 use condor_config::Position;
@@ -101,7 +101,7 @@ pub(super) fn read(
 }
 
 /// The endings of the attributes' names for each account in an ad, such as 1 in Name1; `None` if the ad has no account.
-fn suffixes(found: &Found) -> Option<Vec<String>> {
+fn suffixes(found: &LocatedAd) -> Option<Vec<String>> {
     if found.ad.contains("Name") {
         return Some(vec![String::new()]);
     }
@@ -113,7 +113,7 @@ fn suffixes(found: &Found) -> Option<Vec<String>> {
 
 /// An account in an ad.
 struct View<'a> {
-    found: &'a Found,
+    found: &'a LocatedAd,
     suffix: String,
 }
 
