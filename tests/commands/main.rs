@@ -8,6 +8,7 @@ mod config_seeds;
 mod crds;
 mod demo;
 mod lint;
+mod logging;
 mod negotiation_oracle;
 mod quota_oracle;
 mod simulate;
