@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::Clock;
 use super::cache::Kind;
-use super::metrics::{History, MEDIA_TYPE, Metrics};
+use super::metrics::{FailedCalls, History, MEDIA_TYPE, Metrics};
 use super::progress::Progress;
 use model::pool::{Pool, Time};
 
@@ -81,7 +81,7 @@ impl Health {
         self.metrics.count(pool);
         // The loop turns hundreds of times a second while pods start, and after half a minute at the latest.
         if before.div_euclid(1000) != now.millis().div_euclid(1000) {
-            self.metrics.count_agents(pool);
+            self.metrics.count_all(pool, now);
         }
         self.progress.each(now, |kind, stale, undecodable| self.metrics.watch(kind, stale, undecodable));
     }
@@ -94,6 +94,11 @@ impl Health {
     /// Notes how many events the writer has dropped so far.
     pub fn dropped(&self, events: u64) {
         self.metrics.dropped(events);
+    }
+
+    /// The counter of calls that failed.
+    pub fn failed_calls(&self) -> FailedCalls {
+        self.metrics.failed_calls()
     }
 
     /// The counters and gauges of the history.

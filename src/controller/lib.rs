@@ -281,7 +281,8 @@ async fn lead(
         Some(shelf) if options.history.is_none() => Archive::on(shelf),
         _ => begin_history(options, clock, &health, &pauses, &mut tasks),
     };
-    let writer = Writer::new(Tools::new(client, clock, &options.identity));
+    let tools = Tools::new(client, clock, &options.identity).counted(health.failed_calls());
+    let writer = Writer::new(tools);
     let waiting = Arc::clone(&health);
     // The pool is told each job with its creator, so `creators` must be ready before the engine takes in the first job.
     tokio::select! {

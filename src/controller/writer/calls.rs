@@ -63,6 +63,11 @@ pub async fn once<T>(
     let mut place = context.place().await;
     place.begins();
     let answer = timeout(limit, call).await;
+    match &answer {
+        Ok(Ok(_)) => {}
+        Ok(Err(kube::Error::Api(status))) => context.tools.failed.count(Some(status.code)),
+        Ok(Err(_)) | Err(_) => context.tools.failed.count(None),
+    }
     if let Ok(Err(error)) = &answer {
         if is_throttled(error) {
             context.tools.places.throttled(&context.lane);

@@ -35,6 +35,7 @@ use self::run::{Sighted, claim_of, created, run, told_later};
 use self::task::Line;
 pub use self::task::Task;
 use super::cache::{Cache, CachedObject, Identity, ObjectKey};
+use super::metrics::FailedCalls;
 use super::{Clock, unless_cancelled};
 use model::pool::{ClaimId, Document, Outcome, PodRef};
 
@@ -79,6 +80,7 @@ pub struct Tools {
     /// How many names were made.
     names: AtomicU64,
     places: Arc<Places>,
+    failed: FailedCalls,
 }
 
 /// The needs of every call of a task.
@@ -97,7 +99,20 @@ impl Tools {
     /// The tools of all calls: a client without retries of its own, the time, and who this operator is.
     pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
         let (written, names, places) = (WrittenEvents::default(), AtomicU64::default(), Arc::default());
-        Self { client, clock, identity: identity.into(), written, names, places }
+        Self {
+            client,
+            clock,
+            identity: identity.into(),
+            written,
+            names,
+            places,
+            failed: FailedCalls::default(),
+        }
+    }
+
+    /// These tools, with a counter of the calls that fail.
+    pub fn counted(self, failed: FailedCalls) -> Self {
+        Self { failed, ..self }
     }
 
     /// A number that no other name has: the time in nanoseconds, plus a count for names that are made at the same time.

@@ -394,6 +394,23 @@ async fn a_call_that_the_server_throttles_is_repeated_after_the_pause_that_the_s
     assert_eq!(began.elapsed(), Duration::from_millis(600), "an error asks for nothing");
 }
 
+#[tokio::test(start_paused = true)]
+async fn each_attempt_that_fails_is_counted_by_its_code() {
+    let metrics = crate::metrics::Metrics::default();
+    let answers = VecDeque::from([429, 500, 500, 200]);
+    let script =
+        Script(Arc::new(Mutex::new((answers, Vec::new()))), json!({"metadata": {"name": "sweep-3"}}));
+    let tools = Tools::new(Client::new(script, "ns"), Clock::set_to(Timestamp::UNIX_EPOCH), "me");
+    let suspend = Effect::Suspend { pod: pod(), slot: slot(), suspended: true };
+    answers_to(tools.counted(metrics.failed_calls()), Task::Effect(suspend, None)).await;
+    let text = metrics.text();
+    for (code, calls) in [(429, 1), (500, 2)] {
+        let line = format!("\nslotwright_failed_calls_total{{code=\"{code}\"}} {calls}\n");
+        assert!(text.contains(&line), "{text}");
+    }
+    assert!(!text.contains("code=\"200\""), "{text}");
+}
+
 #[tokio::test]
 async fn a_task_that_waits_for_its_place_is_small() {
     let script = Script(Arc::new(Mutex::new((VecDeque::new(), Vec::new()))), json!({}));
