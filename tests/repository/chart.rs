@@ -37,7 +37,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(path: &str) -> String {
+pub(super) fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -135,6 +135,7 @@ pub(super) fn check_types(objects: &[Value]) -> usize {
             "MutatingWebhookConfiguration" => drop(typed::<MutatingWebhookConfiguration>(object)),
             "ValidatingWebhookConfiguration" => drop(typed::<ValidatingWebhookConfiguration>(object)),
             "Certificate" | "Issuer" => super::cert_manager::check(object),
+            "ServiceMonitor" | "PrometheusRule" => super::metrics_chart::check(object),
             other => panic!("the chart has a {other}: add the kind to this test"),
         }
     }
@@ -164,7 +165,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 53);
+    assert_eq!(check_types(&objects(&text)), 55);
 }
 
 #[test]

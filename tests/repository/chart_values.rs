@@ -26,6 +26,7 @@ fn wrong_values_are_refused_by_name() {
         ("image.digest=latest", "/image/digest"),
         ("healthPort=80", "/healthPort"),
         ("metrics.port=80", "/metrics/port"),
+        ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
         ("webhook.port=443", "/webhook/port"),
         ("webhook.failurePolicy=Fail", "failurePolicy"),
         ("webhook.certManager.enabled=yes", "/webhook/certManager/enabled"),

@@ -10,6 +10,7 @@ mod deps;
 mod examples;
 mod gitops;
 mod links;
+mod metrics_chart;
 mod mutations;
 mod programs;
 mod purity;
