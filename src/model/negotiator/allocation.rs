@@ -56,7 +56,7 @@ pub(super) fn regroups(groups: &[GroupInput]) -> bool {
 /// The allocations of the groups in one round if they ask for `demand`: their fair share, including surplus.
 pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
     let groups = &cycle.groups;
-    let (root, whole) = (root_quota(cycle), !cycle.config.use_slot_weights);
+    let (root, whole) = (left_by_groups(cycle), !cycle.config.use_slot_weights);
     let asks = |group: usize| demand.groups.get(group).copied().unwrap_or(0.0);
     let root_node = Sharer {
         quota: root,
@@ -95,8 +95,8 @@ pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
         },
     });
     // With autoregroup, the root has the last turn and serves the groups' submitters too: it may use whatever is left.
-    let (quota, allocated) =
-        if regroups(groups) { (cycle.pool_weight, cycle.pool_weight) } else { (root, of_root) };
+    let allocated = if regroups(groups) { cycle.pool_weight } else { of_root };
+    let quota = root_quota(cycle);
     let root = Allocation {
         quota,
         subtree_quota: cycle.pool_weight,
@@ -108,8 +108,13 @@ pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
     Allocations { root, groups: each.collect() }
 }
 
+/// The quota of the submitters of no group: what the groups' quotas leave of the pool, or the whole pool if any group has autoregroup.
+pub(super) fn root_quota(cycle: &Cycle) -> f64 {
+    if regroups(&cycle.groups) { cycle.pool_weight } else { left_by_groups(cycle) }
+}
+
 /// The slot weight that the groups' quotas leave of the pool.
-fn root_quota(cycle: &Cycle) -> f64 {
+fn left_by_groups(cycle: &Cycle) -> f64 {
     let tops = cycle.groups.iter().filter(|group| group.parent.is_none());
     (cycle.pool_weight - tops.map(|group| group.subtree_quota).sum::<f64>()).max(0.0)
 }

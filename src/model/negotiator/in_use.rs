@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::allocation::root_quota;
 use super::config::Config;
 use super::cycle::{Cycle, PreemptState, RejectReason, SubmitterInput};
 use super::groups::ROOT;
@@ -94,15 +95,14 @@ struct UserFacts {
     floor: f64,
     used: f64,
     place: Option<usize>,
-    group: String,
-    group_used: f64,
-    group_quota: f64,
+    group: Option<GroupFacts>,
 }
 
 impl InUse {
     pub(super) fn new(cycle: &Cycle) -> Self {
         let known = cycle.others.iter().chain(&cycle.submitters);
-        let users = known.map(|submitter| (submitter.name.clone(), UserFacts::of(cycle, submitter)));
+        let of_root = root_quota(cycle);
+        let users = known.map(|submitter| (submitter.name.clone(), UserFacts::of(cycle, submitter, of_root)));
         Self {
             numbers: HashMap::new(),
             user_numbers: HashMap::new(),
@@ -126,9 +126,11 @@ impl InUse {
                 seen.set("RemoteUserPrio", user.priority);
                 seen.set("RemoteUserFloor", user.floor);
                 seen.set("RemoteUserResourcesInUse", user.used);
-                seen.set("RemoteGroup", user.group.as_str());
-                seen.set("RemoteGroupResourcesInUse", user.group_used);
-                seen.set("RemoteGroupQuota", user.group_quota);
+                if let Some(group) = &user.group {
+                    seen.set("RemoteGroup", group.name.as_str());
+                    seen.set("RemoteGroupResourcesInUse", group.used);
+                    seen.set("RemoteGroupQuota", group.quota);
+                }
             }
             None => seen.set("RemoteUserPrio", UNKNOWN_PRIORITY),
         }
@@ -237,14 +239,33 @@ impl InUse {
     }
 }
 
+/// The facts about a user's accounting group that the negotiator adds to ads.
+#[derive(Clone, Debug)]
+pub(super) struct GroupFacts {
+    name: String,
+    used: f64,
+    quota: f64,
+}
+
+impl GroupFacts {
+    /// The facts about a group that uses `used`, or about the root, whose quota is `of_root`. A pool without groups has none, as in
+    /// HTCondor: there the attributes are undefined.
+    pub(super) fn of(cycle: &Cycle, group: Option<usize>, used: f64, of_root: f64) -> Option<Self> {
+        let known = group.and_then(|group| cycle.groups.get(group));
+        (!cycle.groups.is_empty()).then(|| Self {
+            name: known.map_or(ROOT, |group| group.name.as_str()).to_owned(),
+            used,
+            quota: known.map_or(of_root, |group| group.quota),
+        })
+    }
+}
+
 /// The facts about a job's submitter that the negotiator adds to the job's ad, for expressions to read.
 #[derive(Clone, Debug)]
 pub(super) struct SubmitterFacts<'a> {
     pub(super) priority: f64,
     pub(super) used: f64,
-    pub(super) group: &'a str,
-    pub(super) group_used: f64,
-    pub(super) group_quota: f64,
+    pub(super) group: Option<GroupFacts>,
     /// The group whose turn it is: the root if a group's submitter takes part in the root's turn.
     pub(super) negotiating_group: &'a str,
     /// Whether the submitter is in a group and takes part in the root's turn.
@@ -261,9 +282,11 @@ impl SubmitterFacts<'_> {
             seen.set(name, self.priority);
         }
         seen.set("SubmitterUserResourcesInUse", self.used + taken);
-        seen.set("SubmitterGroup", self.group);
-        seen.set("SubmitterGroupResourcesInUse", self.group_used + taken);
-        seen.set("SubmitterGroupQuota", self.group_quota);
+        if let Some(group) = &self.group {
+            seen.set("SubmitterGroup", group.name.as_str());
+            seen.set("SubmitterGroupResourcesInUse", group.used + taken);
+            seen.set("SubmitterGroupQuota", group.quota);
+        }
         seen.set("SubmitterNegotiatingGroup", self.negotiating_group);
         seen.set("SubmitterAutoregroup", self.autoregroup);
         seen
@@ -271,16 +294,19 @@ impl SubmitterFacts<'_> {
 }
 
 impl UserFacts {
-    fn of(cycle: &Cycle, submitter: &SubmitterInput) -> Self {
+    fn of(cycle: &Cycle, submitter: &SubmitterInput, of_root: f64) -> Self {
         let group = submitter.group.and_then(|group| cycle.groups.get(group));
         Self {
             priority: submitter.effective_priority,
             floor: submitter.floor.unwrap_or(0.0),
             used: submitter.weighted_used,
             place: submitter.group.filter(|_| group.is_some()),
-            group: group.map_or_else(|| ROOT.to_owned(), |group| group.name.clone()),
-            group_used: group.map_or(cycle.ungrouped_used, |group| group.weighted_used),
-            group_quota: group.map_or(cycle.pool_weight, |group| group.quota),
+            group: GroupFacts::of(
+                cycle,
+                submitter.group,
+                group.map_or(cycle.ungrouped_used, |group| group.weighted_used),
+                of_root,
+            ),
         }
     }
 }

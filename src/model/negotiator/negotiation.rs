@@ -1,5 +1,6 @@
 //! The state of one negotiation, and its steps in a pool without groups. `rounds` has the steps in a pool with groups.
 
+use super::allocation::root_quota;
 use super::candidates::Judge;
 use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInput};
 use super::ledger::Ledger;
@@ -22,6 +23,8 @@ pub(super) struct Negotiation<'a> {
     pub(super) stopped: Vec<Option<RejectReason>>,
     /// The least that a match can cost.
     pub(super) min_slot_weight: f64,
+    /// The quota of the submitters of no group.
+    pub(super) root_quota: f64,
     pub(super) time: TimeLimits<'a>,
 }
 
@@ -51,6 +54,7 @@ impl<'a> Negotiation<'a> {
             cycle,
             min_slot_weight: judge.least_cost(),
             ledger: Ledger::new(cycle),
+            root_quota: root_quota(cycle),
             stopped: vec![None; cycle.submitters.len()],
             progress,
             time: TimeLimits::new(&cycle.config, cycle.submitters.len(), stopwatch),
@@ -111,7 +115,7 @@ impl<'a> Negotiation<'a> {
 
     /// Lets those members of a group that are below their floor take slots up to it.
     ///
-    /// HTCondor raises submitters to their floors only in pools without groups, and only as far as their shares allow.
+    /// HTCondor does so, too, but a submitter takes the whole floor once more whatever it uses, and no more than its share.
     pub(super) fn raise_to_floors(&mut self, group: Option<usize>, quota: Option<f64>, members: &[usize]) {
         let below = |submitter: &usize| self.has_jobs(*submitter) && self.below_floor(*submitter) > 0.0;
         let below: Vec<usize> = members.iter().copied().filter(below).collect();

@@ -2,7 +2,7 @@
 
 use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
 use super::groups::ROOT;
-use super::in_use::SubmitterFacts;
+use super::in_use::{GroupFacts, SubmitterFacts};
 use super::negotiation::Negotiation;
 use super::pie::{Division, Limits, starvation};
 use super::turn::{Turn, Verdict};
@@ -172,9 +172,12 @@ impl<'r, 'a> Spins<'r, 'a> {
         SubmitterFacts {
             priority: input.effective_priority,
             used: self.negotiation.ledger.used(submitter),
-            group: name(input.group),
-            group_used: self.negotiation.ledger.group_used(input.group),
-            group_quota: own.map_or(cycle.pool_weight, |group| group.quota),
+            group: GroupFacts::of(
+                cycle,
+                input.group,
+                self.negotiation.ledger.group_used(input.group),
+                self.negotiation.root_quota,
+            ),
             negotiating_group: name(self.group),
             autoregroup: self.group.is_none() && own.is_some_and(|group| group.autoregroup),
         }

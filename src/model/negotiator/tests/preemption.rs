@@ -165,7 +165,13 @@ fn ephemeral_attributes() {
     for (requirements, expected) in [
         ("MY.RemoteUserPrio == 4000.0", 2),
         ("MY.RemoteUserResourcesInUse == 2.0", 2),
-        ("MY.RemoteGroup == \"<none>\" && TARGET.SubmitterGroup == \"<none>\"", 2),
+        // Without groups, HTCondor says nothing of groups.
+        ("MY.RemoteGroup =?= undefined && TARGET.SubmitterGroup =?= undefined", 2),
+        ("MY.RemoteGroupQuota =?= undefined && TARGET.SubmitterGroupQuota =?= undefined", 2),
+        (
+            "MY.RemoteGroupResourcesInUse =?= undefined && TARGET.SubmitterGroupResourcesInUse =?= undefined",
+            2,
+        ),
         ("TARGET.SubmitterUserPrio == 500.0 && TARGET.SubmittorPrio == 500.0", 2),
         ("TARGET.SubmitterUserResourcesInUse == 0", 2),
         ("TARGET.SubmitterNegotiatingGroup == \"<none>\" && TARGET.SubmitterAutoregroup == false", 2),
@@ -179,6 +185,36 @@ fn ephemeral_attributes() {
     assert_eq!(kinds(&cycle).len(), 4);
     cycle.config.preemption_requirements_stable = false;
     assert_eq!(kinds(&cycle).len(), 2);
+}
+
+/// The groups of the two users in the ads, in a pool of 10 of which the quota of `g` is 4: `<none>` has what the quotas leave
+/// (`hgq_assign_quotas` in GroupEntry.cpp), and all of the pool if a group has autoregroup (`hgq_negotiate_with_all_groups`).
+#[test]
+fn groups_in_ads() {
+    const LOW: &str = "g.low";
+    for (autoregroup, requirements, expected) in [
+        (false, "RemoteGroup == \"g\" && RemoteGroupQuota == 4 && RemoteGroupResourcesInUse == 2", 2),
+        (false, "SubmitterGroup == \"<none>\" && SubmitterGroupQuota == 6", 2),
+        (false, "SubmitterGroupResourcesInUse == 0 && SubmitterNegotiatingGroup == \"<none>\"", 2),
+        (true, "RemoteGroupQuota == 4 && SubmitterGroupQuota == 10", 2),
+    ] {
+        let mut cycle = pool(vec![used_by(LOW, ""), used_by(LOW, "")], Some(requirements));
+        let low = &mut cycle.submitters[1];
+        (low.name, low.group) = (LOW.to_owned(), Some(0));
+        cycle.groups = vec![GroupInput {
+            name: "g".to_owned(),
+            quota: 4.0,
+            subtree_quota: 4.0,
+            weighted_used: 2.0,
+            autoregroup,
+            ..GroupInput::default()
+        }];
+        assert_eq!(kinds(&cycle).len(), expected, "{requirements}");
+    }
+    // The user of the slots is of no group, and another group's quota is 4.
+    let mut cycle = pool(vec![used_by("low", "")], Some("RemoteGroupQuota == 6"));
+    cycle.groups = vec![GroupInput { quota: 4.0, subtree_quota: 4.0, ..GroupInput::default() }];
+    assert_eq!(kinds(&cycle).len(), 1);
 }
 
 /// A rejected request says why; the preemption policy is named before all other reasons.
@@ -214,7 +250,6 @@ fn what_is_known_of_the_user_of_a_slot() {
         assert_eq!(known(beyond_floor, Some(10.0), served), 0, "{served}");
         assert_eq!(known(beyond_floor, None, served), 1, "{served}");
         assert_eq!(known("RemoteUserPrio == 4000", None, served), 1, "{served}");
-        assert_eq!(known("RemoteGroup == \"<none>\"", None, served), 1, "{served}");
     }
 }
 
@@ -225,6 +260,7 @@ fn slots_see_who_asks_without_preemption() {
     slots[1].ad.set("Memory", 2048);
     for (group, expected) in [("<none>", 1), ("physics", 0)] {
         let mut cycle = cycle(slots.clone(), vec![submitter("u", 500.0, &[jobs(1)])]);
+        cycle.groups = vec![GroupInput { name: "physics".to_owned(), ..GroupInput::default() }];
         cycle.config.consider_preemption = false;
         let rank = format!("ifThenElse(TARGET.SubmitterGroup =?= \"{group}\", MY.Memory, -MY.Memory)");
         cycle.config.pre_job_rank = Some(expr(&rank));
