@@ -46,7 +46,7 @@ struct Texts {
     /// Predefine a macro, such as DETECTED_CPUS=64
     #[arg(long, value_name = "NAME=VALUE", value_parser = definition)]
     define: Vec<(String, String)>,
-    /// Let the configuration include files of this machine; its commands are never run
+    /// Let the configuration include files of this machine, and read the files of its user maps; its commands are never run
     #[arg(long)]
     allow_files: bool,
     /// Let the configuration read the environment with $ENV()
@@ -137,23 +137,26 @@ impl Texts {
         let mut sources = Vec::new();
         for path in &self.files {
             let text = input::text(path, stdin).map_err(|error| unusable(path.display(), error))?;
-            sources.push(policy_file::source(path.display().to_string(), text)?);
+            sources.push(policy_file::source(path.display().to_string(), text, kind)?);
         }
         Ok(sources)
     }
 
+    /// The text of a file of this machine, if the configuration may have it.
+    fn file(&self, path: &str) -> Result<String, FileError> {
+        if !self.allow_files {
+            return Err(FileError::Refused("; or allow it with --allow-files"));
+        }
+        fs::read_to_string(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FileError::Missing,
+            io::ErrorKind::IsADirectory => FileError::Directory,
+            _ => FileError::Unreadable(error.to_string()),
+        })
+    }
+
     /// Reads texts as one daemon. Reading stops at the first error, as HTCondor's does.
     fn read_as(&self, sources: &[Source], subsystem: &str, local_name: Option<&str>) -> Reading {
-        let files = |path: &str| {
-            if !self.allow_files {
-                return Err(FileError::Refused("; or allow it with --allow-files"));
-            }
-            fs::read_to_string(path).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => FileError::Missing,
-                io::ErrorKind::IsADirectory => FileError::Directory,
-                _ => FileError::Unreadable(error.to_string()),
-            })
-        };
+        let files = |path: &str| self.file(path);
         let reader = Reader::new(self.host())
             .subsystem(subsystem)
             .local_name(local_name.map(str::to_owned))

@@ -5,6 +5,7 @@
 //! | `groups` | GroupQuotas of GROUP_NAMES and the knobs of each group |
 //! | `limits` | ConcurrencyLimits |
 //! | `policies` | the Negotiator, the NodePolicy and the SubmitPolicy, with the knobs that their texts take |
+//! | `maps` | the lines of user maps that are in files |
 //! | `accounts`, `submitters` | Submitters of what condor_userprio prints |
 //! | `leftovers` | warnings about settings that are in no object |
 //! | `defaults` | warnings about knobs that are not set, and whose defaults differ |
@@ -15,6 +16,7 @@ mod defaults;
 mod groups;
 mod leftovers;
 mod limits;
+mod maps;
 mod names;
 mod notes;
 mod object;
@@ -66,7 +68,12 @@ const KINDS: [&str; 6] =
 impl ManifestsArgs {
     /// Whether objects of a kind are printed.
     fn prints(&self, kind: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only.eq_ignore_ascii_case(kind))
+        self.only.is_empty() || self.wants(kind)
+    }
+
+    /// Whether the command line names a kind of objects.
+    fn wants(&self, kind: &str) -> bool {
+        self.only.iter().any(|only| only.eq_ignore_ascii_case(kind))
     }
 }
 
@@ -89,7 +96,12 @@ pub(super) fn print(
         let reading = args.texts.read_as(&sources, policy.subsystem, None);
         let config = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
         let notes = if args.prints(policy.kind) { &mut notes } else { &mut unsaid };
-        let object = policy.object(&config, &mut taken, notes);
+        let maps = if policy.kind == "SubmitPolicy" {
+            maps::lines(&config, &|path| args.texts.file(path), &mut taken, notes)
+        } else {
+            Vec::new()
+        };
+        let object = policy.object(&config, maps, args.wants(policy.kind), &mut taken, notes);
         let has_groups = policy.kind == policies::NEGOTIATOR.kind && !named.is_empty();
         if object.is_some() || has_groups {
             defaults::note(policy, &config, &sources, notes);

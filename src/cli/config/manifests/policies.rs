@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::Taken;
+use super::maps::Line;
 use super::notes::Notes;
 use crate::config::{assignment, can_be_read};
 use api::{GROUP, VERSION};
 use condor_config::knobs::{self, Knob, Reader, Support};
-use condor_config::{Config, Definition, Host, Origin, Reader as ConfigReader, Source};
-use model::startd::config::Readers;
+use condor_config::{Config, Definition, Host, Origin, Position, Reader as ConfigReader, Source};
+use model::startd::config::{Readers, unlisted_cron_job};
 
 /// The name of each object.
 const NAME: &str = "default";
@@ -32,6 +33,12 @@ pub(super) const NEGOTIATOR: Policy = Policy {
     readers: &[Reader::Negotiator, Reader::Accountant],
 };
 
+/// Knobs of a NodePolicy's text that say what the central manager's own files say, too: what the collector reads, and the domains of all
+/// of a pool's machines.
+fn is_of_all_machines(knob: &Knob) -> bool {
+    knob.readers.contains(&Reader::Collector) || matches!(knob.name, "UID_DOMAIN" | "FILESYSTEM_DOMAIN")
+}
+
 /// All kinds.
 pub(super) const ALL: [Policy; 3] = [
     NEGOTIATOR,
@@ -49,10 +56,30 @@ impl Policy {
     }
 
     /// The object with the knobs that act in its text, and with all names that these refer to; `None` if the configuration sets no
-    /// such knob. Values stay as they are written: some have another value on each node.
-    pub(super) fn object(self, config: &Config, taken: &mut Taken, notes: &mut Notes) -> Option<Value> {
-        let mut lines = BTreeMap::new();
-        let mut chosen: Vec<&Definition> = self.own(config).filter(|found| self.acts(found)).collect();
+    /// such knob. `beside` are lines that the text has besides those of the configuration. Values stay as they are written: some have
+    /// another value on each node. Unless the object is `wanted`, knobs that the files of all machines set make no NodePolicy of their
+    /// own: for every node, it would count beside the NodePolicies of the nodes' own files.
+    pub(super) fn object(
+        self,
+        config: &Config,
+        beside: Vec<Line>,
+        wanted: bool,
+        taken: &mut Taken,
+        notes: &mut Notes,
+    ) -> Option<Value> {
+        let mut lines: BTreeMap<String, (Position, String)> = beside.into_iter().collect();
+        let mut chosen: Vec<&Definition> =
+            self.own(config).filter(|found| self.acts(found) && !Self::is_idle(config, found)).collect();
+        let of_all = |found: &&Definition| knobs::find(&found.name).is_some_and(is_of_all_machines);
+        if self.kind == "NodePolicy" && !wanted && chosen.iter().all(of_all) {
+            for definition in chosen {
+                let what = "is left out: nothing else here is of execute nodes, and a NodePolicy would be for all of them; put it into \
+                            those of the nodes' files, or give --only NodePolicy";
+                notes.at(config.position(definition), format!("{} {what}", definition.name));
+                taken.insert(definition.name.to_ascii_lowercase());
+            }
+            return None;
+        }
         self.note_templates(config, &chosen, notes);
         while !chosen.is_empty() {
             for definition in chosen {
@@ -97,6 +124,11 @@ impl Policy {
         knobs::find(&definition.name).is_some_and(|knob| knob.support == Support::Honored && self.takes(knob))
     }
 
+    /// Whether a template has set up a cron job that the list of cron jobs then leaves out: HTCondor does not run it either.
+    fn is_idle(config: &Config, definition: &Definition) -> bool {
+        matches!(definition.origin, Origin::Template(..)) && unlisted_cron_job(config, definition).is_some()
+    }
+
     /// Whether the object's text takes a knob.
     pub(super) fn takes(self, knob: &Knob) -> bool {
         knob.readers.iter().any(|reader| self.readers.contains(reader))
@@ -115,7 +147,7 @@ impl Policy {
 }
 
 /// The lines in the order of the files.
-fn text(lines: &BTreeMap<String, (condor_config::Position, String)>) -> String {
+fn text(lines: &BTreeMap<String, (Position, String)>) -> String {
     let sorted: BTreeSet<_> = lines.iter().map(|(name, (place, line))| (place, name, line)).collect();
     let lines = sorted.into_iter().map(|(_, _, line)| line).filter(|line| !line.is_empty());
     lines.flat_map(|line| [line.as_str(), "\n"]).collect()

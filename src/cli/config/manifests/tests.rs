@@ -221,6 +221,97 @@ fn the_kinds_of_objects_can_be_chosen() {
     assert!(!said.contains("nothing but"), "{said}");
 }
 
+/// The kinds of objects that a configuration becomes.
+fn kinds_of(args: &[&str], text: &str) -> (Vec<String>, String) {
+    let (status, made, said) = outcome(args, text);
+    assert_eq!(status, 0, "{said}{made}");
+    let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
+    (parsed(&made).iter().map(kind).collect(), said)
+}
+
+/// A NodePolicy without a selector is for all nodes: it would count beside that of the nodes' own files.
+#[test]
+fn a_central_managers_file_makes_no_node_policy() {
+    let shared = "UID_DOMAIN = example.org\nFILESYSTEM_DOMAIN = example.org\nABSENT_REQUIREMENTS = True\n";
+    let only = ["--only", "NodePolicy"];
+    for (args, text, expected) in [
+        (&[][..], shared.to_owned(), vec![]),
+        (&[], format!("{shared}NEGOTIATOR_INTERVAL = 60\n"), vec!["Negotiator"]),
+        (&[], format!("{shared}START = True\n"), vec!["NodePolicy"]),
+        (&only, shared.to_owned(), vec!["NodePolicy"]),
+    ] {
+        let (kinds, said) = kinds_of(args, &text);
+        assert_eq!(kinds, expected, "{text}");
+        let is_told = said.contains("UID_DOMAIN is left out: nothing else here is of execute nodes");
+        assert_eq!(is_told, !expected.contains(&"NodePolicy"), "{said}");
+    }
+}
+
+/// HTCondor looks at NAME_LIMIT when a job takes the limit; admins call macros so, too.
+#[test]
+fn a_macro_whose_name_ends_in_limit_is_no_limit() {
+    for (text, limits, expected) in [
+        ("XSW_LIMIT = 3\n", 1, ""),
+        ("XSW_LIMIT = 3\nCONCURRENCY_LIMIT_DEFAULT_b = $(XSW_LIMIT)\n", 2, ""),
+        (
+            "WALLTIME_LIMIT = 3 * $(HOUR)\nSYSTEM_PERIODIC_HOLD = RemoteWallClockTime > $(WALLTIME_LIMIT)\n",
+            0,
+            "WALLTIME_LIMIT is taken for a macro, since SYSTEM_PERIODIC_HOLD refers to it; if jobs take a concurrency limit of that",
+        ),
+        ("MEM_LIMIT = (RequestMemory * 2)\nSYSTEM_PERIODIC_HOLD = MemoryUsage > $(MEM_LIMIT:1)\n", 0, ""),
+        ("MEM_LIMIT = (RequestMemory * 2)\n", 0, "MEM_LIMIT is (RequestMemory * 2), which is no number"),
+    ] {
+        let (kinds, said) = kinds_of(&[], text);
+        let of_limits = kinds.iter().filter(|kind| *kind == "ConcurrencyLimit").count();
+        assert_eq!(of_limits, limits, "{text}{said}");
+        assert!(said.contains(expected) && (said.contains("_LIMIT") != expected.is_empty()), "{text}{said}");
+    }
+}
+
+/// `use FEATURE : AssignAccountingGroup(FILE)` refuses every job if the map is lost.
+#[test]
+fn the_file_of_a_user_map_is_put_into_the_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("groups").display().to_string();
+    fs::write(&path, "* alice physics\n* /^b.*/ \"cms\"\n").unwrap();
+    let by_knobs = format!("SCHEDD_CLASSAD_USER_MAP_NAMES = G\nCLASSAD_USER_MAPFILE_G = {path}\n");
+    for (map, text) in [
+        ("AssignAccountingGroup", format!("use FEATURE : AssignAccountingGroup({path})\n")),
+        ("G", format!("use FEATURE : ScheddUserMapFile(G, {path})\n")),
+        ("G", by_knobs),
+    ] {
+        let (status, made, said) = outcome(&["--allow-files"], &text);
+        assert_eq!(status, 0, "{said}");
+        let config = &specs(&made, "SubmitPolicy")["default"]["config"];
+        let lines = format!("CLASSAD_USER_MAPDATA_{map} @=end\n* alice physics\n* /^b.*/ \"cms\"\n");
+        assert!(config.as_str().unwrap().contains(&lines), "{made}");
+        assert!(!said.contains("MAPFILE"), "{said}");
+
+        let (_, made, said) = outcome(&[], &text);
+        assert!(!made.contains("MAPDATA"), "{made}");
+        let told = format!(
+            "CLASSAD_USER_MAPFILE_{map} is left out: the operator reads no files, and CLASSAD_USER_MAPDATA_{map} is to have the lines of \
+             {path}: give --allow-files to read it\n"
+        );
+        assert!(said.contains(&told), "{said}");
+    }
+    let (_, _, said) = outcome(&["--allow-files"], "use FEATURE : ScheddUserMapFile(G, /nowhere)\n");
+    assert!(said.contains("the lines of /nowhere: there is no such file\n"), "{said}");
+}
+
+/// The template adds a cron job; the line behind it lists other jobs instead, and HTCondor runs these alone.
+#[test]
+fn a_templates_cron_job_that_is_not_listed_is_dropped() {
+    let health = "STARTD_CRON_JOBLIST = HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = /usr/bin/h\nSTARTD_CRON_HEALTH_PERIOD = 60\n";
+    for (text, is_there) in
+        [(format!("use FEATURE : GPUs\n{health}"), false), (format!("{health}use FEATURE : GPUs\n"), true)]
+    {
+        let (_, made, said) = outcome(&[], &text);
+        assert_eq!(made.contains("STARTD_CRON_GPUs_MONITOR_"), is_there, "{made}");
+        assert!(!said.contains("STARTD_CRON_GPUs_MONITOR_"), "{said}");
+    }
+}
+
 /// `condor_config_val -summary` leaves out what is set to HTCondor's default.
 #[test]
 fn a_default_that_is_not_htcondors_is_told_where_nothing_is_set() {

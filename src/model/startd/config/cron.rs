@@ -52,20 +52,23 @@ pub(super) fn read(config: &Config, faults: &mut Vec<Remark>) -> CronPolicy {
 }
 
 /// Remarks about knobs of jobs that are not listed.
-fn unlisted(config: &Config) -> Vec<Remark> {
-    let listed: BTreeSet<String> =
-        config.list(LIST).unwrap_or_default().iter().map(|name| name.to_ascii_lowercase()).collect();
+pub(super) fn unlisted(config: &Config) -> Vec<Remark> {
     let of = |definition: &Definition| {
-        let name = definition.name.to_ascii_lowercase();
-        let (before, item) = knobs::find(&name)?.name.split_once("<JobName>")?;
-        let rest = name.strip_prefix("startd.").unwrap_or(&name);
-        let job =
-            rest.strip_prefix(&before.to_ascii_lowercase())?.strip_suffix(&item.to_ascii_lowercase())?;
+        let job = unlisted_cron_job(config, definition).filter(|_| definition.origin == Origin::Source)?;
         let message = format!("{} has no effect: {LIST} does not list {job}", definition.name);
-        let is_ours = definition.origin == Origin::Source && !listed.contains(job);
-        is_ours.then(|| Remark::of_knob(config, definition, Severity::Warning, message))
+        Some(Remark::of_knob(config, definition, Severity::Warning, message))
     };
     config.definitions().filter_map(of).collect()
+}
+
+/// The cron job that a knob is about, in small letters, if `STARTD_CRON_JOBLIST` does not list the job.
+pub fn unlisted_cron_job(config: &Config, definition: &Definition) -> Option<String> {
+    let name = definition.name.to_ascii_lowercase();
+    let (before, item) = knobs::find(&name)?.name.split_once("<JobName>")?;
+    let rest = name.strip_prefix("startd.").unwrap_or(&name);
+    let job = rest.strip_prefix(&before.to_ascii_lowercase())?.strip_suffix(&item.to_ascii_lowercase())?;
+    let listed = config.list(LIST).unwrap_or_default();
+    (!listed.iter().any(|listed| listed.eq_ignore_ascii_case(job))).then(|| job.to_owned())
 }
 
 /// The settings for all jobs.

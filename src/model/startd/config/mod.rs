@@ -24,6 +24,7 @@ use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
 pub use attributes::{misspelt, of_policy};
+pub use cron::unlisted_cron_job;
 pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
 pub use readers::Readers;
 pub use remarks::{Remark, Severity, of_file, of_text, sort};

@@ -11,9 +11,9 @@ use condor_config::{
     Config, Definition, Diagnostic, Host, Origin, Position, Reader, Reading, Source, ValueError,
 };
 
-use super::attributes;
 use super::macros::{KNOWN, Macros};
 use super::readers::{Live, Readers};
+use super::{attributes, cron};
 use crate::mistakes;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
@@ -76,7 +76,8 @@ impl Remark {
 
     /// A remark about a knob that the text defines.
     pub fn of_knob(config: &Config, knob: &Definition, severity: Severity, message: String) -> Self {
-        Self::new(severity, "InvalidConfiguration", &config.position(knob), message).about(&knob.name)
+        let found = Diagnostic { severity, position: config.position(knob), message };
+        Self::of_finding(&found).about(&knob.name)
     }
 
     /// A remark about a fault of slot types.
@@ -159,6 +160,7 @@ pub fn of_file(text: &str) -> Vec<Remark> {
     let host = Host { predefined, ..Host::none() };
     let reading = Reader::new(host).subsystem("STARTD").guarded().read(&[Source::new("", text)]);
     let mut remarks = of_reading(text, &reading, None, &[]);
+    remarks.extend(cron::unlisted(&reading.config));
     sort(&mut remarks);
     remarks
 }
