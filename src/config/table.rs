@@ -7,8 +7,12 @@ use std::sync::Arc;
 use super::allowance::Allowance;
 use super::host::Host;
 use super::knobs;
+use super::scan::{self, Wanted};
 use super::source::Position;
 use super::text::{Place, Text};
+
+/// How many bytes of a value are searched for references.
+const MOST_SCANNED: u64 = 1_000_000;
 
 /// A configuration as one daemon sees it.
 ///
@@ -99,6 +103,15 @@ impl Config {
     /// The definition of exactly this name, case aside: a prefix is part of the name. Its value may be empty.
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.definitions.get(&name.to_ascii_lowercase())
+    }
+
+    /// The definitions of other names whose values, as they are written, refer to this name by `$(NAME)`.
+    pub fn referring<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c Definition> {
+        self.definitions().filter(move |definition| {
+            let (raw, mut work) = (definition.raw(), MOST_SCANNED);
+            let mut refers = || scan::find(raw.as_bytes(), 0, Wanted::Own(name, None), &mut work).is_some();
+            !definition.name.eq_ignore_ascii_case(name) && refers()
+        })
     }
 
     /// Whether a guarded reading ([`Reader::guarded`](super::Reader::guarded)) has used up its work. From then on, no

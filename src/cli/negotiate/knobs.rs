@@ -29,7 +29,7 @@ pub(super) fn unused(text: &Text, groups: &[GroupSpec]) -> Vec<String> {
     let mut others: BTreeMap<String, Vec<(u32, &str)>> = BTreeMap::new();
     for definition in text.definitions().filter(|definition| definition.origin == Origin::Source) {
         let place = text.position(definition);
-        match use_of(definition, groups) {
+        match use_of(text, definition, groups) {
             Use::Used => {}
             Use::Unused(why) => {
                 let line = format!("{place}: {} is not used: {why}", definition.name);
@@ -61,7 +61,7 @@ enum Use {
     OfOthers,
 }
 
-fn use_of(definition: &Definition, groups: &[GroupSpec]) -> Use {
+fn use_of(text: &Text, definition: &Definition, groups: &[GroupSpec]) -> Use {
     let name = definition.name.as_str();
     let knob: &Knob = match knobs::classify(name) {
         Class::Knob(knob) => knob,
@@ -76,6 +76,10 @@ fn use_of(definition: &Definition, groups: &[GroupSpec]) -> Use {
             return Use::Used;
         }
         return Use::Unused(format!("GROUP_NAMES does not name {named}"));
+    }
+    let is_macro = || text.referring(name).next().is_some();
+    if knob.name == "<name>_LIMIT" && text.real(name).is_err() && !is_macro() {
+        return Use::Unused("a limit is a number, and this is none".to_owned());
     }
     if OF_MANY_CYCLES.contains(&knob.name) {
         return Use::Unused("this is one cycle, which takes as long as it takes".to_owned());

@@ -74,7 +74,7 @@ impl Config {
             remote_factor: text.number("REMOTE_PRIO_FACTOR", unset.remote_factor),
             accountant_local_domain: text.word("ACCOUNTANT_LOCAL_DOMAIN"),
             group_factors: text.family("GROUP_PRIO_FACTOR_<group>"),
-            concurrency_limits: text.family("<name>_LIMIT"),
+            concurrency_limits: text.limits(),
             concurrency_limit_sets: text.family("CONCURRENCY_LIMIT_DEFAULT_<set>"),
             concurrency_limit_default: text
                 .number("CONCURRENCY_LIMIT_DEFAULT", unset.concurrency_limit_default),
@@ -167,8 +167,30 @@ impl Text<'_> {
         self.keep(found)
     }
 
-    /// The numbers of all knobs of a pattern, such as `<name>_LIMIT`, by the text in the variable part in small letters.
+    /// The numbers of all knobs of a pattern, such as `GROUP_PRIO_FACTOR_<group>`, by the text in the variable part in small letters.
     fn family(&mut self, pattern: &str) -> BTreeMap<String, f64> {
+        self.members(pattern)
+            .into_iter()
+            .filter_map(|(member, knob)| Some((member, self.ranged(&knob)?)))
+            .collect()
+    }
+
+    /// `<name>_LIMIT` of all names. HTCondor looks at such a knob when a job takes the limit: one that is no number, or to which other
+    /// values refer and whose number no limit may have, is a macro of the text's own.
+    fn limits(&mut self) -> BTreeMap<String, f64> {
+        let mut limits = BTreeMap::new();
+        for (name, knob) in self.members("<name>_LIMIT") {
+            let Ok(Some(number)) = self.config.real(&knob) else { continue };
+            let is_limit = self.config.in_range(&knob, number).is_ok();
+            if is_limit || self.config.referring(&knob).next().is_none() {
+                limits.extend(self.ranged(&knob).map(|number| (name, number)));
+            }
+        }
+        limits
+    }
+
+    /// The names that fit a pattern, each with what it has in the variable part, in small letters.
+    fn members(&self, pattern: &str) -> Vec<(String, String)> {
         let (before, after) = (pattern.find('<').unwrap_or(0), pattern.find('>').map_or(0, |at| at + 1));
         let after = pattern.len().saturating_sub(after);
         let subsystem = self.config.subsystem().to_owned();
@@ -179,17 +201,12 @@ impl Text<'_> {
         let mut names: Vec<String> = self.config.definitions().map(|found| bare(&found.name)).collect();
         names.sort_by_key(|name| name.to_ascii_lowercase());
         names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
-        let mut found = BTreeMap::new();
-        for name in names {
-            if !matches!(knobs::classify(&name), Class::Knob(knob) if knob.name == pattern) {
-                continue;
-            }
-            let middle = name.get(before..name.len().saturating_sub(after)).map(str::to_ascii_lowercase);
-            if let (Some(middle), Some(number)) = (middle, self.ranged(&name)) {
-                found.insert(middle, number);
-            }
-        }
-        found
+        names.retain(|name| matches!(knobs::classify(name), Class::Knob(knob) if knob.name == pattern));
+        let member = |name: String| {
+            let middle = name.get(before..name.len().saturating_sub(after))?.to_ascii_lowercase();
+            Some((middle, name))
+        };
+        names.into_iter().filter_map(member).collect()
     }
 }
 
@@ -209,6 +226,27 @@ mod tests {
     #[test]
     fn a_text_that_says_nothing_changes_nothing() {
         assert_eq!(read(""), Ok(Config::default()));
+    }
+
+    /// HTCondor looks at `<name>_LIMIT` when a job takes the limit; a name like this may as well be a macro.
+    #[test]
+    fn a_limit_that_is_no_number_is_none() {
+        for (text, expected) in [
+            ("A_LIMIT = 2", Ok(vec![("a", 2.0)])),
+            ("A_LIMIT = 2\nB_LIMIT = $(A_LIMIT)", Ok(vec![("a", 2.0), ("b", 2.0)])),
+            ("A_LIMIT = (RequestMemory * 2)", Ok(vec![])),
+            ("A_LIMIT = -1\nX = Age > $(A_LIMIT)", Ok(vec![])),
+            ("A_LIMIT = -1\nX = Age > $$(A_LIMIT)", Err("A_LIMIT must be at least 0 units, and is -1")),
+        ] {
+            let read = read(text).map(|config| config.concurrency_limits).map_err(|faults| faults.concat());
+            let expected = expected.map(|limits: Vec<(&str, f64)>| {
+                limits.into_iter().map(|(name, units)| (name.to_owned(), units)).collect::<BTreeMap<_, _>>()
+            });
+            match (read, expected) {
+                (Err(said), Err(expected)) => assert!(said.ends_with(expected), "{said}"),
+                (read, expected) => assert_eq!(read, expected.map_err(str::to_owned), "{text}"),
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! ConcurrencyLimits of `<name>_LIMIT` and `CONCURRENCY_LIMIT_DEFAULT_<set>`.
+//!
+//! HTCondor looks at `<name>_LIMIT` when a job takes the limit, so that such a name may as well be a macro of the admin's own:
+//! `WALLTIME_LIMIT = 3 * $(HOUR)`. A name to which values other than limits refer is taken for a macro.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +13,7 @@ use super::notes::{Notes, without_place};
 use super::object::object;
 use api::{ConcurrencyLimit, ConcurrencyLimitSpec};
 use condor_config::knobs::{self, Class};
-use condor_config::{Config, Origin};
+use condor_config::{Config, Definition, Origin};
 use model::pool::limits::{is_limit_name, is_plain_name};
 
 /// The knob of the limit of each member of a set, before the set's name.
@@ -22,14 +25,25 @@ const OF_ONE: &str = "_LIMIT";
 pub(super) fn objects(central: &Config, taken: &mut Taken, notes: &mut Notes) -> Vec<Value> {
     let mut limits: BTreeMap<String, ConcurrencyLimitSpec> = BTreeMap::new();
     for definition in central.definitions().filter(|definition| definition.origin != Origin::Predefined) {
-        let own = |(prefix, _): &(&str, &str)| prefix.eq_ignore_ascii_case(central.subsystem());
-        let knob = definition.name.split_once('.').filter(own).map_or(definition.name.as_str(), |(_, it)| it);
+        let knob = bare(central, &definition.name);
         let Some((name, is_set)) = limit_of(knob) else { continue };
         taken.insert(definition.name.to_ascii_lowercase());
-        let fits = if is_set { is_plain_name(name) } else { is_limit_name(name) };
         let number = central
             .real(knob)
             .and_then(|number| number.map(|number| central.in_range(knob, number)).transpose());
+        let of_limit = |other: &Definition| limit_of(bare(central, &other.name)).is_some();
+        if let Some(other) = central.referring(knob).find(|other| !of_limit(other)) {
+            if number.is_ok() {
+                let message = format!(
+                    "{knob} is taken for a macro, since {} refers to it; if jobs take a concurrency limit of that name, write a \
+                     ConcurrencyLimit",
+                    other.name
+                );
+                notes.at(central.position(definition), message);
+            }
+            continue;
+        }
+        let fits = if is_set { is_plain_name(name) } else { is_limit_name(name) };
         match number {
             Ok(Some(number)) if fits => {
                 let limit = limits.entry(name.to_ascii_lowercase()).or_default();
@@ -57,6 +71,12 @@ pub(super) fn objects(central: &Config, taken: &mut Taken, notes: &mut Notes) ->
         object(&ConcurrencyLimit::new(&name, spec))
     };
     limits.into_iter().map(one).collect()
+}
+
+/// A name without the negotiator's prefix.
+fn bare<'n>(central: &Config, name: &'n str) -> &'n str {
+    let own = |(prefix, _): &(&str, &str)| prefix.eq_ignore_ascii_case(central.subsystem());
+    name.split_once('.').filter(own).map_or(name, |(_, bare)| bare)
 }
 
 /// The limit, or the set of limits, that a knob gives a number, and whether it is a set.

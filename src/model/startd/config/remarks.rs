@@ -244,7 +244,10 @@ fn of_definition(
     if let Some(remark) = of_type_out_of_range(config, name, position) {
         return vec![remark];
     }
-    let mut remarks: Vec<Remark> = knobs::check(name, &value)
+    // HTCondor takes NAME_LIMIT for a limit when a job takes the limit. One to which the text itself refers serves as a macro.
+    let is_macro = is_read && knobs::find(name).is_some_and(|knob| knob.name == "<name>_LIMIT");
+    let checked = if is_macro { Vec::new() } else { knobs::check(name, &value) };
+    let mut remarks: Vec<Remark> = checked
         .into_iter()
         // A knob that is meaningless here is not remarked on if the text itself refers to it: it then serves as a macro.
         .filter(|finding| !(is_read && finding.reason == "MeaninglessKnob"))
