@@ -1,7 +1,10 @@
-//! Reads the groups that files of GroupQuota manifests declare.
+//! Reads the groups that files of GroupQuota manifests declare, and the knobs of the Negotiator beside them.
+
+use std::collections::BTreeMap;
 
 use crate::lint::{Kinds, Object, Report, Severity, Source, check_references, document, parse};
 use crate::problems::Problems;
+use api::Negotiator;
 use controller::kinds;
 use model::negotiator::Config;
 use model::negotiator::groups::{GroupSpec, Quota as TreeQuota};
@@ -15,8 +18,13 @@ pub struct Declared {
     pub priority_factor: Option<f64>,
 }
 
-/// The groups that the files declare, or everything that is wrong with them.
+/// The groups that the files declare, or everything that is wrong with the files.
 pub fn declared(sources: &[Source], config: &Config) -> Result<Vec<Declared>, Problems> {
+    groups(sources, &objects(sources)?, config)
+}
+
+/// The objects of the files, or everything that is wrong with the files.
+pub(super) fn objects(sources: &[Source]) -> Result<Vec<Object<'_>>, Problems> {
     let (mut problems, mut report, mut objects) = (Problems::default(), Report::default(), Vec::new());
     let kinds = Kinds::new();
     for source in sources {
@@ -31,9 +39,30 @@ pub fn declared(sources: &[Source], config: &Config) -> Result<Vec<Declared>, Pr
     check_references(&objects, &mut report);
     report.sort();
     problems.extend(report.findings.into_iter().filter(|finding| finding.severity == Severity::Error));
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    if problems.is_empty() { Ok(objects) } else { Err(problems) }
+}
+
+/// The knobs of the Negotiators among the objects, by the Negotiators' names. A Negotiator that the operator would refuse has
+/// HTCondor's defaults.
+pub(super) fn negotiators(objects: &[Object<'_>]) -> BTreeMap<String, Config> {
+    let of = |object: &Object<'_>| {
+        let negotiator: Negotiator = serde_json::from_value(object.value.clone()).ok()?;
+        let knobs = kinds::negotiator::facts(&negotiator).config.ok();
+        let knobs = knobs.map_or_else(Config::default, |config| Config::clone(&config.cycle));
+        Some((negotiator.metadata.name?, knobs))
+    };
+    objects.iter().filter(|object| object.kind == "Negotiator").filter_map(of).collect()
+}
+
+/// The groups that the objects of the files declare.
+///
+/// # Errors
+/// When they declare none.
+pub(super) fn groups(
+    sources: &[Source],
+    objects: &[Object<'_>],
+    config: &Config,
+) -> Result<Vec<Declared>, Problems> {
     let groups: Vec<Declared> = objects.iter().filter_map(|object| group(object, config)).collect();
     if groups.is_empty() {
         let files: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();

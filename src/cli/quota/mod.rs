@@ -2,7 +2,7 @@
 //!
 //! | part | is |
 //! | --- | --- |
-//! | `groups` | the groups that manifests declare |
+//! | `groups` | the groups that manifests declare, and the knobs of the Negotiator |
 //! | `answer` | the answer, as a table or as JSON |
 
 mod answer;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::lint::Source;
+use super::lint::{Object, Source};
 use super::print::{Format, json};
 use super::problems::Problems;
 use super::stop::{DONE, UNUSABLE};
@@ -28,7 +28,7 @@ use model::negotiator::{Config, Cycle};
 #[command(after_help = "GROUP is a group's name; <none>, or nothing, stands for jobs of no group. \
                         Exit status: 0 done, 2 unusable input.")]
 pub struct QuotaArgs {
-    /// A file of GroupQuota manifests; - is standard input
+    /// A file of GroupQuota manifests, and of the Negotiator if its knobs are not the defaults; - is standard input
     #[arg(short, long = "file", value_name = "GROUPS.yaml", required = true)]
     files: Vec<PathBuf>,
     /// The weight of all slots of the pool, including those in use: its cores, unless SLOT_WEIGHT is set
@@ -86,10 +86,10 @@ pub fn run(
 impl QuotaArgs {
     fn answer(&self, input: &mut dyn Read) -> Result<Answer, Problems> {
         let sources = self.read(input)?;
-        let config =
-            Config { allow_quota_oversubscription: self.allow_quota_oversubscription, ..Config::default() };
+        let objects = groups::objects(&sources)?;
+        let config = self.knobs(&objects)?;
         let specs: Vec<GroupSpec> =
-            declared(&sources, &config)?.into_iter().map(|group| group.spec).collect();
+            groups::groups(&sources, &objects, &config)?.into_iter().map(|group| group.spec).collect();
         let tree = Tree::new(&specs);
         let used = self.by_group(&tree, &self.used, "--use")?;
         let waits = self.by_group(&tree, &self.demand, "--demand")?;
@@ -124,6 +124,25 @@ impl QuotaArgs {
         let groups: Vec<Row> = std::iter::once(root).chain(rows).collect();
         let allocated: f64 = groups.iter().map(|row| row.allocated).sum();
         Ok(Answer { pool: self.pool, unallocated: rounded((self.pool - allocated).max(0.0)), groups })
+    }
+
+    /// The knobs of the Negotiator among the objects, or HTCondor's defaults if there is none.
+    ///
+    /// # Errors
+    /// When there are several, each of which may deal out quotas in its own way.
+    fn knobs(&self, objects: &[Object<'_>]) -> Result<Config, Problems> {
+        let negotiators = groups::negotiators(objects);
+        if negotiators.len() > 1 {
+            let names: Vec<&str> = negotiators.keys().map(String::as_str).collect();
+            return Err(Problems::one(format!(
+                "there are the Negotiators {}; give a file with the one that you ask about",
+                names.join(" and ")
+            )));
+        }
+        let config = negotiators.into_values().next().unwrap_or_default();
+        let allow_quota_oversubscription =
+            config.allow_quota_oversubscription || self.allow_quota_oversubscription;
+        Ok(Config { allow_quota_oversubscription, ..config })
     }
 
     fn read(&self, input: &mut dyn Read) -> Result<Vec<Source>, Problems> {

@@ -34,6 +34,38 @@ fn the_table() {
     ");
 }
 
+/// The Negotiator in the file deals out the quotas, and not HTCondor's defaults.
+#[test]
+fn the_negotiator_of_the_file_counts() {
+    let negotiator = |name: &str, knobs: &str| {
+        format!(
+            "---\napiVersion: slotwright.dev/v1alpha1\nkind: Negotiator\nmetadata: {{name: {name}}}\nspec:\n  config: |\n    {knobs}\n"
+        )
+    };
+    let row = |knobs: &str, group: &str| {
+        let args = ["-f", "-", "--pool", "20", "--demand", "chemistry=60", "-o", "json"];
+        let (status, out, err) = quota(&args, &format!("{GROUPS}{}", negotiator("one", knobs)));
+        assert_eq!((status, err.as_str()), (0, ""), "{knobs}");
+        let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+        answer["groups"].as_array().unwrap().iter().find(|row| row["group"] == group).unwrap().clone()
+    };
+    for (knobs, field, expected) in [
+        ("NEGOTIATOR_INTERVAL = 60", "acceptSurplus", serde_json::json!(false)),
+        ("GROUP_ACCEPT_SURPLUS = True", "acceptSurplus", serde_json::json!(true)),
+        ("NEGOTIATOR_INTERVAL = 60", "autoregroup", serde_json::json!(false)),
+        ("GROUP_AUTOREGROUP = True", "autoregroup", serde_json::json!(true)),
+        // 30 do not fit into 20: static quotas are scaled down, unless this is allowed.
+        ("NEGOTIATOR_INTERVAL = 60", "effectiveQuota", serde_json::json!(6.667)),
+        ("NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = True", "effectiveQuota", serde_json::json!(10.0)),
+    ] {
+        assert_eq!(row(knobs, "chemistry")[field], expected, "{knobs}");
+    }
+    let several = format!("{GROUPS}{}{}", negotiator("a", "A = 1"), negotiator("b", "A = 1"));
+    let (status, _, err) = quota(&["-f", "-", "--pool", "20"], &several);
+    let said = "slotwright: there are the Negotiators a and b; give a file with the one that you ask about\n";
+    assert_eq!((status, err.as_str()), (2, said));
+}
+
 #[test]
 fn json_has_the_names_of_the_status() {
     let args = ["-f", "-", "--pool", "30", "--demand", "physics.hep=60", "-o", "json"];
