@@ -62,7 +62,8 @@ struct Texts {
 struct Input {
     #[command(flatten)]
     texts: Texts,
-    /// The daemon to read for: a value of DAEMON.NAME overrides that of NAME
+    /// The daemon to read for: a value of DAEMON.NAME overrides that of NAME. If a file has several manifests, spec.config of the one
+    /// for the daemon is read: NodePolicy for STARTD, SubmitPolicy for SCHEDD, Negotiator for NEGOTIATOR
     #[arg(long, value_name = "DAEMON", default_value = "TOOL")]
     subsystem: String,
     /// The local name to read for: a value of LOCALNAME.NAME overrides that of NAME
@@ -133,7 +134,8 @@ impl Texts {
         }
     }
 
-    fn sources(&self, stdin: &mut dyn BufRead) -> Result<Vec<Source>, Stop> {
+    /// The texts of the files. `kind` is the kind of objects whose texts are read, if a file has manifests of several kinds.
+    fn sources(&self, stdin: &mut dyn BufRead, kind: Option<&str>) -> Result<Vec<Source>, Stop> {
         let mut sources = Vec::new();
         for path in &self.files {
             let text = input::text(path, stdin).map_err(|error| unusable(path.display(), error))?;
@@ -169,7 +171,7 @@ impl Texts {
 impl Input {
     /// Reads the files. Warnings go to `stderr`.
     fn read(&self, stdin: &mut dyn BufRead, stderr: &mut dyn Write) -> Result<Config, Stop> {
-        let sources = self.texts.sources(stdin)?;
+        let sources = self.texts.sources(stdin, policy_file::kind_of(&self.subsystem))?;
         configuration(self.texts.read_as(&sources, &self.subsystem, self.local_name.as_deref()), stderr)
     }
 }

@@ -105,7 +105,7 @@ struct Configuration {
 /// Reads the configuration files, with the time and the seed of `env`.
 fn configuration(args: &NegotiateArgs, env: &Env) -> Result<Configuration, Stop> {
     let sources: Vec<Source> = (args.config.iter())
-        .map(|path| policy_file::source(path.display().to_string(), text(path)?))
+        .map(|path| policy_file::source(path.display().to_string(), text(path)?, Some("Negotiator")))
         .collect::<Result<_, Stop>>()?;
     let host = Host { seed: Some(env.seed), now: env.now, ..Host::none() };
     let reading = Reader::new(host).subsystem("NEGOTIATOR").read(&sources);

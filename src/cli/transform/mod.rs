@@ -72,7 +72,9 @@ fn with_policy(
     stderr: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let mut env = args.circumstances.env();
-    let policy = |path: &PathBuf| policy_file::source(path.display().to_string(), text(path, stdin)?);
+    let policy = |path: &PathBuf| {
+        policy_file::source(path.display().to_string(), text(path, stdin)?, Some("SubmitPolicy"))
+    };
     let sources: Vec<Source> = args.policy.iter().map(policy).collect::<Result<_, Stop>>()?;
     let reading = Reader::new(host(&env)).subsystem("SCHEDD").read(&sources);
     let (config, mut findings) = (Arc::new(reading.config), reading.diagnostics);

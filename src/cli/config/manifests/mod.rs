@@ -87,7 +87,7 @@ pub(super) fn print(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let sources = args.texts.sources(stdin)?;
+    let sources = args.texts.sources(stdin, None)?;
     let central = configuration(args.texts.read_as(&sources, "NEGOTIATOR", None), stderr)?;
     let named = named_groups(&central).map_err(|faults| Stop::of_values(&faults))?;
     let (mut notes, mut unsaid, mut taken) = (Notes::default(), Notes::default(), Taken::new());
