@@ -1,11 +1,11 @@
-//! Parts of an expression that are `error` in every evaluation, whatever the ads say.
+//! Parts of an expression that are `error`, or undefined, in every evaluation, whatever the ads say.
 
 use std::fmt;
 
-use crate::expr::{Call, Expr, Id, Node};
+use crate::expr::{Binary, Call, Expr, Id, Node};
 use crate::functions::{self, Pattern};
 
-/// A call that is `error` in every evaluation. [`Expr::mistakes`] finds them. The text of a mistake continues a sentence that begins with
+/// A part of an expression that is `error`, or undefined, in every evaluation. [`Expr::mistakes`] finds them. The text of a mistake continues a sentence that begins with
 /// the expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,6 +29,13 @@ pub enum Mistake {
         /// The text.
         pattern: String,
     },
+    /// The comparison has the literal `undefined` on one side, and so is never true nor false.
+    Undefined {
+        /// The operator, as written: `==` or `!=`.
+        operator: &'static str,
+        /// The operator that compares with `undefined`: `=?=` or `=!=`.
+        instead: &'static str,
+    },
 }
 
 impl fmt::Display for Mistake {
@@ -47,6 +54,9 @@ impl fmt::Display for Mistake {
                 "calls {name}() with the pattern \"{pattern}\", which is no regular expression, or needs look-around or back \
                  references: the call is error"
             ),
+            Self::Undefined { operator, .. } => {
+                write!(f, "compares with undefined by {operator}, which is never true nor false")
+            }
         }
     }
 }
@@ -62,7 +72,8 @@ const PATTERNS: [(&str, usize, usize); 6] = [
 ];
 
 impl Expr {
-    /// The calls that are `error` in every evaluation, in the order of the expression's parts, those in nested ads included.
+    /// The parts that are `error`, or undefined, in every evaluation, in the order of the expression's parts, those in nested ads
+    /// included.
     ///
     /// ```
     /// let expr = classad::Expr::parse("isStudent(Owner) || regexp(\"(\", Owner)").unwrap();
@@ -80,6 +91,12 @@ impl Expr {
         for node in &self.program().nodes {
             match node {
                 Node::Call(call) => found.extend(self.mistake(call)),
+                Node::Binary(Binary::Equal, a, b) if self.is_undefined(*a) || self.is_undefined(*b) => {
+                    found.push(Mistake::Undefined { operator: "==", instead: "=?=" });
+                }
+                Node::Binary(Binary::NotEqual, a, b) if self.is_undefined(*a) || self.is_undefined(*b) => {
+                    found.push(Mistake::Undefined { operator: "!=", instead: "=!=" });
+                }
                 Node::Ad(ad) => ad.iter().for_each(|(_, inner)| inner.collect_mistakes(found)),
                 _ => {}
             }
@@ -99,6 +116,47 @@ impl Expr {
         let (pattern, options) = (text(*pattern)?, text(*options).unwrap_or_default());
         let is_pattern = Pattern::with_options(pattern, options).is_some();
         (!is_pattern).then(|| Mistake::Pattern { name, pattern: pattern.to_owned() })
+    }
+
+    /// The names that stand alone on one side of a comparison for equality, each with the name of the attribute on the other side,
+    /// which may have `MY.` or `TARGET.` before it.
+    ///
+    /// ```
+    /// let expr = classad::Expr::parse("TARGET.Machine == node7 || Owner =!= \"bob\"").unwrap();
+    /// let compared: Vec<(&str, &str)> = expr.compared_names().collect();
+    /// assert_eq!(compared, [("Machine", "node7")]);
+    /// ```
+    pub fn compared_names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_of_equality = |operator: &Binary| {
+            matches!(operator, Binary::Equal | Binary::NotEqual | Binary::Is | Binary::Isnt)
+        };
+        let comparisons = self.program().nodes.iter().filter_map(move |node| match node {
+            Node::Binary(operator, a, b) if is_of_equality(operator) => Some([(*a, *b), (*b, *a)]),
+            _ => None,
+        });
+        comparisons.flatten().filter_map(|(a, b)| Some((self.attribute_at(a)?, self.name_at(b)?)))
+    }
+
+    /// The name that a part of the expression is, if nothing says in which ad it is looked up.
+    fn name_at(&self, id: Id) -> Option<&str> {
+        match self.program().node(self.program().bare(id))? {
+            Node::Attr(name) => Some(name.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The attribute that a part of the expression is: a bare name, or one in the ads of the match.
+    fn attribute_at(&self, id: Id) -> Option<&str> {
+        match self.program().node(self.program().bare(id))? {
+            Node::Attr(name) => Some(name.as_str()),
+            Node::Select(select) => select.scope.map(|_| select.name.as_str()),
+            _ => None,
+        }
+    }
+
+    fn is_undefined(&self, id: Id) -> bool {
+        let node = self.program().node(self.program().bare(id));
+        matches!(node, Some(Node::Literal(value)) if value.is_undefined())
     }
 
     /// The string that a part of the expression is, if that part is a literal.
@@ -161,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_are_always_error_are_found() {
+    fn parts_that_are_always_error_or_undefined_are_found() {
         for (text, expected) in [
             ("regexp(\"^slot\", Name) && size(Owner) > 2", vec![]),
             ("foo(1)", vec!["calls foo(), which is no function: the call is error"]),
@@ -194,6 +252,15 @@ mod tests {
                  call is error",
                 ],
             ),
+            ("x =?= undefined || undefined =!= (y) || undefined < 3", vec![]),
+            ("x == undefined", vec!["compares with undefined by ==, which is never true nor false"]),
+            (
+                "a || (UNDEFINED) != b && [c = d == undefined].c",
+                vec![
+                    "compares with undefined by !=, which is never true nor false",
+                    "compares with undefined by ==, which is never true nor false",
+                ],
+            ),
             ("regexp(Pattern, Owner) && replaceAll(\"a+\", Owner, \"b\")", vec![]),
         ] {
             let mut found: Vec<String> =
@@ -202,6 +269,20 @@ mod tests {
             let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
             expected.sort();
             assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_compared_are_found() {
+        for (text, expected) in [
+            ("Owner == bob", vec![("Owner", "bob"), ("bob", "Owner")]),
+            ("(TARGET.Machine) =!= (node7)", vec![("Machine", "node7")]),
+            ("node7 is MY.Machine && Labels.zone == a", vec![("Machine", "node7")]),
+            ("Owner == \"bob\" || Cpus >= n", vec![]),
+            ("Owner == MY.Friend", vec![("Friend", "Owner")]),
+        ] {
+            let expr = Expr::parse(text).unwrap();
+            assert_eq!(expr.compared_names().collect::<Vec<_>>(), expected, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use classad::{Expr, Mistake, Name, References};
 
-use crate::attributes::{is_of_jobs, is_of_slots};
+use crate::attributes::{absent, is_known, is_of_jobs, is_of_slots, meant};
 use crate::pool::Problem;
 
 /// The problems with the expressions of an object's fields. `fields` are the names of the fields, each with its text; texts that are no
@@ -26,6 +26,7 @@ pub fn of(expr: &Expr, text: &str) -> Vec<String> {
             (None, Some(meant)) => format!("{mistake}; did you mean {meant}()?"),
             (None, None) => mistake.to_string(),
         },
+        Mistake::Undefined { instead, .. } => format!("{mistake}; write {instead} undefined"),
         _ => mistake.to_string(),
     });
     let quoted = classad::quoted_names(text).map(|name| {
@@ -51,6 +52,50 @@ pub fn of_sides(references: &References, is_own: impl Fn(&str) -> bool) -> Vec<S
     of_slots.chain(of_jobs).collect()
 }
 
+/// Attributes that are texts, and that expressions compare with texts.
+const TEXTS: [&str; 12] = [
+    "Activity",
+    "Arch",
+    "Machine",
+    "Name",
+    "OpSys",
+    "OpSysAndVer",
+    "Owner",
+    "RemoteGroup",
+    "RemoteUser",
+    "State",
+    "SubmitterGroup",
+    "User",
+];
+
+/// Attributes in which a proc remembers earlier machines.
+const OF_EARLIER_MACHINES: [&str; 2] = ["MachineAttr", "LastMatchName"];
+
+/// Says which names an expression compares with texts though no ad has attributes of these names, each time as the rest of a sentence
+/// that begins with the expression: `Owner == bob`. Attributes for which `is_own` is true count as meant, and [`of`] says those that have
+/// single quotes in `text`, which is what was written.
+pub fn unquoted(expr: &Expr, text: &str, is_own: impl Fn(&str) -> bool) -> Vec<String> {
+    let is_text = |name: &str| TEXTS.iter().any(|text| text.eq_ignore_ascii_case(name));
+    let begins =
+        |name: &str, with: &str| name.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with));
+    let is_meant = |name: &str| {
+        is_known(name)
+            || is_own(name)
+            || classad::quoted_names(text).any(|quoted| quoted == name)
+            || absent(name).is_some()
+            || meant(name).is_some()
+            || OF_EARLIER_MACHINES.iter().any(|with| begins(name, with))
+    };
+    let strange = expr.compared_names().filter(|(attribute, name)| is_text(attribute) && !is_meant(name));
+    let of = |(attribute, name): (&str, &str)| {
+        format!(
+            "compares {attribute} with {name}, an attribute that neither nodes nor jobs have unless somebody adds it; a text has double \
+             quotes: \"{name}\""
+        )
+    };
+    strange.map(of).collect()
+}
+
 /// The function whose name is one slip away from this name.
 fn likely(name: &str) -> Option<&'static str> {
     let folded = name.to_ascii_lowercase();
@@ -62,6 +107,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_text_without_quotes_is_said() {
+        for (text, expected) in [
+            ("Owner == bob", Some(("Owner", "bob"))),
+            ("TARGET.Machine =!= node7 && Cpus > 3", Some(("Machine", "node7"))),
+            ("idle == MY.Activity", Some(("Activity", "idle"))),
+            // A slip of another attribute, an attribute that is known, one that is added, and one of earlier machines.
+            ("Owner == Machin", None),
+            ("Machine =!= LastRemoteHost && Owner == friend", None),
+            ("TARGET.Machine =!= MachineAttrMachine1", None),
+            ("Site == cern", None),
+            ("Owner == 'bob'", None),
+        ] {
+            let expected: Vec<String> = expected.into_iter().map(|(attribute, name)| {
+                format!(
+                    "compares {attribute} with {name}, an attribute that neither nodes nor jobs have unless somebody adds it; a text has \
+                     double quotes: \"{name}\""
+                )
+            }).collect();
+            let is_own = |name: &str| name == "friend";
+            assert_eq!(unquoted(&Expr::parse(text).unwrap(), text, is_own), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_always_error_or_likely_a_string_is_said() {
         for (text, expected) in [
             ("Owner == \"alice\" && regexp(\"a.*\", Machine)", vec![]),
@@ -70,6 +139,14 @@ mod tests {
                 vec!["calls regexpp(), which is no function: the call is error; did you mean regexp()?"],
             ),
             ("isStudent(Owner)", vec!["calls isStudent(), which is no function: the call is error"]),
+            (
+                "TARGET.RemoteOwner == undefined",
+                vec!["compares with undefined by ==, which is never true nor false; write =?= undefined"],
+            ),
+            (
+                "Owner != undefined",
+                vec!["compares with undefined by !=, which is never true nor false; write =!= undefined"],
+            ),
             ("not (A)", vec!["calls not(), which is no function: the call is error; write ! for not"]),
             (
                 "Owner == 'alice'",

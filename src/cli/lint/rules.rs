@@ -70,7 +70,7 @@ rules! {
     JOB_ITEMS, "job-items", Error, "The job's items, or a reference to them, cannot be used.";
     JOB_IN_VAIN, "job-in-vain", Warning, "Something that the job says has no effect, or another effect than it seems to have.";
     EXPRESSION_ATTRIBUTE, "expression-attribute", Warning, "The name is almost that of a well-known attribute, which is likely meant.";
-    EXPRESSION_MISTAKE, "expression-mistake", Warning, "A part of the expression is error or undefined whatever the ads say, or is looked for in the wrong ad.";
+    EXPRESSION_MISTAKE, "expression-mistake", Warning, "A part of the expression is error or undefined whatever the ads say, is looked for in the wrong ad, or is a text without quotes.";
     JOB_TOO_LARGE, "job-too-large", Error, "The job's spec is larger than the operator takes.";
     TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
     TEMPLATE_RESERVED_NAME, "template-reserved-name", Warning, "The name is the operator's: pods do not get it from the template.";

@@ -3,7 +3,7 @@
 use super::devices;
 use crate::pool::units::{bytes, counted, readable};
 use crate::pool::{DrainedFor, Machine, Side};
-use classad::{Ad, Clause, Env, Expr, Value, explain_match};
+use classad::{Ad, Clause, Env, Expr, Mistake, Value, explain_match};
 
 /// The most attributes of a machine that are shown beside a clause.
 const SHOWN: usize = 3;
@@ -119,7 +119,17 @@ fn selected<'c>(clause: &'c str, name: &str) -> impl Iterator<Item = &'c str> {
 
 /// Says what the author of a clause may have meant to write.
 fn hint(clause: &str, job: &Ad, slot: &Ad) -> Option<String> {
-    let names = Expr::parse(clause).ok()?.references();
+    let expr = Expr::parse(clause).ok()?;
+    let undefined = expr.mistakes().into_iter().find_map(|mistake| match mistake {
+        Mistake::Undefined { operator, instead } => {
+            Some(format!("{operator} undefined is never true: write {instead} undefined"))
+        }
+        _ => None,
+    });
+    if undefined.is_some() {
+        return undefined;
+    }
+    let names = expr.references();
     if selected(clause, "NodeLabels").any(|key| clause.contains(&format!("NodeLabels.{key}."))) {
         return Some(
             "write a label's key with . or / in single quotes, as in TARGET.NodeLabels.'kubernetes.io/arch'"
@@ -156,7 +166,8 @@ fn of_machine(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, e
     let text = start.map(ToString::to_string).unwrap_or(clause.text.clone());
     let has = attributes(&text, slot, job, env);
     let has = if has.is_empty() { String::new() } else { format!(" (the job has {has})") };
-    vec![lack(format!("refuses the job by {}{by}{has}", shown(&expression)))]
+    let hint = hint(&text, slot, job).map(|hint| format!(" ({hint})")).unwrap_or_default();
+    vec![lack(format!("refuses the job by {}{by}{has}{hint}", shown(&expression)))]
 }
 
 /// The resources of which the slot has less than the job requests.
@@ -207,6 +218,15 @@ mod tests {
                 "TARGET.Arch == PPC64",
                 "has Arch \"X86_64\", no PPC64, and does not meet TARGET.Arch == PPC64 (neither side has an attribute PPC64: write a \
                  text in double quotes)",
+            ),
+            (
+                "TARGET.RemoteOwner == undefined",
+                "has no RemoteOwner, and does not meet TARGET.RemoteOwner == undefined (== undefined is never true: write =?= \
+                 undefined)",
+            ),
+            (
+                "TARGET.Arch != undefined",
+                "has Arch \"X86_64\", and does not meet TARGET.Arch != undefined (!= undefined is never true: write =!= undefined)",
             ),
             ("HasDocker == true", "has no HasDocker, and does not meet HasDocker == true"),
             (

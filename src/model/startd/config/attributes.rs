@@ -51,6 +51,7 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
     let Some(expr) = is_expression.then(|| config.expr(knob).ok()).flatten().flatten() else {
         return Vec::new();
     };
+    let text = config.value(knob).ok().flatten().unwrap_or_default();
     let shown = config.list("STARTD_JOB_ATTRS").unwrap_or_default();
     let is_own = |name: &str| {
         let is = |own: &str| own.eq_ignore_ascii_case(name);
@@ -63,6 +64,11 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
     };
     let mut told: Vec<Remark> =
         misspelt(&expr, is_own).into_iter().map(|message| remark("UnlikelyAttribute", message)).collect();
+    told.extend(
+        mistakes::unquoted(&expr, &text, is_own)
+            .into_iter()
+            .map(|message| remark("MistakenExpression", message)),
+    );
     if is_policy(knob) {
         // The programs of cron jobs may publish any attribute.
         let programs = config.definition("STARTD_CRON_JOBLIST").is_some();

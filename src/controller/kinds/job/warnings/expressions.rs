@@ -10,15 +10,18 @@ use model::pool::Problem;
 
 use super::warning;
 
-/// The expressions by which a job is matched, each with its field: those that are evaluated for machines.
-fn of_matching(job: &HTCJob) -> impl Iterator<Item = (&'static str, Expr)> {
+/// The expressions by which a job is matched, each with its field and its text: those that are evaluated for machines.
+fn of_matching(job: &HTCJob) -> impl Iterator<Item = (&'static str, &str, Expr)> {
     let spec = &job.spec;
     let texts = [
         ("requirements", &spec.requirements),
         ("rank", &spec.rank),
         ("concurrencyLimitsExpr", &spec.concurrency_limits_expr),
     ];
-    texts.into_iter().filter_map(|(field, text)| Some((field, Expr::parse(text.as_ref()?).ok()?)))
+    texts.into_iter().filter_map(|(field, text)| {
+        let text = text.as_deref()?;
+        Some((field, text, Expr::parse(text).ok()?))
+    })
 }
 
 /// Whether the spec gives the job an attribute of this name.
@@ -29,7 +32,7 @@ fn is_own(job: &HTCJob, name: &Name) -> bool {
 /// Attributes in expressions of matching that only procs have.
 pub(super) fn of_procs(job: &HTCJob) -> Vec<Problem> {
     let mut found = Vec::new();
-    for (field, expr) in of_matching(job) {
+    for (field, _, expr) in of_matching(job) {
         let references = expr.references();
         let names = references.my.iter().chain(references.bare.iter()).filter(|name| !is_own(job, name));
         found.extend(names.filter(|name| is_of_procs(name.as_str())).map(|name| {
@@ -54,14 +57,20 @@ pub(super) fn of_mistakes(job: &HTCJob) -> Vec<Problem> {
     let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
     let attributes =
         spec.attributes.iter().map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
-    mistakes::problems(fields.chain(attributes))
+    let mut found = mistakes::problems(fields.chain(attributes));
+    for (field, text, expr) in of_matching(job) {
+        let is_own = |name: &str| job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
+        let told = mistakes::unquoted(&expr, text, is_own).into_iter();
+        found.extend(told.map(|message| warning("MistakenExpression", format!("spec.{field}"), message)));
+    }
+    found
 }
 
 /// Attributes in expressions of matching whose names are almost those of well-known attributes. The job's own attributes count as
 /// meant.
 pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
     let mut found = Vec::new();
-    for (field, expr) in of_matching(job) {
+    for (field, _, expr) in of_matching(job) {
         let references = expr.references();
         let names = references.target.iter().chain(references.bare.iter().filter(|name| !is_own(job, name)));
         found.extend(names.filter_map(|name| Some((name, meant(name.as_str())?))).map(|(name, meant)| {
@@ -78,7 +87,7 @@ pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
 /// Attributes in expressions of matching that slots of HTCondor have, and no slot here.
 pub(super) fn of_absent(job: &HTCJob) -> Vec<Problem> {
     let mut found = Vec::new();
-    for (field, expr) in of_matching(job) {
+    for (field, _, expr) in of_matching(job) {
         let references = expr.references();
         let names = references.target.iter().chain(references.bare.iter().filter(|name| !is_own(job, name)));
         found.extend(names.filter_map(|name| Some((name, absent(name.as_str())?))).map(|(name, instead)| {
