@@ -103,7 +103,10 @@ fn others(problems: impl IntoIterator<Item = Option<Vec<Problem>>>) -> Vec<Probl
 /// Checks a file of configuration text: what any daemon would say of it, and what the object that takes the text would refuse.
 pub fn text(source: &Source, report: &mut Report) {
     let mut remarks = of_file(&source.text);
-    let lines: BTreeSet<u32> = remarks.iter().map(|remark| remark.line).collect();
+    let lines = |severity: Severity| -> BTreeSet<u32> {
+        remarks.iter().filter(|remark| remark.severity >= severity).map(|remark| remark.line).collect()
+    };
+    let (remarked, refused) = (lines(Severity::Warning), lines(Severity::Error));
     let of_objects = [
         understand(&source.text).remarks,
         schedd::policy::understand(&source.text).1,
@@ -114,9 +117,17 @@ pub fn text(source: &Source, report: &mut Report) {
         remark.severity == Severity::Error
             || matches!(remark.reason, "AttributeNotReported" | "KillNeedsAgent")
     };
-    remarks.extend(
-        of_objects.into_iter().flatten().filter(|remark| counts(remark) && !lines.contains(&remark.line)),
-    );
+    // A line is told once; that an object refuses it counts more than what else is to be said.
+    let is_told = |remark: &Remark| {
+        let told = if remark.severity == Severity::Error { &refused } else { &remarked };
+        told.contains(&remark.line)
+    };
+    let added: Vec<Remark> =
+        of_objects.into_iter().flatten().filter(|remark| counts(remark) && !is_told(remark)).collect();
+    let now_refused: BTreeSet<u32> =
+        added.iter().filter(|remark| remark.severity == Severity::Error).map(|remark| remark.line).collect();
+    remarks.retain(|remark| !now_refused.contains(&remark.line));
+    remarks.extend(added);
     sort(&mut remarks);
     for remark in remarks {
         let offset = source.offset(remark.line as usize, remark.column as usize);

@@ -38,6 +38,67 @@ fn expressions_of_drains_and_fields_of_policies_are_checked() {
     }
 }
 
+/// One verdict on a text, whether it stands in a file of configuration or in the object that takes it.
+#[test]
+fn a_text_is_judged_alike_in_a_file_and_in_its_object() {
+    let knobs = |text: &str| {
+        let indented = text.lines().map(|line| format!("    {line}\n")).collect::<String>();
+        format!("  config: |\n{indented}")
+    };
+    for (kind, text, rule) in [
+        (
+            "SubmitPolicy",
+            "SCHEDD_CLASSAD_USER_MAP_NAMES = G\nCLASSAD_USER_MAPFILE_G = /etc/m\n",
+            Some("error: the map G is in a file, and none can be read here"),
+        ),
+        (
+            "NodePolicy",
+            "STARTD_CRON_JOBLIST = H\nSTARTD_CRON_H_EXECUTABLE = /h\nSTARTD_CRON_H_PERIOD = 60\nSTARTD_CRON_x_PERIOD = 1\n",
+            Some("warning: STARTD_CRON_x_PERIOD has no effect: STARTD_CRON_JOBLIST does not list x"),
+        ),
+        (
+            "SubmitPolicy",
+            "MEM_LIMIT = (RequestMemory * 2)\nSYSTEM_PERIODIC_HOLD = MemoryUsage > $(MEM_LIMIT)\n",
+            None,
+        ),
+        ("Negotiator", "MEM_LIMIT = (RequestMemory * 2)\n", Some("warning: MEM_LIMIT has no effect here")),
+        (
+            "NodePolicy",
+            "START = TARGET.RemoteOwner == undefined\n",
+            Some("warning: START compares with undefined by ==, which is never true nor false"),
+        ),
+        (
+            "NodePolicy",
+            "START = Owner == bob\n",
+            Some("warning: START compares Owner with bob, an attribute that"),
+        ),
+    ] {
+        let in_file = found(&[("a.config", text)], &["a.config"]);
+        let in_object = found(&[("a.yaml", &manifest(kind, &knobs(text)))], &["a.yaml"]);
+        let object = in_object.replace("spec.config: ", "");
+        for said in [&in_file, &object] {
+            assert!(rule.is_none_or(|rule| said.contains(rule)), "{text}{said}");
+            // An object's refusal may have a warning beside it.
+            let level = rule.and_then(|rule| rule.split(' ').next()).unwrap_or_default();
+            let told = said.lines().filter(|line| line.starts_with("a.") && line.contains(level)).count();
+            assert_eq!(told, usize::from(rule.is_some()), "{text}{said}");
+        }
+        let exit = if rule.is_some_and(|rule| rule.starts_with("error")) { "exit 1" } else { "exit 0" };
+        assert!(in_file.contains(exit) && in_object.contains(exit), "{text}{in_file}{in_object}");
+    }
+}
+
+#[test]
+fn a_job_that_compares_with_a_name_is_warned() {
+    let job = manifest(
+        "HTCJob",
+        "  requirements: TARGET.Machine == node7\n  template: {spec: {containers: [{name: a, image: i}]}}\n",
+    );
+    let said = found(&[("a.yaml", &job)], &["a.yaml"]);
+    assert!(said.contains("a.yaml:5:17: warning: spec.requirements: compares Machine with node7"), "{said}");
+    assert!(said.contains("hint: a text has double quotes: \"node7\""), "{said}");
+}
+
 #[test]
 fn a_correction_names_a_negotiator_that_there_is() {
     let submitter = |name: &str| {
