@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
 use api::names::submitter_object_name;
-use api::{AbsentMachine, DrainRequest, HTCJob, NodePolicy, Submitter};
+use api::{AbsentMachine, DrainRequest, GroupQuota, HTCJob, NodePolicy, Submitter};
 use kube::Resource;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
@@ -329,6 +329,14 @@ async fn priorities() {
     cluster.tool(&["condor_userprio", "-setfloor", "fay@example.org", "2"]).await;
     let spec = cluster.spec_of::<Submitter>(None, "fay", "/spec").await;
     assert_eq!(spec, json!({"floor": 2.0}));
+    // A group has no account: a Submitter of its name would affect nobody.
+    let physics = json!({"group": "group_physics", "quota": 5});
+    cluster.put::<GroupQuota>(None, "physics", physics, json!({})).await;
+    let error = cluster.tool_fails(&["condor_userprio", "-setfactor", "Group_Physics", "50"]).await;
+    assert!(
+        error.contains("Group_Physics is a group") && error.contains("spec.priorityFactor of its GroupQuota"),
+        "{error}"
+    );
     // So may one of a user whose name no object may have.
     for (option, number) in [("-setfactor", "50"), ("-setfloor", "3")] {
         cluster.tool_says(&["condor_userprio", option, "group_physics.Alice", number]).await;

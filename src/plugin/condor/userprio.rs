@@ -1,7 +1,7 @@
 //! `condor_userprio`.
 
 use api::names::submitter_object_name;
-use api::{Negotiator, Submitter};
+use api::{GroupQuota, Negotiator, Submitter};
 use classad::Ad;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
@@ -85,6 +85,11 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
     };
     let found = object(&submitters, &edit.user);
     let found = found.map(|submitter| (submitter.name_any(), submitter.uid().unwrap_or_default()));
+    if found.is_none() && is_group(&cluster.list_all().await?, &edit.user) {
+        let instead = "spec.priorityFactor of its GroupQuota is the factor of its submitters, and spec.quota is their limit";
+        let message = format!("condor_userprio: {} is a group, which has no account; {instead}", edit.user);
+        return Err(Failure(message));
+    }
     let spec = || patch(edit, Timestamp::now());
     match (found, edit.what) {
         (Some((name, uid)), Change::Delete) => cluster.remove::<Submitter>(None, &name, &uid).await?,
@@ -114,6 +119,12 @@ async fn change(edit: &Edit, connection: &Connection) -> Outcome {
 /// domain, or it is that of a Submitter, as where users own jobs and a user's name has an @.
 fn meant<'n>(name: &'n str, submitters: &[Submitter]) -> Option<&'n str> {
     without_domain(name).filter(|_| object(submitters, name).is_none())
+}
+
+/// Whether a name is that of an accounting group. HTCondor's condor_userprio demands a domain, which groups do not have.
+fn is_group(groups: &[GroupQuota], name: &str) -> bool {
+    let of = |group: &GroupQuota| group.spec.group.clone().unwrap_or_else(|| group.name_any());
+    groups.iter().any(|group| of(group).eq_ignore_ascii_case(name))
 }
 
 /// The part of the Submitter's spec that an edit sets. Each correction has an id of its own, so that it is made once.
