@@ -8,14 +8,26 @@ use super::unset::UNSET;
 use super::{TABLES, all};
 
 /// Parameters of HTCondor with a variable part that have no effect here.
-const PATTERNS: [&str; 11] = [
+const PATTERNS: [&str; 23] = [
     "BENCHMARKS_<name>_<what>",
     "DOCKER_VOLUME_DIR_<name>",
     "JOB_ROUTER_POST_ROUTE_TRANSFORM_<name>",
     "JOB_ROUTER_PRE_ROUTE_TRANSFORM_<name>",
     "JOB_ROUTER_ROUTE_<name>",
     "SCHEDD_CRON_<name>_<what>",
+    "SCHEDD_ROUND_ATTR_<attribute>",
+    "SEC_<level>_AUTHENTICATION",
+    "SEC_<level>_AUTHENTICATION_METHODS",
+    "SEC_<level>_AUTHENTICATION_TIMEOUT",
+    "SEC_<level>_CRYPTO_METHODS",
+    "SEC_<level>_ENCRYPTION",
+    "SEC_<level>_INTEGRITY",
+    "SEC_<level>_NEGOTIATION",
+    "SEC_<level>_SESSION_DURATION",
+    "SEC_<level>_SESSION_LEASE",
+    "SLOT<N>_CPU_AFFINITY",
     "SLOT<N>_JOB_HOOK_KEYWORD",
+    "SLOT<slot>_USER",
     "SUBMIT_TEMPLATE_<name>",
     "<keyword>_HOOK_EVICT_CLAIM",
     "<keyword>_HOOK_JOB_<what>",

@@ -103,6 +103,29 @@ fn a_hostile_name_costs_little() {
     assert_eq!(named(&format!("GROUP_QUOTA_{}", "a.b".repeat(300))), Some("GROUP_QUOTA_<group>"));
 }
 
+/// Parameters whose names the daemons put together: qmgmt.cpp, condor_secman.cpp, os_proc.cpp, jic_shadow.cpp.
+#[test]
+fn parameters_with_a_variable_part_are_known() {
+    for name in [
+        "SCHEDD_ROUND_ATTR_RequestMemory",
+        "SLOT1_USER",
+        "SLOT1_2_USER",
+        "SLOT3_CPU_AFFINITY",
+        "SEC_WRITE_AUTHENTICATION",
+        "SEC_DAEMON_INTEGRITY",
+        "SEC_DAEMON_AUTHENTICATION_METHODS",
+        "SEC_ADVERTISE_STARTD_ENCRYPTION",
+        "SEC_CLIENT_CRYPTO_METHODS",
+        "SEC_READ_SESSION_DURATION",
+        "SCHEDD.SEC_WRITE_NEGOTIATION",
+    ] {
+        assert_eq!(classify(name), Class::Parameter, "{name}");
+    }
+    for name in ["SEC_WRITE_COLOR", "SLOTX_CPU_AFFINITY", "SCHEDD_ROUND_ATTR_"] {
+        assert!(matches!(classify(name), Class::Unknown { .. }), "{name}");
+    }
+}
+
 #[test]
 fn a_parameter_of_htcondors_is_none_of_a_pattern() {
     assert_eq!(classify("ARC_GAHP_COMMAND_LIMIT"), Class::Parameter);
