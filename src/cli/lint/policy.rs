@@ -41,7 +41,9 @@ pub fn submit_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
 pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| kinds::negotiator::understand_text(text).1, report);
     let negotiator = decode::<Negotiator>(object, report, object.value.clone());
-    others([negotiator.and_then(|negotiator| kinds::negotiator::facts(&negotiator).config.err())])
+    let facts = negotiator.map(|negotiator| kinds::negotiator::facts(&negotiator));
+    let (problems, warnings) = facts.map(|facts| (facts.config.err(), facts.warnings)).unwrap_or_default();
+    others([problems, warnings])
 }
 
 /// The problems of a DrainRequest.

@@ -20,7 +20,7 @@ use api::{
 use condor_config::Config as Text;
 use condor_config::knobs::Reader;
 use model::decide::overlap_message;
-use model::negotiator::Config;
+use model::negotiator::{Config, doubts};
 use model::pool::{
     Document, Event, FailedClause, Governing, NegotiatorConfig, NegotiatorFacts, NegotiatorId, Pool, Problem,
     Rejected, Side, Time,
@@ -85,8 +85,9 @@ pub fn understand_text(text: &str) -> (Option<Config>, Vec<Remark>) {
 fn understand(text: &str) -> (Option<Config>, Vec<Remark>, Text) {
     let (reading, mut remarks) = of_text("NEGOTIATOR", &[Reader::Negotiator, Reader::Accountant], text);
     let config = Config::read(&reading.config);
-    if let Err(faults) = &config {
-        remarks.extend(faults.iter().map(Remark::of_value));
+    match &config {
+        Err(faults) => remarks.extend(faults.iter().map(Remark::of_value)),
+        Ok(config) => remarks.extend(of_constraint(&reading.config, config)),
     }
     sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
@@ -105,8 +106,29 @@ fn read(spec: &NegotiatorSpec) -> Read<NegotiatorConfig> {
         config = said.unwrap_or_default();
     }
     put_fields(spec, &mut config, &mut problems);
+    if let (Some(_), Some(constraint)) = (&spec.slot_constraint, &config.slot_constraint) {
+        let doubts = doubts(constraint).into_iter().map(|message| Problem {
+            reason: "ConfigurationWarning",
+            field: "spec.slotConstraint".to_owned(),
+            message,
+        });
+        doubts.for_each(|doubt| warnings.get_or_insert_default().push(doubt));
+    }
     let config = if problems.is_empty() { Ok(Arc::new(config.into())) } else { Err(problems) };
     Read { selection: (), config, warnings }
+}
+
+/// Remarks about NEGOTIATOR_SLOT_CONSTRAINT in a text.
+fn of_constraint(text: &Text, config: &Config) -> Vec<Remark> {
+    const KNOB: &str = "NEGOTIATOR_SLOT_CONSTRAINT";
+    let own = format!("NEGOTIATOR.{KNOB}");
+    let definition = text.definition(&own).or_else(|| text.definition(KNOB));
+    let (Some(definition), Some(constraint)) = (definition, &config.slot_constraint) else {
+        return Vec::new();
+    };
+    let position = text.position(definition);
+    let of = |doubt| Remark::at(&position, Severity::Warning, format!("{KNOB} {doubt}")).about(KNOB);
+    doubts(constraint).into_iter().map(of).collect()
 }
 
 fn put_fields(spec: &NegotiatorSpec, config: &mut Config, problems: &mut Vec<Problem>) {
@@ -296,6 +318,24 @@ mod tests {
     }
 
     #[test]
+    fn a_doubtful_constraint_is_warned_of_where_it_stands() {
+        let doubt = "looks at GPUs, which changes when a job takes a part of a partitionable slot: the slot may then be another \
+                     Negotiator's, or nobody's; use TotalGPUs";
+        for (spec, expected) in [
+            (json!({"slotConstraint": "GPUs > 0"}), Some(format!("spec.slotConstraint: {doubt}"))),
+            (
+                json!({"config": "A = 1\nNEGOTIATOR_SLOT_CONSTRAINT = $(A) && GPUs > 0"}),
+                Some(format!("spec.config: line 2, column 1: NEGOTIATOR_SLOT_CONSTRAINT {doubt}")),
+            ),
+            (json!({"slotConstraint": "TotalGPUs > 0"}), None),
+        ] {
+            let facts = facts_of(&spec, &Value::Null);
+            assert!(facts.config.is_ok(), "{spec}");
+            assert_eq!(shown(&facts.warnings.unwrap_or_default()), expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_told_with_its_place() {
         let text = "NEGOTIATOR_INTERVAL = often\nDEFAULT_PRIO_FACTOR = 0.5\nPREEMPTION_RANK = 1 +\nSTART = true\n\
                     NEGOTIATOR_INTERVALL = 3\n";
@@ -352,7 +392,7 @@ mod tests {
 
     #[test]
     fn one_negotiator_says_nothing_of_others() {
-        let pool = pool(&[("default", json!({"slotConstraint": "Cpus > 1"}))]);
+        let pool = pool(&[("default", json!({"slotConstraint": "TotalSlotCpus > 1"}))]);
         assert_eq!(conditions(&pool, "default"), ["Accepted True Accepted the spec is in force"]);
         assert_eq!(status(&pool, &Document::Negotiator("default".into())).get("uncoveredSlots"), None);
     }
@@ -360,7 +400,7 @@ mod tests {
     #[test]
     fn several_say_what_they_share_and_who_is_wrong() {
         let mut pool = pool(&[
-            ("cpu", json!({"slotConstraint": "Cpus > 1"})),
+            ("cpu", json!({"slotConstraint": "TotalSlotCpus > 1"})),
             ("gpu", json!({"slotConstraint": "TotalGPUs > 0"})),
             ("new", json!({"slotConstraint": "Cpus >"})),
         ]);

@@ -9,6 +9,7 @@
 //! | [`accountant`] | what a submitter has used, and the priority that follows from it |
 //! | [`config`] | the knobs of a cycle |
 //! | `knobs` | reads the knobs from a configuration text |
+//! | `constraint` | doubts about a slot constraint, of which admins are warned |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
 //! | [`autoclusters`] | which jobs every slot treats alike |
 //! | [`cycle`] | input and output of a negotiation |
@@ -35,6 +36,7 @@ pub use crate::pool::{accountant, limits, negotiation as config};
 pub mod allocation;
 pub mod autoclusters;
 mod candidates;
+mod constraint;
 mod consuming;
 pub mod cycle;
 mod dynamic;
@@ -58,6 +60,7 @@ mod turn;
 
 pub use allocation::{Allocation, Allocations, Demand};
 pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
+pub use constraint::doubts;
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, OwnerInput, Pie, PreemptState, RejectReason, Rejection, Request, Slice,
     Stats, SubmitterInput, negotiate, negotiate_with,
