@@ -163,10 +163,10 @@ pub(super) const KNOBS: &[Knob] = &[
         "Whether the job is of the PVM universe.",
     )
     .section("Startd Policy Configuration (6.6): Policy Settings"),
-    Knob::new("SmallJob", Kind::Expression, MACROS, Honored, "Whether the job is small: below 15 MiB.")
+    Knob::new("SmallJob", Kind::Expression, MACROS, Honored, "Whether the job is small: ImageSize below 15 MiB. Waiting jobs have no ImageSize unless they give one.")
         .section("Policy Configuration: Examples of Policy Configuration"),
-    Knob::new("MediumJob", Kind::Expression, MACROS, Honored, "Whether the job is of middle size."),
-    Knob::new("BigJob", Kind::Expression, MACROS, Honored, "Whether the job is big: 50 MiB or more."),
+    Knob::new("MediumJob", Kind::Expression, MACROS, Honored, "Whether the job is of middle size, by its ImageSize."),
+    Knob::new("BigJob", Kind::Expression, MACROS, Honored, "Whether the job is big: ImageSize of 50 MiB or more."),
     Knob::new("DETECTED_CORES", Kind::Integer, MACROS, Honored, "How many cores the machine has.")
         .unit("cores")
         .at_least(0.0)

@@ -14,7 +14,7 @@ enum Side {
 }
 
 /// The attributes of machines and jobs that expressions look at most.
-const WELL_KNOWN: [(&str, Side); 59] = [
+const WELL_KNOWN: [(&str, Side); 62] = [
     ("AccountingGroup", Either),
     ("Activity", Slots),
     ("Arch", Slots),
@@ -39,6 +39,9 @@ const WELL_KNOWN: [(&str, Side); 59] = [
     ("FileSystemDomain", Either),
     ("GlobalMemoryMb", Either),
     ("GPUs", Slots),
+    ("GroupQuota", Either),
+    ("GroupResourcesAllocated", Either),
+    ("GroupResourcesInUse", Either),
     ("ImageSize", Either),
     ("IsOwner", Either),
     ("JobPrio", Jobs),

@@ -12,6 +12,7 @@ mod cron;
 mod macros;
 mod readers;
 mod remarks;
+mod suspension;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -372,7 +373,7 @@ fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> 
     found.map_err(|error| faults.push(Remark::of_value(&error.into()))).ok()
 }
 
-/// Remarks about attributes that policies read and that only agents report.
+/// Remarks about attributes that policies read and that only agents report, and about policies without the one that they need.
 fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
     let of_all = [(None, &said.slots)];
     let all = of_all.into_iter().chain(said.types.iter().map(|(slot_type, slot)| (Some(*slot_type), slot)));
@@ -382,14 +383,19 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
         let start = slot.policy.start.as_ref()?;
         remarks::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
     };
-    let others = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
-        let name_of = |knob: &str| {
-            let name = setting_name(config, slot_type, knob)?;
-            Some(if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") })
-        };
-        remarks::of_unsensed_policies(config, name_of, |attribute| publishes(slot, attribute))
+    let name_of = |slot_type: Option<u32>, knob: &str| {
+        let name = setting_name(config, slot_type, knob)?;
+        Some(if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") })
     };
-    let mut remarks: Vec<Remark> = all.flat_map(|each| [of(each), others(each)]).flatten().collect();
+    let others = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
+        let is_published = |attribute: &str| publishes(slot, attribute);
+        remarks::of_unsensed_policies(config, |knob| name_of(slot_type, knob), is_published)
+    };
+    let suspension = |(slot_type, _): (Option<u32>, &SlotConfig)| {
+        suspension::unwanted(config, |knob| name_of(slot_type, knob))
+    };
+    let each = |each| [of(each), others(each), suspension(each)];
+    let mut remarks: Vec<Remark> = all.flat_map(each).flatten().collect();
     remarks.dedup();
     remarks
 }

@@ -392,7 +392,7 @@ const SENSED: &[&str] =
     &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
 
 /// Attributes of jobs, and of the slots that the jobs run in, that only an agent on the node reports.
-const USAGE: &[&str] = &["CpusUsage", "DiskUsage", "MemoryUsage", "ResidentSetSize"];
+const USAGE: &[&str] = &["CpusUsage", "DiskUsage", "ImageSize", "MemoryUsage", "ResidentSetSize"];
 
 /// A remark if START reads an attribute that only agents report. On a node without an agent the attribute is undefined, and most
 /// such START expressions are then never true.
@@ -403,7 +403,7 @@ pub(super) fn of_unsensed(
     is_published: impl Fn(&str) -> bool,
 ) -> Option<Remark> {
     let position = config.position(config.definition(knob)?);
-    let unknown = unreported(start, is_published);
+    let unknown = unreported(config, start, is_published);
     (!unknown.is_empty()).then(|| {
         let message = format!(
             "START looks at {}, which only an agent reports: on a node without an agent that attribute is undefined, and a slot whose \
@@ -419,7 +419,7 @@ const POLICIES: [&str; 8] =
     ["IS_OWNER", "WANT_SUSPEND", "SUSPEND", "CONTINUE", "PREEMPT", "WANT_VACATE", "KILL", "WANT_HOLD"];
 
 /// The names of a policy's knob: the plain one, and those for single universes.
-fn forms(policy: &'static str) -> impl Iterator<Item = String> {
+pub(super) fn forms(policy: &'static str) -> impl Iterator<Item = String> {
     ["", "_VANILLA", "_VM"].into_iter().map(move |universe| format!("{policy}{universe}"))
 }
 
@@ -434,7 +434,7 @@ pub(super) fn of_unsensed_policies(
     for name in POLICIES.into_iter().flat_map(forms).filter_map(|form| name_of(&form)) {
         let Some(definition) = config.definition(&name) else { continue };
         let Ok(Some(expr)) = config.expr(&name) else { continue };
-        let unknown = unreported(&expr, &is_published);
+        let unknown = unreported(config, &expr, &is_published);
         if !unknown.is_empty() {
             position = position.or_else(|| Some(config.position(definition)));
             attributes.extend(unknown);
@@ -452,15 +452,25 @@ pub(super) fn of_unsensed_policies(
     Some(Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about(knobs.first()?))
 }
 
-/// The attributes that an expression reads, that only agents report, and that the configuration does not publish itself.
-fn unreported(expr: &Expr, is_published: impl Fn(&str) -> bool) -> BTreeSet<String> {
-    let looked_at = expr.references();
+/// The attributes that an expression reads, that only agents report, and that the configuration does not publish itself. Attributes
+/// that the configuration publishes are followed: the CpusUsage of HTCondor's template reads TotalLoadAvg.
+fn unreported(config: &Config, expr: &Expr, is_published: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let is_of = |known: &[&str], name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let sensed =
-        looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str).filter(|name| is_of(SENSED, name));
-    let all = looked_at.my.iter().chain(&looked_at.target).chain(&looked_at.bare).map(Name::as_str);
-    let usage = all.filter(|name| is_of(USAGE, name));
-    sensed.chain(usage).filter(|name| !is_published(name)).map(str::to_owned).collect()
+    let (mut unknown, mut followed, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![expr.clone()]);
+    while let Some(expr) = open.pop() {
+        let references = expr.references();
+        let own = references.my.iter().chain(&references.bare).map(Name::as_str);
+        let of_job = references.target.iter().map(Name::as_str).filter(|name| is_of(USAGE, name));
+        for name in own.chain(of_job) {
+            if !is_published(name) {
+                let is_sensed = is_of(SENSED, name) || is_of(USAGE, name);
+                unknown.extend(is_sensed.then(|| name.to_owned()));
+            } else if followed.insert(name.to_ascii_lowercase()) {
+                open.extend(config.expr(name).ok().flatten());
+            }
+        }
+    }
+    unknown
 }
 
 fn listed(names: &BTreeSet<String>) -> String {

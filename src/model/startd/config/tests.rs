@@ -342,6 +342,8 @@ fn an_attribute_that_is_almost_a_known_one_is_remarked_on() {
             format!("line 1, column 1: SLOT_TYPE_1_START looks at flase, {nobodys} false?"),
         ]
     );
+    let sorted = crate::startd::config::of_file("GROUP_SORT_EXPR = GroupResourcesInUse / GroupQouta\n");
+    assert!(sorted.iter().any(|remark| remark.message.ends_with("did you mean GroupQuota?")), "{sorted:?}");
     for meant in [
         "Memroy = 5\nSTART = Memroy > 4\n",
         "START = GPUs > 0 && Site == \"a\"\n",
@@ -430,10 +432,31 @@ fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
     };
     let then = "which only an agent reports: on a node without an agent, a clause about that attribute is undefined, which does not count as true; \
                 run agents, or publish an attribute of this name by STARTD_ATTRS";
-    for quiet in ["SUSPEND = Memory < 5\n", "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n"]
-    {
+    for quiet in [
+        "SUSPEND = Memory < 5\n",
+        "PREEMPT = LoadAvg > 2\nSTARTD_ATTRS = LoadAvg\nLoadAvg = 0.5\n",
+        "PREEMPT = A > 2\nSTARTD_ATTRS = A B\nA = B\nB = A\n",
+    ] {
         assert_eq!(told(quiet), Vec::<String>::new(), "{quiet}");
     }
+    // An attribute that is published is what it reads.
+    for (policy, knobs) in [
+        ("use POLICY : Hold_If_Cpus_Exceeded\n", "PREEMPT, WANT_HOLD look"),
+        ("use POLICY : Preempt_If_Cpus_Exceeded\n", "WANT_SUSPEND, PREEMPT look"),
+        (
+            "PREEMPT = Busy > 2\nSTARTD_ATTRS = Busy Load\nBusy = Load\nLoad = TotalLoadAvg + CondorLoadAvg\n",
+            "PREEMPT looks",
+        ),
+    ] {
+        let said = told(policy).concat();
+        assert!(said.contains(&format!("{knobs} at CondorLoadAvg, TotalLoadAvg, {then}")), "{policy}{said}");
+    }
+    // The ad of a job has a size only if the author gives one, or an agent reports what a proc uses.
+    assert!(
+        told("START = $(SmallJob)\n")
+            .concat()
+            .contains("START looks at ImageSize, which only an agent reports")
+    );
     assert_eq!(
         told("PREEMPT = $(Busy) && Cpus > 1\nBusy = LoadAvg > 2\n"),
         [format!("line 1, column 1: PREEMPT looks at LoadAvg, {then}")]
@@ -446,6 +469,34 @@ fn policies_that_read_what_only_agents_report_are_remarked_on_together() {
         told("SLOT_TYPE_2_WANT_HOLD = ConsoleIdle < 5\nSLOT_TYPE_2 = cpus=1\nNUM_SLOTS_TYPE_2 = 1\n"),
         [format!("line 1, column 1: SLOT_TYPE_2_WANT_HOLD looks at ConsoleIdle, {then}")]
     );
+}
+
+/// "WANT_SUSPEND: A boolean expression that, when True, tells HTCondor to evaluate the SUSPEND expression". It is False by default.
+#[test]
+fn a_suspension_that_nobody_wants_is_remarked_on() {
+    let told = |text: &str| -> Vec<String> {
+        let remarks = understand(text).remarks.into_iter().map(|remark| remark.to_string());
+        remarks.filter(|remark| remark.contains("WANT_SUSPEND is False")).collect()
+    };
+    let then =
+        "no effect: WANT_SUSPEND is False unless it is set, and no job is suspended; add WANT_SUSPEND = True";
+    for (text, expected) in [
+        ("SUSPEND = Memory < 5\n", Some(format!("line 1, column 1: SUSPEND has {then}"))),
+        (
+            "CONTINUE = Memory > 5\nSUSPEND = Memory < 5\n",
+            Some(format!("line 2, column 1: SUSPEND, CONTINUE have {then}")),
+        ),
+        (
+            "SLOT_TYPE_1 = 100%\nSLOT_TYPE_1_SUSPEND = Memory < 5\nNUM_SLOTS_TYPE_1 = 1\n",
+            Some(format!("line 2, column 1: SLOT_TYPE_1_SUSPEND has {then}")),
+        ),
+        ("SUSPEND = Memory < 5\nWANT_SUSPEND = True\n", None),
+        ("SUSPEND = Memory < 5\nWANT_SUSPEND_VANILLA = Cpus > 1\n", None),
+        ("SUSPEND = False\nCONTINUE = True\n", None),
+        ("use POLICY : UWCS_Desktop\n", None),
+    ] {
+        assert_eq!(told(text), expected.into_iter().collect::<Vec<_>>(), "{text}");
+    }
 }
 
 #[test]
