@@ -25,7 +25,10 @@ fn a_filter_that_cannot_be_meant_is_told_of_in_the_first_line() {
     for filter in ["warning", "INFO slotwright=debug", "slotwright=verbose"] {
         let log = log(filter, &[]);
         let first = log.lines().next().unwrap();
-        assert!(first.contains("ERROR") && first.contains("RUST_LOG (in the chart: log) is not obeyed"), "{log}");
+        assert!(
+            first.contains("ERROR") && first.contains("RUST_LOG (in the chart: log) is not obeyed"),
+            "{log}"
+        );
     }
     for filter in ["", "warn", "info,slotwright=debug"] {
         assert!(!log(filter, &[]).contains("RUST_LOG"), "{filter}");

@@ -16,7 +16,7 @@ pub(super) const COMPUTE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// An amount of a resource that no template exceeds.
 const PLENTY: i64 = 1 << 32;
 
-/// What is wrong with a part of the pod's spec: the part's path below `spec.template.spec`, and a message.
+/// A fault in the pod's spec: the path of the field below `spec.template.spec`, and a message.
 type Finding = (String, String);
 
 fn finding(field: &str, message: &str) -> Finding {
