@@ -38,7 +38,7 @@ pub fn run(bytes: &[u8]) {
     let machine = MachineTotals {
         cpus: i64::from(cpus),
         memory_mib: i64::from(memory),
-        disk_kib: i64::from(disk),
+        disk_kib: (disk > 0).then(|| i64::from(disk)),
         swap_kib: None,
         custom,
     };
@@ -51,7 +51,7 @@ pub fn run(bytes: &[u8]) {
     let has = Resources {
         cpus: machine.cpus,
         memory_mib: machine.memory_mib,
-        disk_kib: machine.disk_kib,
+        disk_kib: machine.disk_kib.unwrap_or(0),
         extended: machine.custom.iter().map(|custom| (custom.resource.clone(), custom.count)).collect(),
         devices: machine
             .custom

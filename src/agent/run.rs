@@ -243,7 +243,7 @@ impl Agent {
             Ok(Event::InitDone) => {}
             Ok(Event::Delete(_)) => self.report_deleted(),
             Err(error) => {
-                tracing::warn!(error = %answers::chain(&error), "the watch on the node's report failed and begins anew")
+                tracing::warn!(error = %answers::chain(&error), "the watch on the node's report failed and begins anew");
             }
         }
         if self.reporter.wants_benchmark() && self.benchmark.is_none() {
