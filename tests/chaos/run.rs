@@ -235,7 +235,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         chance: draw(&format!("chance {who}"), seed),
         seals: Seals::default(),
         stamps: Stamps::default(),
-        pods_at_once: if draw("pods at once", seed) % 2 == 0 { 2 } else { 1000 },
+        pods_at_once: if draw("pods at once", seed).is_multiple_of(2) { 2 } else { 1000 },
         shelf: plan.history.then(|| shelf(world, who)),
     };
     let options = Options {
