@@ -148,9 +148,10 @@ impl Plan {
             4 | 5 => {
                 self.history = true;
                 self.at(early, What::Submit(job(rng, 0)));
-                let nth = u32::from(rng.small(12));
-                let when = When::Before(Class::JobStatus, nth);
-                self.items.push(Item { when, what: What::Kill(rng.small(2)) });
+                for _ in 0..3 {
+                    let when = When::Before(Class::JobStatus, 2 + u32::from(rng.small(12)));
+                    self.items.push(Item { when, what: What::Kill(0) });
+                }
             }
             _ => {}
         }
