@@ -1,4 +1,4 @@
-//! What the chart has for Prometheus: a monitor that finds the operators, and alerts about metrics that there are.
+//! The chart's objects for Prometheus: a monitor that finds the operators, and alerts about metrics that there are.
 
 // A test states what it expects by panicking.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
