@@ -124,6 +124,12 @@ impl Pool {
         may
     }
 
+    /// The slots whose pods are asked for.
+    #[cfg(test)]
+    pub fn asked_for_pods(&self) -> Vec<&SlotName> {
+        self.creating.asked.keys().collect()
+    }
+
     /// Notes whether the slot's pod is asked for. The deciders call this after each look at a slot.
     pub fn note_creation(&mut self, name: &SlotName, now: Time) {
         let Some(slot) = self.slots.get(name) else { return };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::invariants;
 use super::world::{Pod, World};
 use crate::pool::limits::LimitBook;
-use crate::pool::{Capacity, MachineName, Ranges, Record, Resources, State, backfill};
+use crate::pool::{Capacity, MachineName, Ranges, Record, Resources, Slot, State, backfill};
 
 impl World {
     /// Checks that the living pods on a node request no more than the node has.
@@ -55,6 +55,8 @@ impl World {
         self.check_limits();
         invariants::always(&self.pool, self.now);
         self.check_history();
+        let requested = self.pool.slots().values().filter(|slot| slot.is_requested()).map(Slot::name);
+        assert_eq!(self.pool.asked_for_pods(), requested.collect::<Vec<_>>());
         for (name, machine) in self.pool.machines() {
             let mut carved = Resources::default();
             for slot in self.pool.slots().values().filter(|slot| slot.name().machine == *name) {
