@@ -369,6 +369,35 @@ async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
     desk.reports(&cluster).await;
     let stubborn = Program::new(200, 2).on_term(OnTerm::Ignore);
     cluster.apply(stubborn.job("agent-kill", "stubborn", 2, only_on("node1"))).await;
+    ends_by_a_fast_drain(&cluster).await;
+}
+
+/// The user of a program that ignores SIGTERM holds the program, whose pod asks for an hour to end.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs real nodes: make e2e-nodes"]
+async fn an_agent_kills_a_held_program_when_its_node_is_drained_fast() {
+    let cluster = Cluster::start("agent-hold", "MachineMaxVacateTime = 90").await;
+    let desk = Desk::new(&cluster, 1);
+    desk.reports(&cluster).await;
+    let job = |hold: bool| {
+        Program::new(200, 2).on_term(OnTerm::Ignore).job("agent-hold", "stubborn", 2, move |job| {
+            only_on("node1")(job);
+            job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = json!(3600);
+            job["spec"]["hold"] = json!(hold);
+        })
+    };
+    cluster.apply(job(false)).await;
+    cluster.running("stubborn", 2).await;
+    for pod in cluster.pods_of("stubborn").await {
+        assert_eq!(pod.spec.unwrap().termination_grace_period_seconds, Some(90), "what the machine gives");
+    }
+    cluster.apply(job(true)).await;
+    ends_by_a_fast_drain(&cluster).await;
+}
+
+/// Drains node 1 fast once the two programs of the job `stubborn` have heard SIGTERM, and checks that they end long before the 90 s that
+/// their kubelet grants them.
+async fn ends_by_a_fast_drain(cluster: &Cluster) {
     cluster
         .until("both heard SIGTERM", 60, || async {
             cluster.proof("stubborn").all_runs().filter(|(_, run)| run.term.is_some()).count() == 2
@@ -378,7 +407,7 @@ async fn an_agent_kills_what_the_kubelet_would_let_run_on() {
         "apiVersion": "slotwright.dev/v1alpha1", "kind": "DrainRequest", "metadata": {"name": "fast"},
         "spec": {"node": "node1", "schedule": "Fast"},
     });
-    cluster.apply(drain.clone()).await;
+    cluster.apply(drain).await;
     cluster.until("their pods are gone", 90, || async { cluster.pods_of("stubborn").await.is_empty() }).await;
     let proof = cluster.proof("stubborn");
     for (proc, run) in proof.all_runs() {
