@@ -31,7 +31,7 @@ fn machine(case: &Json, config: &Config, types: &SlotTypes) -> MachineTotals {
     MachineTotals {
         cpus: knob("NUM_CPUS"),
         memory_mib: knob("MEMORY"),
-        disk_kib: knob("DISK"),
+        disk_kib: Some(knob("DISK")),
         swap_kib: case.get("swap").and_then(Json::as_i64),
         custom,
     }
