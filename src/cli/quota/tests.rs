@@ -55,7 +55,7 @@ fn the_negotiator_of_the_file_counts() {
         ("NEGOTIATOR_INTERVAL = 60", "autoregroup", serde_json::json!(false)),
         ("GROUP_AUTOREGROUP = True", "autoregroup", serde_json::json!(true)),
         // 30 do not fit into 20: static quotas are scaled down, unless this is allowed.
-        ("NEGOTIATOR_INTERVAL = 60", "effectiveQuota", serde_json::json!(6.666666667)),
+        ("NEGOTIATOR_INTERVAL = 60", "effectiveQuota", serde_json::json!(6.666_666_667)),
         ("NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = True", "effectiveQuota", serde_json::json!(10.0)),
     ] {
         assert_eq!(row(knobs, "chemistry")[field], expected, "{knobs}");

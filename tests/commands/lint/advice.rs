@@ -42,8 +42,8 @@ fn expressions_of_drains_and_fields_of_policies_are_checked() {
 #[test]
 fn a_text_is_judged_alike_in_a_file_and_in_its_object() {
     let knobs = |text: &str| {
-        let indented = text.lines().map(|line| format!("    {line}\n")).collect::<String>();
-        format!("  config: |\n{indented}")
+        let indented: Vec<String> = text.lines().map(|line| format!("    {line}\n")).collect();
+        format!("  config: |\n{}", indented.concat())
     };
     for (kind, text, rule) in [
         (
