@@ -241,7 +241,7 @@ fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: PodMarks) -> Option<PodView> 
     }
 }
 
-/// What a pod outside the pool holds of its node, where the kubelet may be resizing its containers.
+/// Returns the resources that a pod outside the pool holds of its node. The kubelet may be resizing containers of the pod.
 fn held(pod: &SlimPod) -> Capacity {
     let status = &pod.status;
     let infeasible = status
