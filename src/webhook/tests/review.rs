@@ -200,7 +200,7 @@ fn what_leaves_another_object_nothing_is_warned_of() {
                 "spec: the Negotiator gpu has the same slotConstraint, and matches all these slots; {apart}"
             )],
         ),
-        ("Negotiator", json!({"slotConstraint": "TotalGPUs =?= 0"}), vec![]),
+        ("Negotiator", json!({"slotConstraint": "(TotalGPUs ?: 0) == 0"}), vec![]),
     ] {
         assert_eq!(created(kind, spec.clone(), &known), (None, warnings), "{kind} {spec}");
         assert_eq!(created(kind, spec, &OtherObjects::nothing()), (None, vec![]));
