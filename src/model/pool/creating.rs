@@ -1,10 +1,11 @@
-//! Pods on their way into being: those that the deciders have asked the API server to create, and those that wait until some of these
-//! are created.
+//! Pods that do not exist yet: those that the deciders have asked the API server to create, and those that wait until some of these are
+//! created.
 //!
 //! A large negotiation cycle starts tens of thousands of procs at once, and an API server creates some hundred pods a second. So the
-//! deciders ask for a limited number of pods of a namespace at a time ([`Pool::create_at_once`]), and the other procs wait in their
-//! claims, where they cost no memory and are given up at once if nobody wants them any more, or if their job lacks pods. The number is the namespace's own: pods of a
-//! namespace whose webhook hangs keep nobody else's waiting.
+//! deciders ask for a limited number of pods of a namespace at a time ([`Pool::create_at_once`]). The other procs wait in their claims.
+//! There they cost no memory, and they are given up at once if nobody wants them any more, or if their job lacks pods.
+//!
+//! Each namespace has that number for itself: pods of a namespace whose webhook hangs delay no pods of others.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
