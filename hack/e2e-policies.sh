@@ -93,9 +93,14 @@ early() {
   is_stamped before alice || die "this server stamps without the policies"
   install owner
   NAME=$(kubectl get mutatingadmissionpolicies -o name | grep -v -- -lean-pods); NAME=${NAME#*/}
-  create mallory at-once "$LARGE" "$FORGED" >/dev/null
-  # Until the API server acts on the policies.
+  # An API server that has read a part of the policies refuses jobs for a moment.
   local number=0
+  until create mallory at-once "$LARGE" "$FORGED" | grep -q " created$"; do
+    number=$((number + 1)); sleep .1
+    [ "$number" -lt 100 ] || die "the API server takes no job"
+  done
+  # Until the API server acts on the policies.
+  number=0
   until create mallory "early-$number" "$LARGE" "$FORGED" | grep -q " created$" && is_stamped "early-$number" mallory; do
     number=$((number + 1)); sleep .3
     [ "$number" -lt 60 ] || die "the API server does not stamp jobs"
