@@ -9,6 +9,19 @@ use kube::client::Body;
 
 use super::*;
 
+/// The options of an operator that serves nothing and stands for no election.
+fn options() -> Options {
+    Options {
+        health_addr: None,
+        metrics_addr: None,
+        leader_elect_namespace: None,
+        history: None,
+        webhook_serves: None,
+        identity: "me".to_owned(),
+        pod_uid: None,
+    }
+}
+
 /// Whether the operator lives, as `/livez` says.
 async fn lives(health: &Arc<Health>, clock: Clock) -> bool {
     let request = Request::get("/livez").body(axum::body::Body::empty()).unwrap();
@@ -28,15 +41,7 @@ async fn an_operator_that_waits_for_the_api_server_lives() {
         stamps: Stamps::by(Some("slotwright".to_owned())),
         ..Surroundings::of_a_process(client.clone(), client)
     };
-    let options = Options {
-        health_addr: None,
-        metrics_addr: None,
-        leader_elect_namespace: None,
-        history: None,
-        webhook_serves: None,
-        identity: "me".to_owned(),
-        pod_uid: None,
-    };
+    let options = options();
     let (health, stop) = (Arc::new(Health::default()), CancellationToken::new());
     health.leads(clock.now());
     let leader =
@@ -69,10 +74,7 @@ async fn an_operator_that_cannot_serve_takes_no_lease() {
         health_addr: Some("127.0.0.1:0".parse().unwrap()),
         metrics_addr: Some(addr),
         leader_elect_namespace: Some("ns".to_owned()),
-        history: None,
-        webhook_serves: None,
-        identity: "me".to_owned(),
-        pod_uid: None,
+        ..options()
     };
     let ended = run_in(surroundings, options, CancellationToken::new()).await;
     let said = ended.unwrap_err().to_string();
@@ -106,16 +108,7 @@ async fn the_operator_ends_with_its_loop() {
 #[test]
 fn operators_of_one_identity_hold_leases_under_names_of_their_own() {
     let holder = |pod_uid: Option<&str>, chance| {
-        let options = Options {
-            health_addr: None,
-            metrics_addr: None,
-            leader_elect_namespace: None,
-            history: None,
-            webhook_serves: None,
-            identity: "me".to_owned(),
-            pod_uid: pod_uid.map(str::to_owned),
-        };
-        options.holder(chance)
+        Options { pod_uid: pod_uid.map(str::to_owned), ..options() }.holder(chance)
     };
     assert_eq!(holder(None, 1), "me_0000000000000001");
     assert_ne!(holder(None, 1), holder(None, 2), "two processes");

@@ -28,9 +28,10 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 fn root() -> &'static Path {
@@ -98,6 +99,18 @@ fn lost(written: &Value, understood: &Value, path: &str) {
         }
         _ => {}
     }
+}
+
+/// An object of a kind that k8s-openapi does not have. `Spec` lists the fields that the chart may use; another field is an error.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Object<Spec> {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    pub(super) metadata: ObjectMeta,
+    pub(super) spec: Spec,
 }
 
 pub(super) fn find<T: Resource + DeserializeOwned + Serialize>(objects: &[Value], name: &str) -> T {

@@ -6,23 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::chart::{find, objects, read, render};
-
-/// The fields that the Prometheus Operator's kinds have, as far as the chart uses them.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Object<Spec> {
-    #[serde(rename = "apiVersion")]
-    _api_version: String,
-    #[serde(rename = "kind")]
-    _kind: String,
-    metadata: ObjectMeta,
-    spec: Spec,
-}
+use super::chart::{Object, find, objects, read, render};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
