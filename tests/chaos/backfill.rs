@@ -68,6 +68,16 @@ fn backfill_work_outlives_an_operator_and_never_its_slot() {
     }
 }
 
+/// Found by seed 711017271: somebody deletes the Node of a machine that is on, and the Node comes back with one CPU more
+/// while its kubelet still runs the backfill pod.
+#[test]
+fn backfill_work_of_a_deleted_node_holds_its_room_until_its_kubelet_has_ended_the_pod() {
+    for back in [5200, 6000, 7000, 9000, 12_000] {
+        let items = vec![(When::At(5000), What::NodeDeleted(0)), (When::At(back), What::NodeBack(0, 9))];
+        goes_well(filled(11, 0, items));
+    }
+}
+
 #[test]
 fn a_backfill_pod_of_which_nobody_knows_is_waited_for() {
     for how in [How::SilenceAfter, How::ResetAfter, How::Error(503), How::ErrorAfter] {

@@ -22,11 +22,7 @@ impl Pool {
         if before.is_some_and(|before| before.facts == facts) {
             return;
         }
-        let known = before.map(|before| (before.asked, before.killed, before.facts.started));
-        let (asked, killed, started) = known.unwrap_or_default();
-        // Once the pod has ended, its object may no longer say when it started.
-        let facts = Facts { started: facts.started.or(started), ..facts };
-        let work = Work { facts, asked, killed };
+        let work = Work::seen(facts, before, now);
         let just_ended = before.is_some_and(Work::lives) && !work.lives();
         if just_ended {
             self.backfill.ended(&work, now);
@@ -73,18 +69,18 @@ impl Pool {
         self.backfill.ask(slot, namespace, resources);
     }
 
-    /// Notes that a backfill pod's deletion, or with `kill` its killing, was asked for. False if no such pod is known.
+    /// Notes that a backfill pod's deletion was asked for, with a grace period of so many seconds, or with the pod's
+    /// own.
     pub fn backfill_asked_to_go(
         &mut self,
         machine: &MachineName,
         pod: &PodUid,
-        kill: bool,
+        grace: Option<u32>,
         now: Time,
-    ) -> bool {
-        let Some(work) = self.backfill.get_mut(machine, pod) else { return false };
-        work.asked.get_or_insert(now);
-        work.killed |= kill;
-        true
+    ) {
+        if let Some(work) = self.backfill.get_mut(machine, pod) {
+            work.asked_to_go(grace, now);
+        }
     }
 
     pub(super) fn backfill_expected(&mut self, slot: &SlotName, now: Time) {
@@ -116,7 +112,7 @@ impl Pool {
     /// The deletion of a pod failed. The pod counts as not asked to go, so that its deletion is asked for again.
     pub(super) fn backfill_stays(&mut self, machine: &MachineName, pod: &PodUid) {
         if let Some(work) = self.backfill.get_mut(machine, pod) {
-            (work.asked, work.killed) = (None, false);
+            work.stays();
         }
         self.changed(Change::Machine(machine));
     }

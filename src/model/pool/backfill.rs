@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::ids::{MachineName, PodRef, PodUid, PolicyName, SlotName};
 use super::job::Cooling;
+use super::leaving::{Deletion, Granted};
 use super::machine::Machine;
 use super::machine_slot::MachineSlot;
 use super::policy::Toleration;
@@ -82,8 +83,8 @@ pub struct Facts {
     pub phase: Phase,
     /// When the pod's main container started; the object says so only while the container runs.
     pub started: Option<Time>,
-    /// Whether the pod is being deleted.
-    pub deleting: bool,
+    /// What the pod shows of its deletion.
+    pub deletion: Deletion,
     /// The requests of the pod; `None` if the pod cannot be decoded and was not seen before.
     pub requests: Option<Capacity>,
 }
@@ -97,9 +98,44 @@ pub struct Work {
     pub asked: Option<Time>,
     /// Whether the operator has killed the pod: asked for a deletion with the shortest grace period.
     pub killed: bool,
+    /// Whether the operator has asked to delete the pod by force.
+    pub forced: bool,
+    /// For how long the deletions of the pod let it run.
+    pub granted: Option<Granted>,
 }
 
 impl Work {
+    /// A pod that is seen with these facts. `before` is the pod as it was known until now.
+    pub(super) fn seen(facts: Facts, before: Option<&Self>, now: Time) -> Self {
+        let granted = Granted::seen(before.and_then(|before| before.granted), facts.deletion, now);
+        let Some(before) = before else {
+            return Self { facts, asked: None, killed: false, forced: false, granted };
+        };
+        // Once the pod has ended, its object may no longer say when it started.
+        let facts = Facts { started: facts.started.or(before.facts.started), ..facts };
+        Self { facts, granted, ..*before }
+    }
+
+    /// Notes that the operator asks for the pod's deletion, with a grace period of so many seconds. `None` means the
+    /// pod's own grace period, which the pod shows.
+    pub(super) fn asked_to_go(&mut self, grace: Option<u32>, now: Time) {
+        self.asked.get_or_insert(now);
+        match grace {
+            None => {}
+            Some(0) => self.forced = true,
+            Some(seconds) => {
+                self.killed = true;
+                let grace = Duration::from_secs(seconds.into());
+                self.granted = Some(Granted::by_deletion(self.granted, grace, now));
+            }
+        }
+    }
+
+    /// Notes that the last deletion failed: the pod counts as not asked to go.
+    pub(super) fn stays(&mut self) {
+        (self.asked, self.killed, self.forced) = (None, false, false);
+    }
+
     /// Whether the pod still holds resources.
     pub fn lives(&self) -> bool {
         self.facts.phase != Phase::Over

@@ -221,10 +221,13 @@ impl Pool {
         self.changed(Change::ClaimsOn(name));
     }
 
-    /// Forgets a machine whose node is gone, once no claim on the machine is left.
+    /// Forgets a machine whose node is gone, once neither a claim nor a backfill pod is left on the machine.
     pub fn forget_if_gone(&mut self, name: &MachineName) {
         let over = self.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && !m.is_held());
-        if over && let Some(machine) = self.forget_machine(name) {
+        if over
+            && self.backfill.is_off(name)
+            && let Some(machine) = self.forget_machine(name)
+        {
             let documents = machine.documents().collect();
             self.changed(Change::Forgotten(&documents, machine.policy.as_ref()));
             self.changed(Change::Tied { before: &machine.tied, after: &[] });

@@ -20,7 +20,7 @@ use super::ids::{
 };
 use super::job::{End, JobSpec, Problem};
 use super::job_defaults::JobDefaults;
-use super::leaving::HoldReason;
+use super::leaving::{Deletion, HoldReason};
 use super::machine::MachineFacts;
 use super::owner::{RecordedOwner, Requester, UnknownCreator};
 use super::plain::PlainSize;
@@ -310,6 +310,11 @@ impl PodFacts {
     /// is told. Between the two, no operator may have led for a while.
     pub(super) fn over_at(&self, started: Time, now: Time) -> Time {
         self.finished.map_or(now, |finished| finished.max(started).min(now))
+    }
+
+    /// What the pod shows of its deletion.
+    pub(super) fn deletion(&self) -> Deletion {
+        Deletion { deleting: self.deleting, grace: self.grace, own_grace: self.own_grace }
     }
 
     /// The pod of a slot, about which nothing is known except that the pod was created.

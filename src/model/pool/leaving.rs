@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::PodFacts;
 use super::slot::Claim;
 use super::time::Time;
 
@@ -14,6 +13,17 @@ pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 /// The grace period of a pod that is killed, in seconds. With a grace period of 0, the API server would delete the pod before its end is
 /// confirmed.
 pub const KILL_GRACE: u32 = 1;
+
+/// What a pod shows of its deletion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deletion {
+    /// Whether the pod is being deleted.
+    pub deleting: bool,
+    /// The longest grace period of the pod's deletions, as far as the pod shows them; `None` if the pod is not being deleted.
+    pub grace: Option<Duration>,
+    /// The grace period that a deletion gives the pod if the deletion names none.
+    pub own_grace: Duration,
+}
 
 /// For how long the deletions of a pod let it run. A later deletion with a shorter grace period changes nothing: a
 /// kubelet that has begun to end a pod ignores the shorter one (kubernetes#83916).
@@ -39,18 +49,18 @@ impl Granted {
         Self { grace: longest, ends_by: ends_by.max(now + grace), seen }
     }
 
-    /// The result after the pod was seen; `known` is the result before.
+    /// The result after the pod was seen with this deletion; `known` is the result before.
     ///
     /// If this operator knows of no deletion before, the pod may have been deleted more than once, last with a shorter grace
     /// period or by force. The API server has forgotten the first grace period then, to which the kubelet keeps. The first deletion
     /// is assumed to have named no grace period, as a deletion by kubectl or by an eviction does, unless it shows a longer one.
-    pub(super) fn seen(known: Option<Self>, facts: &PodFacts, now: Time) -> Option<Self> {
-        if !facts.deleting {
+    pub(super) fn seen(known: Option<Self>, shown: Deletion, now: Time) -> Option<Self> {
+        if !shown.deleting {
             return known;
         }
         match known {
-            Some(known) => Some(known.shown(facts.grace.unwrap_or_default(), now)),
-            None => facts.grace.map(|shown| Self::found(shown, facts.own_grace, now)),
+            Some(known) => Some(known.shown(shown.grace.unwrap_or_default(), now)),
+            None => shown.grace.map(|grace| Self::found(grace, shown.own_grace, now)),
         }
     }
 

@@ -153,7 +153,9 @@ pub use job_defaults::JobDefaults;
 pub use job_policy::{ProcView, Standing, SystemExpr, SystemPolicy};
 pub use jobs::Queues;
 pub use lasting::LASTING;
-pub use leaving::{Cause, Eviction, Granted, HoldReason, KILL_GRACE, KUBELET_SLACK, Preemptor, Retirement};
+pub use leaving::{
+    Cause, Deletion, Eviction, Granted, HoldReason, KILL_GRACE, KUBELET_SLACK, Preemptor, Retirement,
+};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
     System, Taint,

@@ -123,7 +123,7 @@ impl Pool {
     pub(super) fn orphan(&mut self, facts: PodFacts, now: Time) {
         self.keep_earlier_pod(&facts);
         let uid = facts.pod.uid.clone();
-        if let Some(granted) = Granted::seen(self.orphan_granted(&uid), &facts, now) {
+        if let Some(granted) = Granted::seen(self.orphan_granted(&uid), facts.deletion(), now) {
             self.orphans.granted.insert(uid.clone(), granted);
         }
         match (&facts.machine, facts.is_over()) {

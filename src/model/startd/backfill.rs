@@ -94,7 +94,7 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
     let own = |slot: &MachineSlot, work: &&Work| {
         let of =
             template(machine, slot, &config).is_some_and(|template| work.is_of(&slot.name(name), template));
-        of && work.lives() && !work.facts.deleting
+        of && work.lives() && !work.facts.deletion.deleting
     };
     let fresh = machine.slots().filter(|slot| slot.phase().last().is_none() && !slot.claimed);
     let found: Vec<(u32, Time)> = fresh
@@ -127,15 +127,15 @@ pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
         .filter_map(|work| Some((what_of(pool, machine, &config, offer, work, now)?, work.clone())))
         .collect();
     for (ask, work) in asks {
-        if !pool.backfill_asked_to_go(name, &work.facts.pod.uid, ask == Ask::Kill, now) {
-            continue;
-        }
         let grace = match ask {
-            Ask::Note => continue,
-            Ask::Delete => None,
+            Ask::Note | Ask::Delete => None,
             Ask::Kill => Some(KILL_GRACE),
             Ask::Force => Some(0),
         };
+        pool.backfill_asked_to_go(name, &work.facts.pod.uid, grace, now);
+        if ask == Ask::Note {
+            continue;
+        }
         let off = ask == Ask::Force && work.lives();
         effects.push(Effect::DeleteBackfill { pod: work.facts.pod, machine: name.clone(), grace, off });
     }
@@ -163,18 +163,33 @@ fn what_of(
     work: &Work,
     now: Time,
 ) -> Option<Ask> {
-    let over = !work.lives() || *offer == Offer::Gone;
-    if over {
+    if !work.lives() {
         return work.asked.is_none().then_some(Ask::Force);
+    }
+    if *offer == Offer::Gone {
+        return what_of_without_node(work, now);
     }
     if !has_to_go(pool, machine, config, offer, work, now) {
         return None;
     }
     match work.asked {
-        None if work.facts.deleting => Some(Ask::Note),
+        None if work.facts.deletion.deleting => Some(Ask::Note),
         None => Some(Ask::Delete),
         Some(at) if !work.killed && at + killing_timeout(machine, config, work) <= now => Some(Ask::Kill),
         Some(_) => None,
+    }
+}
+
+/// As [`what_of`], for a pod whose Node was deleted. A kubelet may still be there, and lets the pod run for the time
+/// that the pod was granted. The pod holds its resources for that time: the Node may come back.
+fn what_of_without_node(work: &Work, now: Time) -> Option<Ask> {
+    match work.asked {
+        None if work.facts.deletion.deleting => Some(Ask::Note),
+        None => Some(Ask::Kill),
+        Some(_) => {
+            let gone = work.granted.is_some_and(|granted| granted.is_gone(now));
+            (gone && !work.forced).then_some(Ask::Force)
+        }
     }
 }
 
@@ -253,5 +268,8 @@ pub(super) fn again(pool: &Pool, machine: &Machine, config: &StartdConfig, now: 
         let at = work.asked? + killing_timeout(machine, config, work);
         (at > now).then_some(at)
     });
-    kills.chain(pool.backfill().wake(name, now)).min()
+    let gone = machine.offer == Offer::Gone;
+    let forces = pool.backfill().on(name).filter(|work| gone && work.lives() && !work.forced);
+    let forces = forces.filter_map(|work| work.granted?.gone_by());
+    kills.chain(forces).chain(pool.backfill().wake(name, now)).min()
 }

@@ -8,7 +8,8 @@ use crate::pool::{
     Effect, Machine, MachineName, OUT_OF_SERVICE, Offer, Pool, StartdConfig, Time, Toleration,
 };
 
-/// Reviews a machine that changed. A machine whose node is gone stays in the pool until its claims have ended.
+/// Reviews a machine that changed. A machine whose node is gone stays in the pool until its claims and its
+/// backfill pods have ended.
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &mut Vec<Effect>) {
     govern(pool, name);
     let waits = lay_out(pool, name, now);

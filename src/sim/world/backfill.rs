@@ -1,10 +1,12 @@
 //! Backfill pods: each runs until it is deleted.
 
+use std::time::Duration;
+
 use super::World;
 use crate::number::span;
 use crate::queue::Happening;
 use model::pool::backfill::{Facts, Phase, Plan};
-use model::pool::{Capacity, Event, Outcome, PodRef, PodUid, Pool, Time};
+use model::pool::{Capacity, Deletion, Event, Outcome, PodRef, PodUid, Pool, Time};
 
 impl World<'_> {
     /// The API server makes a backfill pod.
@@ -19,7 +21,7 @@ impl World<'_> {
             mark: plan.template.mark.clone(),
             phase: Phase::Waits,
             started: None,
-            deleting: false,
+            deletion: Deletion::default(),
             requests: Some(Capacity::of(&plan.resources)),
         };
         self.backfill.insert(uid.clone(), facts.clone());
@@ -31,7 +33,7 @@ impl World<'_> {
 
     /// The container of a backfill pod starts, unless the pod is being deleted.
     pub(super) fn backfill_starts(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
-        let Some(facts) = self.backfill.get_mut(uid).filter(|facts| !facts.deleting) else { return };
+        let Some(facts) = self.backfill.get_mut(uid).filter(|facts| !facts.deletion.deleting) else { return };
         (facts.phase, facts.started) = (Phase::Runs, Some(now));
         pool.apply(Event::Backfill(facts.clone()), now);
     }
@@ -44,11 +46,11 @@ impl World<'_> {
             self.backfill_ends(uid, pool, now);
             return;
         }
-        facts.deleting = true;
-        pool.apply(Event::Backfill(facts.clone()), now);
         let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
-        let most = grace.map_or(takes, |grace| std::time::Duration::from_secs(u64::from(grace)));
-        self.queue.schedule(now + takes.min(most), Happening::BackfillEnds(uid.clone()));
+        let takes = grace.map_or(takes, |grace| takes.min(Duration::from_secs(grace.into())));
+        facts.deletion = Deletion { deleting: true, grace: Some(takes), own_grace: takes };
+        pool.apply(Event::Backfill(facts.clone()), now);
+        self.queue.schedule(now + takes, Happening::BackfillEnds(uid.clone()));
     }
 
     /// A backfill pod has ended and is gone from the API server.

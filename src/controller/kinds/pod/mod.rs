@@ -23,8 +23,8 @@ use answers::decode::known_time;
 use answers::{Decode, Item, Parts};
 use api::labels;
 use model::pool::{
-    Capacity, ClaimId, Event, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName,
-    VacateReason, backfill,
+    Capacity, ClaimId, Deletion, Event, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid,
+    SlotName, VacateReason, backfill,
 };
 
 /// The part of a pod that the operator reads.
@@ -327,7 +327,11 @@ fn backfill_pod(
         mark,
         phase,
         started: started(pod),
-        deleting: pod.metadata.deletion_timestamp.is_some(),
+        deletion: Deletion {
+            deleting: pod.metadata.deletion_timestamp.is_some(),
+            grace: grace(pod),
+            own_grace: Duration::from_secs(pod.spec.grace_period()),
+        },
         // Every pod has a container: the spec of a pod without one stands for what could not be decoded.
         requests: (!pod.spec.containers.is_empty()).then(|| pod.spec.requests()),
     }

@@ -390,7 +390,7 @@ fn pods_that_are_nobodys_are_deleted_and_weigh_until_they_are_gone() {
         govern(&mut world, text, mark);
         world.submit("sweep", "alice", 2, |_| {});
         world.pass(10);
-        assert!(world.backfill.values().all(|pod| pod.deleting), "{text} {mark}");
+        assert!(world.backfill.values().all(|pod| pod.deletion.deleting), "{text} {mark}");
         assert!(world.pods.is_empty(), "{text} {mark}");
         world.end_backfill("backfill-slot1.n1");
         world.backfill_obeys = true;
@@ -441,15 +441,52 @@ fn a_pod_that_somebody_forged_is_none_of_the_slots() {
     assert!(deleted, "{effects:?}");
 }
 
+/// Nobody confirms the end of a pod whose Node was deleted. The kubelet may still be there: kill, wait, and only then
+/// delete the pod by force.
 #[test]
 fn a_node_that_is_gone_leaves_nothing_behind() {
     let mut world = filled(ALWAYS);
     world.machines.remove("n1");
     world.backfill_obeys = false;
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
+    world.pass(4);
+    assert_eq!((&world.graces[..], world.pool.machines().len()), (&[Some(1)][..], 1));
     world.pass(5);
+    assert_eq!(world.graces, [Some(1), Some(0)]);
     assert!(world.backfill.is_empty() && world.pool.machines().is_empty());
     assert!(world.pool.backfill().is_off(&"n1".into()));
+}
+
+/// A pod that was given 30 s before its Node was deleted may run for 30 s, whatever later deletions say.
+#[test]
+fn a_pod_on_a_node_that_is_gone_has_the_time_that_it_was_granted() {
+    let mut world = filled(&format!("{ALWAYS}EVICT_BACKFILL = time() >= 1700000100\n"));
+    world.backfill_obeys = false;
+    world.pass(105);
+    assert_eq!(world.graces, [None]);
+    world.machines.remove("n1");
+    world.pool.apply(Event::MachineGone("n1".into()), world.now);
+    world.pass(25);
+    assert_eq!((&world.graces[..], world.pool.machines().len()), (&[None][..], 1));
+    world.pass(10);
+    assert_eq!(world.graces, [None, Some(0)]);
+    assert!(world.backfill.is_empty() && world.pool.machines().is_empty());
+}
+
+/// Found by seed 711017271: the Node comes back, larger, while the kubelet still runs the pod.
+#[test]
+fn work_on_a_node_that_comes_back_is_made_once_the_earlier_pod_has_ended() {
+    let mut world = filled(ALWAYS);
+    world.backfill_obeys = false;
+    world.pool.apply(Event::MachineGone("n1".into()), world.now);
+    world.pass(2);
+    world.node("n1", 9, 0);
+    world.pass(30);
+    assert_eq!((world.backfill_asked, cpus(&world), &world.graces[..]), (1, vec![8], &[Some(1)][..]));
+    world.backfill_obeys = true;
+    world.end_backfill("backfill-slot1.n1");
+    world.pass(60);
+    assert_eq!((world.backfill_asked, cpus(&world)), (2, vec![9]));
 }
 
 #[test]

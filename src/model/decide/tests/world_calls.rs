@@ -1,12 +1,13 @@
 //! The calls of the operator in the world in memory: what the API server makes of effects and statuses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::world::World;
 use crate::kit;
 use crate::pool::{
-    Batch, ClaimPlan, Document, Effect, Entered, Event, Outcome, Recorded, RecordedOwner, SlotFacts,
-    SlotName, State, SubmitterName, backfill,
+    Batch, ClaimPlan, Deletion, Document, Effect, Entered, Event, Outcome, Recorded, RecordedOwner,
+    SlotFacts, SlotName, State, SubmitterName, backfill,
 };
 use classad::Env;
 
@@ -155,7 +156,9 @@ impl World {
             }
             Effect::DeleteBackfill { pod, grace, .. } => {
                 if let Some(facts) = self.backfill.get_mut(&*pod.name).filter(|facts| facts.pod == pod) {
-                    facts.deleting = true;
+                    let shown = Duration::from_secs(grace.unwrap_or(30).into());
+                    let own_grace = Duration::from_secs(30);
+                    facts.deletion = Deletion { deleting: true, grace: Some(shown), own_grace };
                     self.graces.push(grace);
                     let facts = facts.clone();
                     self.pool.apply(Event::Backfill(facts), self.now);

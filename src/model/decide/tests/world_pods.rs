@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::{
-    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, PodUid, Record, Remains,
-    ReportFacts, Usage, Vacate, backfill,
+    Capacity, Deletion, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, PodUid, Record,
+    Remains, ReportFacts, Usage, Vacate, backfill,
 };
 
 impl World {
@@ -33,7 +33,7 @@ impl World {
             mark: plan.template.mark.clone(),
             phase: if self.backfill_obeys { backfill::Phase::Runs } else { backfill::Phase::Waits },
             started: self.backfill_obeys.then_some(self.now),
-            deleting: false,
+            deletion: Deletion::default(),
             requests: Some(Capacity::of(&plan.resources)),
         };
         self.backfill.insert(name, facts.clone());

@@ -167,7 +167,7 @@ impl Running {
         if facts.deleting {
             self.doomed.get_or_insert(now);
         }
-        self.granted = Granted::seen(self.granted, facts, now);
+        self.granted = Granted::seen(self.granted, facts.deletion(), now);
         self.forced = facts.forced;
         self.disrupted |= facts.disrupted;
     }
