@@ -3,7 +3,7 @@
 //! Source: the manual's machine ClassAd attributes; where the manual is silent, ads of HTCondor 25.14's condor_startd.
 
 use crate::pool::System;
-use classad::Ad;
+use classad::{Ad, Expr};
 
 /// A part of a distribution's long name, and HTCondor's name of the distribution. The first entry that is found counts.
 const DISTRIBUTIONS: &[(&str, &str)] = &[
@@ -22,9 +22,9 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
 
 /// Puts `HasDocker` and `HasContainer`, which are true where programs run in images, and `OpSysLongName`, `OpSysName`, `OpSysShortName`, `OpSysMajorVer`, `OpSysVer`, `OpSysAndVer`, `OpSysLegacy` and the
 /// `Utsname` attributes into the ad. Those about which the kubelet reports nothing are left out.
-pub(super) fn set(ad: &mut Ad, node: &str, os: &str, arch: &str, system: &System) {
+pub(super) fn set(ad: &mut Ad, node: &Expr, os: &str, arch: &str, system: &System) {
     ad.set("OpSysLegacy", &*os.to_ascii_uppercase());
-    ad.set("UtsnameNodename", node);
+    ad.insert("UtsnameNodename", node.clone());
     ad.set("UtsnameMachine", utsname_machine(arch));
     if os.eq_ignore_ascii_case("linux") {
         ad.set("UtsnameSysname", "Linux");
@@ -93,7 +93,13 @@ mod tests {
             ("Talos (v1.7.6)", "LINUX", "LINUX1", Some(107)),
         ] {
             let mut ad = Ad::new();
-            set(&mut ad, "n", "linux", "amd64", &System { image: image.into(), kernel: "6.8".into() });
+            set(
+                &mut ad,
+                &Expr::literal("n"),
+                "linux",
+                "amd64",
+                &System { image: image.into(), kernel: "6.8".into() },
+            );
             let text = ad.to_long();
             let has = |line: String| assert!(text.lines().any(|found| found == line), "{line}: {text}");
             has(format!("OpSysName = \"{name}\""));
@@ -109,7 +115,7 @@ mod tests {
     #[test]
     fn what_the_kubelet_does_not_say_is_not_said() {
         let mut ad = Ad::new();
-        set(&mut ad, "n", "linux", "arm64", &System::default());
+        set(&mut ad, &Expr::literal("n"), "linux", "arm64", &System::default());
         assert!(!ad.contains("OpSysLongName"));
         assert!(!ad.contains("UtsnameRelease"));
         assert!(ad.to_long().contains("UtsnameMachine = \"aarch64\""));

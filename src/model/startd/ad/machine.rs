@@ -18,12 +18,14 @@ pub(super) fn make(machine: &Machine) -> Ad {
     let mut ad = Ad::new();
     ad.set("MyType", "Machine");
     ad.set("TargetType", "Job");
-    ad.set("Machine", facts.name.as_str());
+    // One literal for four attributes: a pool may have thousands of machines.
+    let name = Expr::literal(facts.name.as_str());
+    ad.insert("Machine", name.clone());
     ad.set("Arch", htcondor_arch(&facts.arch));
     ad.set("OpSys", &*facts.os.to_ascii_uppercase());
-    host::set(&mut ad, facts.name.as_str(), &facts.os, &facts.arch, &facts.system);
-    ad.set("UidDomain", facts.name.as_str());
-    ad.set("FileSystemDomain", facts.name.as_str());
+    host::set(&mut ad, &name, &facts.os, &facts.arch, &facts.system);
+    ad.insert("UidDomain", name.clone());
+    ad.insert("FileSystemDomain", name);
     ad.insert("MyCurrentTime", NOW.clone());
     // These defaults hold until a job runs, a claim waits or a policy sets the attributes.
     ad.set("CurrentRank", 0.0);
