@@ -290,6 +290,7 @@ agents() {
   render --set agent.enabled=true
   kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
   kubectl -n "$NAMESPACE" delete daemonset slotwright-agent
+  flow slotwright-agents
   for node in node1 node2; do object v1 Node "$node" | kubectl create -f -; done
   agent_kubeconfigs node1
   as_agent may_create node1 || die "an agent may not create its report: $ANSWER"
@@ -334,10 +335,10 @@ may_renew() { # lease
     | kubectl -n kube-node-lease apply --server-side -f -
 }
 
-# Checks that the API server has the priority level that the FlowSchema of the operator's Leases names.
-flow() {
+# Checks that the API server has the priority level that a FlowSchema of the chart names.
+flow() { # name
   [ "$MINOR" -ge 29 ] || return 0
-  kubectl wait --for=condition=Dangling=false --timeout=60s flowschema/slotwright-leases || die "the FlowSchema names no priority level"
+  kubectl wait --for=condition=Dangling=false --timeout=60s "flowschema/$1" || die "the FlowSchema $1 names no priority level"
 }
 
 chart() {
@@ -349,7 +350,7 @@ chart() {
   permissions
   job_namespaces
   marks
-  flow
+  flow slotwright-leases
   templates
   examples
   if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
