@@ -5,8 +5,8 @@ use std::fmt;
 use crate::expr::{Binary, Call, Expr, Id, Node};
 use crate::functions::{self, Pattern};
 
-/// A part of an expression that is `error`, or undefined, in every evaluation. [`Expr::mistakes`] finds them. The text of a mistake continues a sentence that begins with
-/// the expression.
+/// A part of an expression that is `error`, or undefined, in every evaluation. [`Expr::mistakes`] finds them. The text
+/// of a mistake continues a sentence that begins with the expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mistake {

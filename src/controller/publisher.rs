@@ -1,6 +1,6 @@
-//! Decides when a status is written. The operator writes an object's status at most once in its pace, however often the object changes (that of a PartitionableSlot whose
-//! free resources rest may be written before), and
-//! of the statuses of slots at most [`AT_ONCE`] at the same time.
+//! Decides when a status is written. The operator writes an object's status at most once in its pace, however often the
+//! object changes (that of a PartitionableSlot whose free resources rest may be written before), and of the statuses of
+//! slots at most [`AT_ONCE`] at the same time.
 
 use std::time::Duration;
 

@@ -13,9 +13,10 @@
 //! history, so that a reader who has read up to a number can go on from there. `Checksum` tells an ad that was written whole from
 //! the remains of a crash.
 //!
-//! Guarantees: an ad is on the disk when [`Store::append`] has returned. An ad is not written again while the files have an ad with
-//! the same `GlobalJobId`; but the completion of a proc is written though the files have a removal of the proc. After a crash, the text behind the last ad that was written whole is cut off; nothing before is touched.
-//! A damaged ad is skipped, and costs no other ad.
+//! Guarantees: an ad is on the disk when [`Store::append`] has returned. An ad is not written again while the files
+//! have an ad with the same `GlobalJobId`; but the completion of a proc is written though the files have a removal of
+//! the proc. After a crash, the text behind the last ad that was written whole is cut off; nothing before is touched. A
+//! damaged ad is skipped, and costs no other ad.
 //!
 //! | file | is |
 //! | --- | --- |

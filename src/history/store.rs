@@ -141,10 +141,11 @@ impl Store {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out, unless the proc
-    /// completed and the history has only the proc's removal: an operator that loses its Lease may have removed a proc that ran on
-    /// under the next operator. `now` is in seconds since 1970. `read` is for a reader who should miss no ad: the number of the last ad that this reader has read. Files
-    /// with later ads are kept for longer, up to four times as many files as the limits say.
+    /// Appends ads, and returns once they are on the disk. An ad whose `GlobalJobId` is in the history is left out,
+    /// unless the proc completed and the history has only the proc's removal: an operator that loses its Lease may have
+    /// removed a proc that ran on under the next operator. `now` is in seconds since 1970. `read` is for a reader who
+    /// should miss no ad: the number of the last ad that this reader has read. Files with later ads are kept for
+    /// longer, up to four times as many files as the limits say.
     ///
     /// # Errors
     /// When the ads cannot be written. Then none of them is in the history.

@@ -87,8 +87,9 @@ impl RulesFile {
         Ok(done)
     }
 
-    /// Applies the rules to one ad, without TRANSFORM's passes and within about a millisecond: anybody may have written rules that stand
-    /// in a job's ad, and everything else waits meanwhile. If the ad does not meet the REQUIREMENTS, it comes back unchanged, and `names` is empty.
+    /// Applies the rules to one ad, without TRANSFORM's passes and within about a millisecond: anybody may have written
+    /// rules that stand in a job's ad, and everything else waits meanwhile. If the ad does not meet the REQUIREMENTS,
+    /// it comes back unchanged, and `names` is empty.
     ///
     /// # Errors
     /// Why the rules cannot be carried out.

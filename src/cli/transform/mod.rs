@@ -27,8 +27,8 @@ use transform::{Applied, Requirements, RulesFile, Transforms, Unmet};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 done, 1 a job is refused or its transform fails, 2 unusable input.")]
 pub struct TransformArgs {
-    /// HTCondor configuration with JOB_TRANSFORM_* and SUBMIT_REQUIREMENT_*, or the manifest of a SubmitPolicy; several files are read in order, as if they were one; without
-    /// a policy the ads are printed as they are
+    /// HTCondor configuration with JOB_TRANSFORM_* and SUBMIT_REQUIREMENT_*, or the manifest of a SubmitPolicy; several
+    /// files are read in order, as if they were one; without a policy the ads are printed as they are
     #[arg(short = 'f', long = "file", value_name = "POLICY")]
     policy: Vec<PathBuf>,
     /// The rules of one transform, as condor_transform_ads takes them, instead of a configuration

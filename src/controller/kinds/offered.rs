@@ -41,7 +41,8 @@ pub(super) fn offered(
     condition(old, Says { type_: types::OFFERED, status, reason, message }, None, now)
 }
 
-/// The reason and message of the condition `Offered` on a node that is drained. Until the node is empty, START of the drain may let jobs in.
+/// The reason and message of the condition `Offered` on a node that is drained. Until the node is empty, START of the
+/// drain may let jobs in.
 fn drained(draining: &Draining) -> (&'static str, String) {
     let (why, remedy) = match &draining.why {
         DrainedFor::Request(request) => {

@@ -295,7 +295,8 @@ impl Writer {
         }
     }
 
-    /// Returns the line and the answers of a task that has ended; `None` if the answers are told after a pause. Lets another task of the lane begin.
+    /// Returns the line and the answers of a task that has ended; `None` if the answers are told after a pause. Lets
+    /// another task of the lane begin.
     ///
     /// # Panics
     /// With the panic of the task.

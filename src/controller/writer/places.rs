@@ -343,9 +343,9 @@ impl Places {
         place
     }
 
-    /// Notes that a call of this lane was answered by 429, Too Many Requests. In a namespace a tenant's webhook may have
-    /// answered so, which makes the share of the lane smaller, once for all calls that were under way. About an object of the cluster the API server itself asks for
-    /// fewer requests, of whatever lane.
+    /// Notes that a call of this lane was answered by 429, Too Many Requests. In a namespace a tenant's webhook may
+    /// have answered so, which makes the share of the lane smaller, once for all calls that were under way. About an
+    /// object of the cluster the API server itself asks for fewer requests, of whatever lane.
     pub fn throttled(&self, lane: &Lane) {
         let mut state = self.state();
         if lane.is_namespaced() {

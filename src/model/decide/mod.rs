@@ -1,8 +1,9 @@
 //! The deciders, in their order: from the pool and the time to effects.
 //!
-//! [`decide`] is a function of the pool and the time: for equal pools and times it asks for the same effects. [`decide`] notes in the
-//! pool what it asked for, and never asks twice. It looks at the objects marked as changed, at the orphans that are not settled, and, until it finds a proc
-//! that may start, at the jobs that may start one as far as each job alone tells; not at the whole pool.
+//! [`decide`] is a function of the pool and the time: for equal pools and times it asks for the same effects.
+//! [`decide`] notes in the pool what it asked for, and never asks twice. It looks at the objects marked as changed, at
+//! the orphans that are not settled, and, until it finds a proc that may start, at the jobs that may start one as far
+//! as each job alone tells; not at the whole pool.
 //!
 //! A negotiation cycle is returned as a [`Negotiation`], a snapshot on which any thread may work. The matches come back
 //! through [`conclude`], which checks each against the pool as it is by then.

@@ -19,8 +19,8 @@ use super::slot::{Removal, Slot};
 use super::time::Time;
 use super::units::counted;
 
-/// After acts that looked at so many procs of a job, the job's further acts wait until the job's status has recorded these: a job's author must
-/// not keep the operator from other jobs.
+/// After acts that looked at so many procs of a job, the job's further acts wait until the job's status has recorded
+/// these: a job's author must not keep the operator from other jobs.
 const AT_A_TIME: usize = 100_000;
 
 /// The action that an act asks of procs.

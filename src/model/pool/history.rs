@@ -78,10 +78,11 @@ pub(super) struct Spent {
 }
 
 impl History {
-    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`, `JobRunCount`, `NumJobMatches`,
-    /// `NumJobCompletions`, `NumHolds`, `RemoteWallClockTime`, `CumulativeSuspensionTime`; `JobStartDate` and `LastVacateTime` if
-    /// there are such times; and `ExitBySignal` with `ExitCode` or `ExitSignal` if the program has ended by itself before. `runs`
-    /// says whether the program has started once more since.
+    /// Puts into a proc's ad what is kept of the proc: `EnteredCurrentStatus`, `NumJobStarts`, `NumShadowStarts`,
+    /// `JobRunCount`, `NumJobMatches`, `NumJobCompletions`, `NumHolds`, `RemoteWallClockTime`,
+    /// `CumulativeSuspensionTime`; `JobStartDate` and `LastVacateTime` if there are such times; and `ExitBySignal` with
+    /// `ExitCode` or `ExitSignal` if the program has ended by itself before. `runs` says whether the program has
+    /// started once more since.
     pub fn set_in(&self, ad: &mut Ad, runs: bool) {
         let starts = i64::from(self.starts) + i64::from(runs);
         ad.set("EnteredCurrentStatus", self.since.secs());

@@ -134,7 +134,8 @@ pub fn may_start(pool: &Pool, job: &Job) -> bool {
     job.is_ready() && super::jobs::may_charge(pool, job)
 }
 
-/// How long the API server may take to create a pod before the pod's job gets no more claims, and keeps none for pods that are not asked for.
+/// How long the API server may take to create a pod before the pod's job gets no more claims, and keeps none for pods
+/// that are not asked for.
 pub const SLOW_POD: Duration = Duration::from_secs(30);
 
 /// Whether the API server has not created a pod of the job for 30 s, for example because a webhook of the job's

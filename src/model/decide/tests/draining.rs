@@ -257,8 +257,8 @@ fn a_fast_drain_kills_what_a_graceful_one_vacates() {
     assert_eq!(world.graces, [Some(600), Some(1)]);
 }
 
-/// The user sends a program away that ignores SIGTERM, whose pod has a grace period of its user's choice. The drain ends the claim like that of
-/// any other job.
+/// The user sends a program away that ignores SIGTERM, whose pod has a grace period of its user's choice. The drain
+/// ends the claim like that of any other job.
 #[test]
 fn a_fast_drain_kills_a_job_that_its_user_sends_away_slowly() {
     for verb in [Verb::Hold, Verb::Remove, Verb::Vacate] {

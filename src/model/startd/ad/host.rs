@@ -20,8 +20,9 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("amazon linux", "AmazonLinux"),
 ];
 
-/// Puts `HasDocker` and `HasContainer`, which are true where programs run in images, and `OpSysLongName`, `OpSysName`, `OpSysShortName`, `OpSysMajorVer`, `OpSysVer`, `OpSysAndVer`, `OpSysLegacy` and the
-/// `Utsname` attributes into the ad. Those about which the kubelet reports nothing are left out.
+/// Puts `HasDocker` and `HasContainer`, which are true where programs run in images, and `OpSysLongName`, `OpSysName`,
+/// `OpSysShortName`, `OpSysMajorVer`, `OpSysVer`, `OpSysAndVer`, `OpSysLegacy` and the `Utsname` attributes into the
+/// ad. Those about which the kubelet reports nothing are left out.
 pub(super) fn set(ad: &mut Ad, node: &Expr, os: &str, arch: &str, system: &System) {
     ad.set("OpSysLegacy", &*os.to_ascii_uppercase());
     ad.insert("UtsnameNodename", node.clone());
