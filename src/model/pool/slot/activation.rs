@@ -58,7 +58,11 @@ impl Activation {
     /// activation vacant. The caller puts the pod back in its new condition.
     pub(super) fn take_pod(&mut self, pod: &PodRef) -> Box<Running> {
         match std::mem::replace(self, Self::Vacant) {
-            Self::Active(running) | Self::Ended(running, _) if running.pod == *pod => running,
+            Self::Active(mut running) | Self::Ended(mut running, _) if running.pod == *pod => {
+                // The names in memory are those that the watch keeps from now on, and not a second copy.
+                running.pod = pod.clone();
+                running
+            }
             Self::Requested { generation } => Box::new(Running { generation, ..Running::of(pod.clone()) }),
             _ => Box::new(Running::of(pod.clone())),
         }
