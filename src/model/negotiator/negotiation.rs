@@ -83,7 +83,7 @@ impl<'a> Negotiation<'a> {
             Some(self.negotiate_groups())
         };
         let rejections = self.rejections();
-        ready.keep(&self.cycle.config, self.shared.judge.into_roster());
+        ready.keep(self.cycle, &self.shared.matches, self.shared.judge.into_roster());
         Outcome { matches: self.shared.matches, rejections, allocations, stats: self.shared.stats }
     }
 

@@ -5,7 +5,7 @@
 //! fetches them.
 
 use super::config::Config;
-use super::cycle::{Candidate, Cycle};
+use super::cycle::{Candidate, Cycle, Match};
 use super::in_use;
 use classad::{Expr, Roster};
 
@@ -53,7 +53,7 @@ impl Ready {
                 put(&mut roster, place, slot);
             }
         }
-        self.keep(&cycle.config, roster);
+        self.keep(cycle, &[], roster);
     }
 
     /// Takes the prepared slots for a cycle. Some may be other slots than the cycle has in the same place: [`put`] replaces
@@ -66,13 +66,22 @@ impl Ready {
         roster
     }
 
-    /// Keeps the prepared slots for later cycles.
+    /// Keeps the prepared slots for later cycles. A slot of which a match took something, or which is in use, is another slot in the
+    /// next cycle, and is not kept: on a busy pool these are most slots.
     ///
     /// The ranks that jobs of this cycle were told are forgotten: the steps that a job pays must not depend on earlier cycles, so
     /// that a new leader decides as the old one would.
-    pub(super) fn keep(&mut self, config: &Config, mut roster: Roster) {
+    pub(super) fn keep(&mut self, cycle: &Cycle, matches: &[Match], mut roster: Roster) {
+        for found in matches {
+            roster.clear(found.slot);
+        }
+        for (place, slot) in cycle.slots.iter().enumerate() {
+            if !roster.get(place).is_some_and(|ad| ad.is_same(&slot.ad)) {
+                roster.clear(place);
+            }
+        }
         roster.forget_answers();
-        self.0 = Some(Saved { questions: Questions::of(config), roster });
+        self.0 = Some(Saved { questions: Questions::of(&cycle.config), roster });
     }
 }
 

@@ -14,6 +14,7 @@ mod preemption;
 mod promises;
 mod quotas;
 mod ranks;
+mod ready;
 mod settling;
 mod shares;
 mod stories;
