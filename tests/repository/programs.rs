@@ -1,6 +1,7 @@
 //! The programs in `examples/programs` write what their users are told.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,20 +16,40 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-6a96bd13-70bc",device="nvidia0",modelName=
 DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-6a96bd13-70bc"} 55.123
 "#;
 
+/// The shell that the program's first line names, as far as the program needs it.
+const BUSYBOX: &str = r#"#!/bin/sh
+case $1 in
+sh) shift; exec /bin/sh "$@" ;;
+wget) [ "$7" = http://exporter/metrics ] && cat "$METRICS" ;;
+*) exec "$@" ;;
+esac
+"#;
+
+/// Writes a program that can be executed.
+fn executable(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The program is started as the agent starts it, by its first line, with the job's name as argument 0, so that the test sees the same
+/// `$1` as the program on a node.
 #[test]
 fn dcgm_monitor_makes_samples_of_what_the_exporter_tells() {
     let directory = tempfile::tempdir().unwrap();
     let busybox = directory.path().join("busybox");
-    let script = "#!/bin/sh\ncase $1 in\nwget) [ \"$7\" = http://exporter/metrics ] && cat \"$METRICS\" ;;\n*) exec \"$@\" ;;\nesac\n";
-    std::fs::write(&busybox, script).unwrap();
-    std::fs::set_permissions(&busybox, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&busybox, BUSYBOX);
     let metrics = directory.path().join("metrics");
     std::fs::write(&metrics, METRICS).unwrap();
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/programs/dcgm-monitor");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/programs/dcgm-monitor");
+    let text = std::fs::read_to_string(shipped).unwrap();
+    let installed = "/usr/local/libexec/slotwright/busybox";
+    assert!(text.starts_with(&format!("#!{installed} sh\n")), "{text}");
+    let program = directory.path().join("dcgm-monitor");
+    executable(&program, &text.replacen(installed, &busybox.to_string_lossy(), 1));
     let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
-    let output = Command::new("sh")
-        .arg(program)
-        .args(["gpus", "http://exporter/metrics", "10"])
+    let output = Command::new(program)
+        .arg0("gpus")
+        .args(["http://exporter/metrics", "10"])
         .envs([("PATH", path.as_str()), ("METRICS", &metrics.to_string_lossy())])
         .output()
         .unwrap();

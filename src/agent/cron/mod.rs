@@ -155,7 +155,8 @@ impl Cron {
         self.schedule.ended(name, self.now());
         if self.asked.jobs.iter().any(|job| job.name == name) {
             self.heard.insert(name.to_owned());
-            if ending.code != Some(0) && self.asked.log_non_zero_exit {
+            let is_new = ending.problem.is_some() && self.problems.get(name) != ending.problem.as_ref();
+            if ending.code != Some(0) && (self.asked.log_non_zero_exit || is_new) {
                 let code =
                     ending.code.map_or_else(|| "none, by a signal".to_owned(), |code| code.to_string());
                 tracing::warn!(job = name, code, output = ending.output, "a cron job failed");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -143,7 +144,7 @@ impl Runner {
         let (orders, given) = mpsc::unbounded_channel();
         let group = Arc::new(Group(Mutex::new(Some(id))));
         let (name, output) = (job.name.clone(), Output::new(&job.prefix));
-        let run = Run { name, group: Arc::clone(&group), tell: self.tell.clone(), output };
+        let run = Run { name, group: Arc::clone(&group), tell: self.tell.clone(), output, told: false };
         self.tasks.spawn(run.until_its_end(child, given));
         self.runs.insert(job.name.clone(), Handle { group, orders });
         Ok(())
@@ -177,8 +178,8 @@ impl Drop for Runner {
     }
 }
 
-/// The command that runs a job's program. The program sees nothing of the agent's environment. "The first argument
-/// will be `<JobName>`".
+/// The command that runs a job's program. The program sees nothing of the agent's environment. As in HTCondor, the job's name is
+/// argument 0, which a script does not see: for a file with a first line `#!`, the kernel puts the file's path into its place.
 fn command(job: &NodeCronJob, directory: &Path, path: &Path) -> Command {
     let mut command = Command::new(path);
     command.arg0(&job.name).args(&job.args).current_dir(job.cwd.as_deref().map_or(directory, Path::new));
@@ -195,6 +196,8 @@ struct Run {
     group: Arc<Group>,
     tell: mpsc::Sender<Event>,
     output: Output,
+    /// Whether the run has told an ad.
+    told: bool,
 }
 
 /// A happening of a run.
@@ -253,20 +256,32 @@ impl Run {
         let group = self.group.end();
         if !killed {
             self.read_rest(out, &mut ending).await;
+            if let Ok(Ok(count)) = timeout(PAUSE, read(&mut errors, &mut other)).await {
+                ending.log(other.get(..count).unwrap_or_default());
+            }
         }
         if let Some(group) = group {
             reap(group).await;
         }
         ending.code = status.and_then(|status| status.code());
         ending.problem = ending.problem.or_else(|| self.output.malformed().map(str::to_owned));
+        if !killed && !self.told {
+            ending.problem = ending.problem.or_else(|| failure(status?));
+        }
         ending
+    }
+
+    /// Tells an ad.
+    async fn tell(&mut self, ad: OutputAd) {
+        self.told = true;
+        let _ = self.tell.send(Event::Told(self.name.clone(), ad)).await;
     }
 
     /// Takes output, and tells the ads that have ended.
     async fn wrote(&mut self, bytes: &[u8], ending: &mut Ending) -> Result<(), String> {
         ending.log(bytes);
         for told in self.output.push(bytes)? {
-            let _ = self.tell.send(Event::Told(self.name.clone(), told)).await;
+            self.tell(told).await;
         }
         Ok(())
     }
@@ -289,7 +304,7 @@ impl Run {
             return;
         }
         match self.output.end() {
-            Ok(Some(told)) => drop(self.tell.send(Event::Told(self.name.clone(), told)).await),
+            Ok(Some(told)) => self.tell(told).await,
             Ok(None) => {}
             Err(problem) => ending.problem = Some(problem),
         }
@@ -304,6 +319,18 @@ impl Run {
         self.group.signal(Signal::KILL);
         child.wait().await.ok()
     }
+}
+
+/// The problem of a run that has told no ad and has ended so; none if the run has succeeded. The message has none of the output, which
+/// may be another text in each run: each other text would be a write to the API server.
+fn failure(status: ExitStatus) -> Option<String> {
+    let how = match (status.code(), status.signal()) {
+        (Some(0), _) => return None,
+        (Some(code), _) => format!("with exit code {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "badly".to_owned(),
+    };
+    Some(format!("a run ended {how} and told nothing: the agent's log has the beginning of its output"))
 }
 
 /// Takes leave of the program's children, which have become the agent's: in a container the agent is process 1.

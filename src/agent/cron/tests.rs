@@ -123,6 +123,21 @@ async fn a_program_that_says_too_much_or_nonsense_is_told_of() {
     );
 }
 
+#[tokio::test]
+async fn a_program_that_fails_and_tells_nothing_is_told_of() {
+    for (script, how) in [("exit 2", "with exit code 2"), ("kill -9 $$", "by signal 9")] {
+        let mut site = Site::new();
+        site.runs("broken", &format!("echo '$3: parameter not set' >&2; {script}"), |_| {});
+        let problem = format!(
+            "broken: a run ended {how} and told nothing: the agent's log has the beginning of its output"
+        );
+        assert_eq!(site.ends().await, (String::new(), problem));
+    }
+    let mut site = Site::new();
+    site.runs("silent", "exit 0", |_| {});
+    assert_eq!(site.ends().await, no_problem(""), "a program need not tell anything");
+}
+
 /// A line of `-` tells nothing, and takes the bounds off. A pipe holds 64 KiB: the agent has to read three quarters of the output before
 /// the program ends, 4 KiB at once.
 #[tokio::test(start_paused = true)]
