@@ -160,9 +160,9 @@ MachineMaxVacateTime = 5
 async fn the_charts_daemonset_runs_cron_jobs_and_knows_what_pods_use_of_the_disk() {
     let cluster = Cluster::start("daemonset-cron", FINDS).await;
     let directory = state().join("cron");
-    std::fs::create_dir_all(&directory).unwrap();
-    std::fs::copy("/bin/busybox", directory.join("busybox")).unwrap();
-    let busybox = directory.join("busybox").display().to_string();
+    std::fs::create_dir_all(directory.join("lib")).unwrap();
+    std::fs::copy("/bin/busybox", directory.join("lib/busybox")).unwrap();
+    let busybox = directory.join("lib/busybox").display().to_string();
     let script = format!(
         "#!{busybox} sh\n\
          echo UserId = $({busybox} id -u)\n\

@@ -42,7 +42,7 @@ fn dcgm_monitor_makes_samples_of_what_the_exporter_tells() {
     std::fs::write(&metrics, METRICS).unwrap();
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/programs/dcgm-monitor");
     let text = std::fs::read_to_string(shipped).unwrap();
-    let installed = "/usr/local/libexec/slotwright/busybox";
+    let installed = "/usr/local/libexec/slotwright/lib/busybox";
     assert!(text.starts_with(&format!("#!{installed} sh\n")), "{text}");
     let program = directory.path().join("dcgm-monitor");
     executable(&program, &text.replacen(installed, &busybox.to_string_lossy(), 1));

@@ -226,7 +226,10 @@ impl Cron {
                 Err("the agent has no directory of programs: set agent.cronDirectory of the chart".to_owned())
             }
         };
-        let started = program.and_then(|(directory, path)| self.runner.start(job, directory, &path));
+        let started = program.and_then(|(directory, path)| {
+            programs::check_variables(job.env.keys())?;
+            self.runner.start(job, directory, &path)
+        });
         if let Err(problem) = started {
             self.schedule.ended(&job.name, self.now());
             self.heard.insert(job.name.clone());

@@ -17,10 +17,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::output::{Output, OutputAd};
+use super::programs::INTERPRETERS;
 use api::NodeCronJob;
 
-/// The rest of a program's PATH, after the directory of programs. The agent's image has nothing in these directories; a site's own
-/// image may.
+/// The rest of a program's PATH, after the directories of programs and of their interpreters. The agent's image has nothing in these
+/// directories; a site's own image may.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How many bytes are read at once.
 const CHUNK: usize = 4096;
@@ -183,7 +184,8 @@ impl Drop for Runner {
 fn command(job: &NodeCronJob, directory: &Path, path: &Path) -> Command {
     let mut command = Command::new(path);
     command.arg0(&job.name).args(&job.args).current_dir(job.cwd.as_deref().map_or(directory, Path::new));
-    command.env_clear().env("PATH", format!("{}:{PATH}", directory.display()));
+    let interpreters = directory.join(INTERPRETERS);
+    command.env_clear().env("PATH", format!("{}:{}:{PATH}", directory.display(), interpreters.display()));
     command.env("STARTD_INTERFACE_VERSION", "1").env("STARTD_CRON_NAME", "startd").envs(&job.env);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0).kill_on_drop(true);

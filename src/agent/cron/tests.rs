@@ -204,6 +204,9 @@ async fn a_program_that_cannot_be_started_is_told_of() {
     site.jobs[0].reconfig_rerun = true;
     site.ask(|_| {});
     assert!(problem(&site).contains("plain cannot be started: Permission denied"), "{}", problem(&site));
+    site.jobs[0].env = [("BASH_ENV".to_owned(), "/host/scratch/x".to_owned())].into();
+    site.ask(|_| {});
+    assert!(problem(&site).starts_with("plain: ENV has BASH_ENV, which may let"), "{}", problem(&site));
     let mut cron = Cron::new(None);
     cron.ask(Some(&NodeCron { jobs: site.jobs.clone(), max_job_load: 1.0, ..NodeCron::default() }));
     assert_eq!(
