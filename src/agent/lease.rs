@@ -15,10 +15,8 @@ use api::labels::{AGENT_LEASE_PREFIX, FENCES};
 
 /// How long after a renewal the operator takes the agent for living.
 const LASTS: Duration = Duration::from_secs(40);
-/// How often the agent renews the Lease.
+/// How often the agent renews the Lease, by and large.
 pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// The pause after a renewal that failed.
-pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
 /// The namespace of the Leases of nodes, and of their agents.
 const NAMESPACE: &str = "kube-node-lease";
 /// The field manager of the agent's objects.

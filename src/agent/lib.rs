@@ -5,6 +5,7 @@
 //! | `pods` | reads what the operator wants of the pool's pods: pure |
 //! | `deciding` | decides what is done to a pod's processes: pure |
 //! | `report` | decides what is reported, and when: pure |
+//! | `retries` | decides how long the agent pauses after calls that fail: pure |
 //! | `passes` | decides when the agent passes over the pods: pure |
 //! | `node` | does to processes what was decided, and senses the node, by `cgroup`, `sense` and `benchmark` |
 //! | `cron` | runs the programs whose output becomes attributes of the slots' ads |
@@ -37,6 +38,7 @@ mod passes;
 mod pods;
 mod regular;
 pub mod report;
+mod retries;
 mod run;
 pub mod sense;
 mod watches;

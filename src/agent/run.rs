@@ -30,6 +30,7 @@ use super::objects::in_time;
 use super::passes::Passes;
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
+use super::retries::Retries;
 use super::watches::{self, Meta};
 use super::{lease, objects};
 use answers::{Item, Pauses};
@@ -37,8 +38,6 @@ use api::{NodeReport, NodeReportStatus};
 
 /// The pause between two questions to the kubelet. The kubelet counts once a minute.
 const ASK_EVERY: Duration = Duration::from_mins(1);
-/// The pause after a failed write of the report.
-const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// How the agent runs.
 #[derive(Clone, Debug)]
@@ -133,6 +132,7 @@ struct Agent {
     owner: lease::Owner,
     /// Whether a renewal has ended, well or not.
     tried_to_renew: bool,
+    renew_pauses: Retries,
     /// The pauses of each watch and list derive from these, so that neither agents nor watches are in step with each other.
     pauses: Pauses,
     list: JoinSet<List>,
@@ -141,6 +141,7 @@ struct Agent {
     /// and again.
     list_pauses: Pauses,
     write_not_before: Instant,
+    write_pauses: Retries,
     writing: JoinSet<(Timestamp, Result<NodeReportStatus, kube::Error>)>,
     benchmark: Option<oneshot::Receiver<Figures>>,
 }
@@ -169,11 +170,13 @@ impl Agent {
             renewal: JoinSet::new(),
             owner: lease::Owner::default(),
             tried_to_renew: false,
+            renew_pauses: Retries::new(pauses.of("lease")),
             list: JoinSet::new(),
             list_not_before: now,
             list_pauses: pauses.of("list"),
-            pauses,
             write_not_before: now,
+            write_pauses: Retries::new(pauses.of("write")),
+            pauses,
             writing: JoinSet::new(),
             benchmark: None,
         }
@@ -331,13 +334,14 @@ impl Agent {
                 self.owner = owner;
                 self.fence.renewed(sent, promised);
                 self.list_if_wanted();
-                lease::RENEW_EVERY
+                self.renew_pauses.succeeded();
+                self.renew_pauses.about(lease::RENEW_EVERY)
             }
             Some(Renewal { outcome: Err(error), .. }) => {
                 tracing::warn!(error = %answers::chain(&error), "the agent's Lease cannot be renewed");
-                lease::RETRY_AFTER
+                self.renew_pauses.after(Some(&error))
             }
-            None => lease::RETRY_AFTER,
+            None => self.renew_pauses.after(None),
         };
         self.renew_at = Instant::now() + pause;
     }
@@ -411,10 +415,13 @@ impl Agent {
 
     fn written(&mut self, at: Timestamp, written: Result<NodeReportStatus, kube::Error>) {
         match written {
-            Ok(status) => self.reporter.record_write(status, at),
+            Ok(status) => {
+                self.write_pauses.succeeded();
+                self.reporter.record_write(status, at);
+            }
             Err(error) => {
                 tracing::warn!(error = %answers::chain(&error), "the node's report cannot be written");
-                self.write_not_before = Instant::now() + RETRY_AFTER;
+                self.write_not_before = Instant::now() + self.write_pauses.after(Some(&error));
             }
         }
     }

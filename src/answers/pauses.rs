@@ -9,6 +9,8 @@ use kube::runtime::utils::Backoff;
 #[derive(Clone, Debug)]
 pub struct Pauses {
     next: Duration,
+    shortest: Duration,
+    longest: Duration,
     chance: u64,
 }
 
@@ -23,7 +25,13 @@ const WHILE_MISSING: Duration = Duration::from_secs(2);
 impl Pauses {
     /// Pauses with this seed.
     pub fn new(chance: u64) -> Self {
-        Self { next: SHORTEST, chance }
+        Self { next: SHORTEST, shortest: SHORTEST, longest: LONGEST, chance }
+    }
+
+    /// Pauses that begin with `shortest`, and of which none is longer than `longest`, before chance.
+    #[must_use]
+    pub fn between(self, shortest: Duration, longest: Duration) -> Self {
+        Self { next: shortest, shortest, longest, ..self }
     }
 
     /// Pauses for one of several watches, out of step with those of the others.
@@ -39,7 +47,7 @@ impl Iterator for Pauses {
 
     fn next(&mut self) -> Option<Duration> {
         let pause = self.next;
-        self.next = (pause * 2).min(LONGEST);
+        self.next = (pause * 2).min(self.longest);
         Some(self.with_chance(pause))
     }
 }
@@ -48,6 +56,11 @@ impl Pauses {
     /// The pause before a kind is asked for again that the API server does not have.
     pub fn while_missing(&mut self) -> Duration {
         self.with_chance(WHILE_MISSING)
+    }
+
+    /// A pause that is by chance up to a tenth shorter or longer than this one.
+    pub fn about(&mut self, pause: Duration) -> Duration {
+        pause * 9 / 10 + (self.with_chance(pause) - pause) / 5
     }
 
     /// The pause, and up to the same length again.
@@ -63,7 +76,7 @@ impl Pauses {
 
 impl Backoff for Pauses {
     fn reset(&mut self) {
-        self.next = SHORTEST;
+        self.next = self.shortest;
     }
 }
 
