@@ -14,7 +14,7 @@ use super::cgroup::{Cgroups, PodGroup, State, Usage, is_uid};
 use super::deciding::{Act, ProcessState};
 use super::pods::{Pod, Pods, Uid};
 use super::report::{Figures, Problem, Senses, input};
-use super::sense::{self, InputPaths, InputSensor, LoadMeter, Pace, Pressure};
+use super::sense::{self, InputPaths, InputSensor, LoadMeter, Pace, Pressure, Scratch};
 use api::PodUsage;
 
 /// How much CPU time a run of the benchmarks may take.
@@ -48,6 +48,7 @@ pub(crate) struct Node {
     /// Why the last [`Node::find`] found no hierarchy of cgroups.
     no_cgroups: Option<Problem>,
     inputs: InputSensor,
+    scratch: Scratch,
     meter: Option<LoadMeter>,
     began: Instant,
     paces: BTreeMap<Uid, Pace>,
@@ -60,6 +61,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(roots: Roots) -> Self {
         let inputs = InputSensor::new(roots.inputs.clone());
+        let scratch = Scratch::new(&roots.scratch);
         let meter = logged("the CPUs cannot be counted", sense::cpus(&roots.proc)).map(LoadMeter::new);
         Self {
             roots,
@@ -67,6 +69,7 @@ impl Node {
             groups: Ok(BTreeMap::new()),
             no_cgroups: None,
             inputs,
+            scratch,
             meter,
             began: Instant::now(),
             paces: BTreeMap::new(),
@@ -172,7 +175,7 @@ impl Node {
             console: inputs.console.map(|last| input(last, now)),
             load,
             pool_load: load.and_then(|load| self.meter.as_ref()?.load(load)),
-            disk_kib: kib(sense::free_scratch_kib(&self.roots.scratch)),
+            disk_kib: self.scratch.free_kib().and_then(|free| i64::try_from(free).ok()),
             virtual_memory_kib: kib(sense::free_swap_kib(&self.roots.proc)),
             usage,
             attributes: pressures(&self.roots.proc),

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `machine` | load average, CPUs, free swap and scratch space, pressure |
+//! | `scratch` | [`Scratch`]: the free scratch space, of a file system that may hang |
 //! | `meter` | [`LoadMeter`]: the part of the load that the pool's pods cause |
 //! | `pace` | [`Pace`]: how many CPUs one pod uses |
 //! | `inputs` | [`InputSensor`]: when somebody last used a terminal or the console, from all that follows |
@@ -18,11 +19,13 @@ mod machine;
 mod meter;
 mod pace;
 mod plug;
+mod scratch;
 mod sessions;
 mod terminals;
 
 pub use inputs::{InputPaths, InputSensor, Inputs, Problem};
-pub use machine::{LoadAverage, Pressure, cpus, free_scratch_kib, free_swap_kib, load_average, pressure};
+pub use machine::{LoadAverage, Pressure, cpus, free_swap_kib, load_average, pressure};
 pub use meter::LoadMeter;
 pub use pace::Pace;
 pub use plug::Malformed;
+pub use scratch::Scratch;
