@@ -7,6 +7,8 @@ use super::pods::Wanted;
 pub enum ProcessState {
     /// The pod has no cgroup with processes: its containers have not started yet, or have ended.
     Nothing,
+    /// The pod has processes, and none that could stand still: the container runtime still starts its containers.
+    Starting,
     /// The processes run.
     Running,
     /// Some of the processes may still run.
@@ -31,6 +33,7 @@ pub enum Act {
 pub fn next_act(wanted: Wanted, seen: ProcessState) -> Option<Act> {
     match (wanted, seen) {
         (_, ProcessState::Nothing)
+        | (Wanted::Run | Wanted::Suspend, ProcessState::Starting)
         | (Wanted::Run, ProcessState::Running)
         | (Wanted::Suspend, ProcessState::Frozen) => None,
         (Wanted::Run, ProcessState::Freezing | ProcessState::Frozen) => Some(Act::Thaw),
@@ -53,14 +56,19 @@ mod tests {
     fn each_pair_of_wanted_and_seen_has_its_act() {
         use Wanted::{Kill, Run, Suspend};
         let table = [
-            //        Nothing, Running,            Freezing,           Frozen
-            (Run, [None, None, Some(Act::Thaw), Some(Act::Thaw)]),
-            (Suspend, [None, Some(Act::Freeze), Some(Act::Freeze), None]),
-            (Kill, [None, Some(Act::Kill), Some(Act::Kill), Some(Act::Kill)]),
+            //        Nothing, Starting, Running,            Freezing,           Frozen
+            (Run, [None, None, None, Some(Act::Thaw), Some(Act::Thaw)]),
+            (Suspend, [None, None, Some(Act::Freeze), Some(Act::Freeze), None]),
+            (Kill, [None, Some(Act::Kill), Some(Act::Kill), Some(Act::Kill), Some(Act::Kill)]),
         ];
         for (wanted, acts) in table {
-            let seen =
-                [ProcessState::Nothing, ProcessState::Running, ProcessState::Freezing, ProcessState::Frozen];
+            let seen = [
+                ProcessState::Nothing,
+                ProcessState::Starting,
+                ProcessState::Running,
+                ProcessState::Freezing,
+                ProcessState::Frozen,
+            ];
             assert_eq!(seen.map(|seen| next_act(wanted, seen)), acts, "{wanted:?}");
         }
     }

@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::{Value, json};
 
+use crate::containers::Containers;
 use crate::deciding::{Act, ProcessState};
 use crate::fence::keeper::Keeper;
 use crate::fence::permit::Permit;
@@ -116,8 +117,8 @@ fn keeps_the_permit(edited: &ObjectMeta, what: &str) {
     let lease = |seconds: &str| json!({"annotations": {LEASE: seconds}});
     let victim = ObjectMeta { uid: Some(VICTIM.to_owned()), ..meta(lease("100")) };
     pods.list_begins();
-    pods.listed(&victim);
-    pods.listed(&meta(lease("100")));
+    pods.listed(&victim, Containers::default());
+    pods.listed(&meta(lease("100")), Containers::default());
     pods.list_ends();
     for second in (1000..2000).step_by(10) {
         let now = Duration::from_secs(second);
@@ -132,7 +133,7 @@ fn keeps_the_permit(edited: &ObjectMeta, what: &str) {
             "{what}: {permit:?}"
         );
         keeper.wrote(permit);
-        pods.there(edited);
+        pods.there(edited, Containers::default());
     }
 }
 
@@ -193,7 +194,7 @@ fn what_a_tenant_writes_on_its_pod_concerns_this_pod_alone() {
         let mut place = Place::new();
         let before = place.others();
         let mut pods = Pods::default();
-        pods.there(&meta);
+        pods.there(&meta, Containers::default());
         place.suffer(&pod, &pods);
         assert_eq!(place.others(), before, "{what}: nothing else of the node is touched");
         keeps_the_permit(&meta, what);
@@ -227,7 +228,7 @@ fn a_uid_that_is_a_path_leads_nowhere() {
         let before = place.others();
         let meta = meta(json!({"uid": uid}));
         let mut pods = Pods::default();
-        pods.there(&meta);
+        pods.there(&meta, Containers::default());
         let seen = place.suffer(&Pod::read(&meta).unwrap(), &pods);
         assert!(seen.iter().all(|seen| *seen == ProcessState::Running), "{uid:?}: {seen:?}");
         assert_eq!(place.others(), before, "{uid:?}");
@@ -240,7 +241,7 @@ fn whatever_is_in_the_pods_own_cgroup_is_measured_or_left_out() {
     let most = u64::MAX.to_string();
     let meta = meta(json!({}));
     let mut pods = Pods::default();
-    pods.there(&meta);
+    pods.there(&meta, Containers::default());
     for text in [
         "",
         "0",

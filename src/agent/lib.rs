@@ -2,6 +2,7 @@
 //!
 //! | part | does |
 //! | --- | --- |
+//! | `containers` | reads which containers of a pod run: pure |
 //! | `pods` | reads what the operator wants of the pool's pods: pure |
 //! | `deciding` | decides what is done to a pod's processes: pure |
 //! | `report` | decides what is reported, and when: pure |
@@ -22,6 +23,7 @@
 pub mod benchmark;
 mod boot;
 pub mod cgroup;
+mod containers;
 mod cron;
 mod deciding;
 mod devices;
@@ -43,6 +45,7 @@ mod run;
 pub mod sense;
 mod watches;
 
+pub use self::containers::Containers;
 pub use self::deciding::{Act, ProcessState, next_act};
 pub use self::guard::{GuardError, GuardOptions, run as run_guard};
 pub use self::node::Roots;

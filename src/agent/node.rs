@@ -96,13 +96,13 @@ impl Node {
 
     /// The state of a pod's processes. A pod that cannot be looked at counts as running.
     pub(crate) fn look(&mut self, pod: &Pod) -> ProcessState {
-        let seen = self.try_look(&pod.uid);
+        let seen = self.try_look(pod);
         self.noted(pod, "the cgroup of a pod cannot be read", seen).unwrap_or(ProcessState::Running)
     }
 
     /// Does something to the processes of a pod, and returns what they do then.
     pub(crate) fn act(&mut self, pod: &Pod, act: Act) -> ProcessState {
-        let done = self.try_act(&pod.uid, act);
+        let done = self.try_act(pod, act);
         self.learn(act, &done);
         if self.noted(pod, "what the operator asks for cannot be done", done).is_none() {
             return ProcessState::Running;
@@ -122,20 +122,21 @@ impl Node {
         }
     }
 
-    fn try_look(&self, uid: &str) -> io::Result<ProcessState> {
-        let Some(group) = self.group(uid)? else { return Ok(ProcessState::Nothing) };
-        Ok(match group.state()? {
+    fn try_look(&self, pod: &Pod) -> io::Result<ProcessState> {
+        let Some(group) = self.group(&pod.uid)? else { return Ok(ProcessState::Nothing) };
+        Ok(match group.state(&pod.containers)? {
             _ if !group.has_processes()? => ProcessState::Nothing,
+            State::Idle => ProcessState::Starting,
             State::Thawed => ProcessState::Running,
             State::Freezing => ProcessState::Freezing,
             State::Frozen => ProcessState::Frozen,
         })
     }
 
-    fn try_act(&self, uid: &str, act: Act) -> io::Result<()> {
-        let Some(group) = self.group(uid)? else { return Ok(()) };
+    fn try_act(&self, pod: &Pod, act: Act) -> io::Result<()> {
+        let Some(group) = self.group(&pod.uid)? else { return Ok(()) };
         match act {
-            Act::Freeze => group.freeze(),
+            Act::Freeze => group.freeze(&pod.containers),
             Act::Thaw => group.thaw(),
             Act::Kill => group.kill(),
         }
@@ -322,7 +323,7 @@ mod tests {
         assert!(node.remains("../u3"));
         assert_eq!(
             (node.look(&pod("u1")), node.look(&pod("u2"))),
-            (ProcessState::Running, ProcessState::Nothing)
+            (ProcessState::Starting, ProcessState::Nothing)
         );
         assert!(node.remains("u1") && !node.remains("u2"));
     }

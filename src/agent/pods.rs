@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::containers::Containers;
 use api::labels;
 use model::startd::SHORTEST_LEASE;
 
@@ -31,6 +32,8 @@ pub struct Pod {
     lease: Option<u64>,
     /// The slot in which the pod runs, by HTCondor's name.
     slot: Option<Box<str>>,
+    /// The containers whose programs run.
+    pub(crate) containers: Containers,
 }
 
 /// The state in which a pod's processes are to be.
@@ -45,7 +48,7 @@ pub enum Wanted {
 }
 
 impl Pod {
-    /// Reads a pod's metadata. Returns none for a pod that is not the pool's: the agent does nothing to such a pod.
+    /// Reads a pod's metadata, of a pod none of whose containers is known to run. Returns none for a pod that is not the pool's: the agent does nothing to such a pod.
     pub fn read(meta: &ObjectMeta) -> Option<Self> {
         Self::read_known(meta).filter(|_| is_marked(meta))
     }
@@ -68,6 +71,7 @@ impl Pod {
             slot: annotation(labels::SLOT)
                 .filter(|name| name.len() <= MAX_SLOT_NAME)
                 .map(|name| name.as_str().into()),
+            containers: Containers::default(),
         })
     }
 
@@ -162,8 +166,8 @@ impl Pods {
     }
 
     /// Takes note of a pod that the list shows.
-    pub fn listed(&mut self, meta: &ObjectMeta) {
-        let Some((pod, is_ours)) = self.read(meta) else { return };
+    pub fn listed(&mut self, meta: &ObjectMeta, containers: Containers) {
+        let Some((pod, is_ours)) = self.read(meta, containers) else { return };
         if let Some(Listed { known, others }) = &mut self.listed {
             if is_ours { known } else { others }.insert(Arc::clone(&pod.uid), pod);
         }
@@ -179,8 +183,8 @@ impl Pods {
     }
 
     /// Takes note of a pod that is there, or has changed. Returns whether this tells the agent anything new.
-    pub fn there(&mut self, meta: &ObjectMeta) -> bool {
-        let Some((pod, is_ours)) = self.read(meta) else { return false };
+    pub fn there(&mut self, meta: &ObjectMeta, containers: Containers) -> bool {
+        let Some((pod, is_ours)) = self.read(meta, containers) else { return false };
         if !is_ours {
             self.others.insert(Arc::clone(&pod.uid), pod);
             return false;
@@ -197,8 +201,8 @@ impl Pods {
     }
 
     /// Reads a pod, and whether the pod is the pool's.
-    fn read(&self, meta: &ObjectMeta) -> Option<(Pod, bool)> {
-        let pod = Pod::read_known(meta)?;
+    fn read(&self, meta: &ObjectMeta, containers: Containers) -> Option<(Pod, bool)> {
+        let pod = Pod { containers, ..Pod::read_known(meta)? };
         let is_ours = self.known.contains_key(&pod.uid) || is_marked(meta);
         Some((pod, is_ours))
     }
@@ -269,17 +273,19 @@ mod tests {
         };
         let uids = |pods: &Pods| pods.iter().map(|pod| pod.uid.to_string()).collect::<Vec<_>>();
         let mut pods = Pods::default();
-        assert!(pods.there(&named("a")) && pods.there(&named("b")));
+        assert!(
+            pods.there(&named("a"), Containers::default()) && pods.there(&named("b"), Containers::default())
+        );
         pods.list_begins();
-        pods.listed(&named("b"));
-        pods.listed(&named("c"));
+        pods.listed(&named("b"), Containers::default());
+        pods.listed(&named("c"), Containers::default());
         assert_eq!(uids(&pods), ["a", "b"], "until the list is whole, what was known counts");
         assert!(!pods.are_known());
         pods.list_ends();
         assert!(pods.are_known());
         assert_eq!(uids(&pods), ["b", "c"]);
         assert!(pods.gone(&named("b")) && !pods.gone(&named("b")));
-        assert!(!pods.there(&named("c")), "nothing has changed");
+        assert!(!pods.there(&named("c"), Containers::default()), "nothing has changed");
     }
 
     #[test]
@@ -289,15 +295,15 @@ mod tests {
         let unmarked = meta(Value::Null, suspended, false);
         let wanted = |pods: &Pods| pods.get("u1").map(Pod::wanted);
         let mut pods = Pods::default();
-        pods.there(&marked);
-        pods.there(&unmarked);
+        pods.there(&marked, Containers::default());
+        pods.there(&unmarked, Containers::default());
         assert_eq!(wanted(&pods), Some(Wanted::Suspend), "the operator still asks for that");
         pods.list_begins();
-        pods.listed(&unmarked);
+        pods.listed(&unmarked, Containers::default());
         pods.list_ends();
-        assert!(pods.there(&meta(Value::Null, json!({}), false)));
+        assert!(pods.there(&meta(Value::Null, json!({}), false), Containers::default()));
         assert_eq!(wanted(&pods), Some(Wanted::Run));
-        assert!(pods.gone(&unmarked) && !pods.there(&unmarked));
+        assert!(pods.gone(&unmarked) && !pods.there(&unmarked, Containers::default()));
         assert_eq!(wanted(&pods), None, "a pod that never had the label is nobody's");
         // An agent that starts knows such a pod by the report of the agent before.
         pods.were_suspended(["u1".into()]);
@@ -305,7 +311,7 @@ mod tests {
         let mut pods = Pods::default();
         pods.were_suspended(["u1".into(), "u2".into()]);
         pods.list_begins();
-        pods.listed(&unmarked);
+        pods.listed(&unmarked, Containers::default());
         pods.list_ends();
         assert_eq!(wanted(&pods), Some(Wanted::Suspend));
     }

@@ -31,7 +31,7 @@ use super::passes::Passes;
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
 use super::retries::Retries;
-use super::watches::{self, Meta};
+use super::watches;
 use super::{lease, objects};
 use answers::{Item, Pauses};
 use api::{NodeReport, NodeReportStatus};
@@ -210,14 +210,27 @@ impl Agent {
         }
     }
 
-    fn pod_event(&mut self, event: watcher::Result<Event<Meta>>) {
+    fn pod_event(&mut self, event: watcher::Result<Event<watches::Pod>>) {
+        // Without a status that can be read, no container is known to run.
+        let read = |pod: watches::Pod| {
+            let (meta, containers) = pod.into_parts();
+            (meta, containers.unwrap_or_default())
+        };
         match event {
             Ok(Event::Init) => return self.pods.list_begins(),
-            Ok(Event::InitApply(pod)) => return self.pods.listed(pod.metadata()),
+            Ok(Event::InitApply(pod)) => {
+                let (meta, containers) = read(pod);
+                return self.pods.listed(&meta, containers);
+            }
             Ok(Event::InitDone) => self.pods.list_ends(),
-            Ok(Event::Apply(pod)) if !self.pods.there(pod.metadata()) => return,
+            Ok(Event::Apply(pod)) => {
+                let (meta, containers) = read(pod);
+                if !self.pods.there(&meta, containers) {
+                    return;
+                }
+            }
             Ok(Event::Delete(pod)) if !self.pods.gone(pod.metadata()) => return,
-            Ok(Event::Apply(_) | Event::Delete(_)) => {}
+            Ok(Event::Delete(_)) => {}
             Err(error) => {
                 return tracing::warn!(error = %answers::chain(&error), "the watch on the node's pods failed and begins anew");
             }

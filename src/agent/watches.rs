@@ -6,17 +6,18 @@ use futures::{Stream, StreamExt as _};
 use kube::runtime::watcher::{self, Config, Event, watcher as watch};
 use kube::{Api, Client, Resource};
 
+use super::containers::Containers;
 use super::objects;
 use answers::{Decode, Item, Pauses, patient, watching};
 use api::NodeReport;
 
-/// A pod of which only the metadata are read.
-pub(crate) type Meta = Item<objects::OnlyMetadata>;
+/// A pod of which only the metadata and the containers are read.
+pub(crate) type Pod = Item<Containers>;
 /// The events of a watch. The stream has no end: a watch that fails begins anew.
 pub(crate) type Events<T> = Pin<Box<dyn Stream<Item = watcher::Result<Event<T>>> + Send>>;
 
 /// Watches the pods of a node.
-pub(crate) fn pods(client: &Client, node: &str, pauses: &Pauses) -> Events<Meta> {
+pub(crate) fn pods(client: &Client, node: &str, pauses: &Pauses) -> Events<Pod> {
     let config = Config::default().fields(&format!("spec.nodeName={node}")).page_size(objects::PAGE);
     events(client, config, pauses.of("pods"))
 }

@@ -38,3 +38,4 @@ mod proof_tests;
 mod report;
 mod seen;
 mod sharing;
+mod starting;

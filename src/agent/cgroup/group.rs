@@ -1,11 +1,13 @@
 //! The cgroup of one pod: freeze, thaw, state and kill.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::parse::Freezer;
 use super::{Usage, Version, files, parse, signal, usage};
+use crate::containers::Containers;
 
 /// The most directories that a container may nest below its own cgroup for its processes to be seen.
 const MAX_NESTED: usize = 8;
@@ -13,20 +15,33 @@ const MAX_NESTED: usize = 8;
 /// Whether the processes of a pod are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// No process is being stopped. Also the state of a pod whose cgroup is gone.
+    /// There is no process to stop, and none was told to stop: the programs of the containers do not run yet, or have ended. Also the
+    /// state of a pod whose cgroup is gone.
+    Idle,
+    /// No process is being stopped.
     Thawed,
-    /// The processes were told to stop, and the kernel has not confirmed that all of them have; or there is no process
-    /// that could be stopped; or a container has started since the last [`PodGroup::freeze`] (version 1).
+    /// Some processes were told to stop, and the kernel has not confirmed that all have that are to stop; or a container has started
+    /// since the last [`PodGroup::freeze`].
     Freezing,
-    /// There are processes, and the kernel has confirmed that all of them have stopped.
+    /// There are processes to stop, and the kernel has confirmed that all of them have stopped.
     Frozen,
+}
+
+/// The cgroup of a container, as the kernel told of it.
+struct Group {
+    directory: PathBuf,
+    /// Whether the cgroup was told to stop its processes.
+    asked: bool,
+    /// Whether the processes have stopped.
+    frozen: bool,
+    /// Whether there are processes.
+    populated: bool,
 }
 
 /// The cgroup of one pod. The cgroup may vanish at any time: then nothing is left to do, and each operation succeeds.
 ///
-/// Version 2 freezes the pod's cgroup, so that a container that starts meanwhile does not run either. Version 1 freezes the
-/// cgroups of the containers below: a process that is put into a frozen cgroup of version 1 stops while the container
-/// runtime sets it up, so that `exec` and the deletion of the pod would hang.
+/// The containers are frozen, each by its own cgroup, once their programs run. The pod's cgroup is not frozen, nor is a container that
+/// the container runtime still sets up: the process by which the runtime does so would stop, and the runtime would hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodGroup {
     root: PathBuf,
@@ -45,79 +60,106 @@ impl PodGroup {
         &self.path
     }
 
-    /// Tells the kernel to stop the pod's processes, and returns without waiting: [`PodGroup::state`] says when they have
+    /// Tells the kernel to stop the programs of these containers, and returns without waiting: [`PodGroup::state`] says when they have
     /// stopped.
     ///
-    /// On version 1, containers that start later are not stopped: the caller calls again, for as long as the pod is to be
-    /// suspended. A repeated call changes nothing.
-    pub fn freeze(&self) -> io::Result<()> {
-        self.set(true)
+    /// Containers that start later are not stopped: the caller calls again, for as long as the pod is to be suspended. A repeated call
+    /// changes nothing.
+    pub fn freeze(&self, containers: &Containers) -> io::Result<()> {
+        self.to_freeze(containers, self.look()?).iter().try_for_each(|group| self.set(&group.directory, true))
     }
 
-    /// Lets the pod's processes continue where they were stopped.
+    /// Lets the pod's processes continue where they were stopped, in whichever cgroup of the pod.
     pub fn thaw(&self) -> io::Result<()> {
-        self.set(false)
+        if self.version == Version::V2 {
+            self.set(&self.directory(), false)?;
+        }
+        self.containers()?.iter().try_for_each(|container| self.set(container, false))
     }
 
-    fn set(&self, frozen: bool) -> io::Result<()> {
+    fn set(&self, directory: &Path, frozen: bool) -> io::Result<()> {
         match self.version {
             Version::V2 => {
-                let path = self.directory().join("cgroup.freeze");
+                let path = directory.join("cgroup.freeze");
                 let written = files::write(&path, if frozen { "1" } else { "0" })?;
-                if !written && self.directory().try_exists()? {
+                if !written && directory.try_exists()? {
                     let message = format!("{}: not there: freezing needs Linux 5.2 or later", path.display());
                     return Err(io::Error::new(io::ErrorKind::Unsupported, message));
                 }
                 Ok(())
             }
-            // The sandbox's container, which holds the pod's namespaces, is frozen like the others: no file says which
-            // directory belongs to it, and its program only sleeps. Deleting the pod thaws nothing, but the runtime
-            // ends a container by SIGKILL in the end, for which runc thaws the container first on version 1.
-            Version::V1 => self.containers()?.iter().try_for_each(|container| {
+            Version::V1 => {
                 let state = if frozen { "FROZEN" } else { "THAWED" };
-                files::write(&container.join("freezer.state"), state).map(|_| ())
-            }),
-        }
-    }
-
-    /// Whether the pod's processes are stopped, as the kernel says.
-    pub fn state(&self) -> io::Result<State> {
-        match self.version {
-            Version::V2 => self.state_v2(),
-            Version::V1 => self.state_v1(),
-        }
-    }
-
-    fn state_v2(&self) -> io::Result<State> {
-        let asked = files::read(&self.directory().join("cgroup.freeze"))?;
-        let Some(events) = files::read(&self.directory().join("cgroup.events"))? else {
-            return Ok(State::Thawed);
-        };
-        let says = |key| parse::keyed(&events, key) == Some(1);
-        Ok(match (says("frozen"), says("populated")) {
-            (true, true) => State::Frozen,
-            _ if asked.as_deref().and_then(parse::number) == Some(1) => State::Freezing,
-            _ => State::Thawed,
-        })
-    }
-
-    fn state_v1(&self) -> io::Result<State> {
-        let (mut asked, mut populated, mut all) = (false, false, true);
-        for container in self.containers()? {
-            let text = files::read(&container.join("freezer.state"))?;
-            let Some(state) = text.as_deref().and_then(parse::freezer) else { continue };
-            asked |= state != Freezer::Thawed;
-            let name = container.strip_prefix(self.root.join("freezer")).unwrap_or(&container);
-            if self.populated_v1(name)? {
-                populated = true;
-                all &= state == Freezer::Frozen;
+                files::write(&directory.join("freezer.state"), state).map(|_| ())
             }
         }
-        Ok(match (populated && all, asked) {
-            (true, _) => State::Frozen,
-            (false, true) => State::Freezing,
+    }
+
+    /// Whether the programs of these containers are stopped, as the kernel says.
+    pub fn state(&self, containers: &Containers) -> io::Result<State> {
+        let all = self.look()?;
+        let mut asked = all.iter().any(|group| group.asked);
+        if self.version == Version::V2 {
+            asked |= self.look_at(self.directory())?.is_some_and(|pod| pod.asked);
+        }
+        let populated: Vec<Group> =
+            self.to_freeze(containers, all).into_iter().filter(|group| group.populated).collect();
+        Ok(match (populated.is_empty(), asked) {
+            (false, _) if populated.iter().all(|group| group.frozen) => State::Frozen,
+            (_, true) => State::Freezing,
             (false, false) => State::Thawed,
+            (true, false) => State::Idle,
         })
+    }
+
+    /// Those of the pod's cgroups that are frozen to stop the programs of these containers.
+    ///
+    /// Some container runtimes keep all programs of a pod in the cgroup of its sandbox, under no container's id: a virtual machine (Kata),
+    /// or a kernel of their own (gVisor). If no container that runs has a cgroup with processes, all of the pod's cgroups are frozen,
+    /// unless a container waits to be started.
+    fn to_freeze(&self, containers: &Containers, all: Vec<Group>) -> Vec<Group> {
+        let runs = |group: &Group| {
+            group.directory.file_name().and_then(OsStr::to_str).is_some_and(|name| containers.runs(name))
+        };
+        if containers.are_started() && !all.iter().any(|group| group.populated && runs(group)) {
+            return all;
+        }
+        all.into_iter().filter(runs).collect()
+    }
+
+    /// Looks at the cgroups of the pod's containers, the sandbox's among them.
+    fn look(&self) -> io::Result<Vec<Group>> {
+        self.containers()?.into_iter().filter_map(|container| self.look_at(container).transpose()).collect()
+    }
+
+    /// Looks at one cgroup; none if the cgroup has vanished.
+    fn look_at(&self, directory: PathBuf) -> io::Result<Option<Group>> {
+        let group = match self.version {
+            Version::V2 => {
+                let asked = files::read(&directory.join("cgroup.freeze"))?;
+                files::read(&directory.join("cgroup.events"))?.map(|events| {
+                    let says = |key| parse::keyed(&events, key) == Some(1);
+                    Group {
+                        asked: asked.as_deref().and_then(parse::number) == Some(1),
+                        frozen: says("frozen"),
+                        populated: says("populated"),
+                        directory,
+                    }
+                })
+            }
+            Version::V1 => {
+                let text = files::read(&directory.join("freezer.state"))?;
+                let Some(state) = text.as_deref().and_then(parse::freezer) else { return Ok(None) };
+                let name = directory.strip_prefix(self.root.join("freezer")).unwrap_or(&directory);
+                Some(Group {
+                    asked: state != Freezer::Thawed,
+                    frozen: state == Freezer::Frozen,
+                    populated: self.populated_v1(name)?,
+                    directory,
+                })
+            }
+        };
+        Ok(group)
     }
 
     /// Whether the pod has processes.
@@ -166,7 +208,7 @@ impl PodGroup {
                                    (agent.cgroupV1Kill of the chart)";
                     return Err(io::Error::new(io::ErrorKind::Unsupported, message));
                 }
-                let frozen = self.freeze();
+                let frozen = self.containers()?.iter().try_for_each(|container| self.set(container, true));
                 let killed = signal::kill_all(|| processes_below(&directory));
                 frozen.and(killed).and(self.thaw())
             }
@@ -189,7 +231,7 @@ impl PodGroup {
         }
     }
 
-    /// The directories of the pod's containers in the freezer's hierarchy (version 1), the sandbox's among them.
+    /// The directories of the pod's containers in the hierarchy that freezes, the sandbox's among them.
     fn containers(&self) -> io::Result<Vec<PathBuf>> {
         let directory = self.directory();
         Ok(files::directories(&directory)?.into_iter().map(|name| directory.join(name)).collect())

@@ -9,6 +9,7 @@ use tokio::net::UnixListener;
 
 use super::wire::tests::pod;
 use super::*;
+use crate::containers::Containers;
 
 const GPU: &str = "nvidia.com/gpu";
 
@@ -42,13 +43,16 @@ fn pods(names: &[&str]) -> Pods {
     let mut pods = Pods::default();
     for name in names {
         let labels = [("slotwright.dev/job-uid".to_owned(), "j".to_owned())].into();
-        pods.there(&ObjectMeta {
-            uid: Some(format!("uid-of-{name}")),
-            name: Some((*name).to_owned()),
-            namespace: Some("lab".to_owned()),
-            labels: Some(labels),
-            ..ObjectMeta::default()
-        });
+        pods.there(
+            &ObjectMeta {
+                uid: Some(format!("uid-of-{name}")),
+                name: Some((*name).to_owned()),
+                namespace: Some("lab".to_owned()),
+                labels: Some(labels),
+                ..ObjectMeta::default()
+            },
+            Containers::default(),
+        );
     }
     pods
 }

@@ -2,6 +2,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use super::*;
+use crate::containers::Containers;
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -47,7 +48,7 @@ impl Node {
     fn promising(pods: &[&str]) -> Self {
         let mut node = Self::new();
         for pod in pods {
-            node.pods.there(&meta(pod, Some("100")));
+            node.pods.there(&meta(pod, Some("100")), Containers::default());
         }
         node.renew();
         node.renew();
@@ -119,7 +120,7 @@ impl Node {
 #[test]
 fn nothing_is_written_before_the_agent_has_renewed() {
     let mut node = Node::new();
-    node.pods.there(&meta("a", Some("100")));
+    node.pods.there(&meta("a", Some("100")), Containers::default());
     node.pass();
     assert_eq!(node.says(), "nothing");
     assert!(!node.at(1005).renew(), "the guard knows no pod yet");
@@ -138,11 +139,11 @@ fn the_smallest_lease_that_was_seen_counts() {
         (Some("x"), "a:600"),
         (Some("50"), "a:50"),
     ] {
-        node.pods.there(&meta("a", lease));
+        node.pods.there(&meta("a", lease), Containers::default());
         node.pass();
         assert_eq!(node.says(), format!("1000 {expected}"), "{lease:?}");
     }
-    node.pods.there(&meta("b", None));
+    node.pods.there(&meta("b", None), Containers::default());
     node.pass();
     assert_eq!(node.says(), "1000 a:50 b:40", "a pod that states none has the shortest");
 }
@@ -153,7 +154,7 @@ fn a_pod_that_seems_to_do_backfill_work_is_fenced_like_a_proc() {
     let mut node = Node::promising(&["a"]);
     let mut backfill = meta("b", Some("600"));
     backfill.labels = Some([("slotwright.dev/backfill".to_owned(), "true".to_owned())].into());
-    node.pods.there(&backfill);
+    node.pods.there(&backfill, Containers::default());
     assert!(!node.may_name("b"), "the guard does not know the pod");
     node.pass();
     assert_eq!((node.says().as_str(), node.may_name("b")), ("1000 a:100 b:600", true));
@@ -163,7 +164,7 @@ fn a_pod_that_seems_to_do_backfill_work_is_fenced_like_a_proc() {
 #[test]
 fn a_pod_is_named_once_the_guard_has_read_a_permit_that_has_it() {
     let mut node = Node::promising(&["a"]);
-    node.pods.there(&meta("b", Some("100")));
+    node.pods.there(&meta("b", Some("100")), Containers::default());
     assert_eq!((node.may_name("a"), node.may_name("b")), (true, false));
     node.deaf = true;
     node.pass();
@@ -185,7 +186,7 @@ fn a_pod_is_named_once_the_guard_has_read_a_permit_that_has_it() {
 fn a_pod_that_the_guard_does_not_know_keeps_no_promise_from_being_renewed_but_is_not_named() {
     let mut node = Node::promising(&["a"]);
     let (now, read) = (secs(1010), node.read);
-    node.pods.there(&meta("b", Some("100")));
+    node.pods.there(&meta("b", Some("100")), Containers::default());
     node.keeper.observe(&node.pods, |_| false, now);
     let permit = node.keeper.due_write().unwrap();
     node.keeper.wrote(permit);
@@ -198,7 +199,7 @@ fn a_pod_that_the_guard_does_not_know_keeps_no_promise_from_being_renewed_but_is
 fn a_guard_that_falls_silent_or_forgets_ends_the_promise_until_it_knows_all_pods_again() {
     for forgets in [false, true] {
         let mut node = Node::promising(&["a"]);
-        node.pods.there(&meta("b", Some("100")));
+        node.pods.there(&meta("b", Some("100")), Containers::default());
         assert!(node.may_name("a") && !node.may_name("b"));
         let beat = if forgets {
             Heartbeat::new("one", secs(1010), 0)
@@ -225,7 +226,7 @@ fn a_promise_that_was_sent_and_given_up_may_be_in_force_for_a_while() {
     let mut node = Node::promising(&["a"]);
     node.keeper.renewal_sent(secs(1010), true);
     node.deaf = true;
-    node.pods.there(&meta("b", Some("600")));
+    node.pods.there(&meta("b", Some("600")), Containers::default());
     for (now, named) in [(1020, false), (1069, false), (1070, true)] {
         node.at(now).renew();
         assert_eq!(node.may_name("b"), named, "{now}");
@@ -242,7 +243,7 @@ fn a_guard_of_an_earlier_boot_counts_as_silent() {
 #[test]
 fn a_pod_that_was_deleted_while_the_node_was_cut_off_never_runs_again() {
     let mut node = Node::promising(&["stays", "deleted", "gone"]);
-    node.pods.there(&meta("longer", Some("600")));
+    node.pods.there(&meta("longer", Some("600")), Containers::default());
     node.at(1010).renew();
     // No renewal succeeds for longer than the lease. Until the list, nothing runs whose lease has passed.
     node.at(1110).renew();
@@ -259,14 +260,14 @@ fn a_pod_that_was_deleted_while_the_node_was_cut_off_never_runs_again() {
 #[test]
 fn a_pod_whose_lease_has_passed_holds_up_no_other_pod() {
     let mut node = Node::promising(&["a"]);
-    node.pods.there(&meta("b", Some("600")));
+    node.pods.there(&meta("b", Some("600")), Containers::default());
     node.at(1010).renew();
     for now in [1110, 1120, 1130] {
         let promises = node.at(now).renew();
         assert_eq!((node.says(), promises), (format!("{now} b:600 ?a:100"), true));
         assert_eq!(node.keeper.wants_list(), Some(secs(now)));
     }
-    node.pods.there(&meta("c", Some("600")));
+    node.pods.there(&meta("c", Some("600")), Containers::default());
     node.at(1131).pass();
     assert_eq!(node.says(), "1130 b:600 c:600 ?a:100");
     assert!(node.may_name("c"));
@@ -305,7 +306,7 @@ fn a_list_that_comes_late_counts_for_the_renewal_before_it() {
 fn a_list_that_takes_longer_than_a_lease_is_asked_for_again_after_the_next_renewal_only() {
     let mut node = Node::promising(&[]);
     for (uid, lease) in [("short", "40"), ("deleted", "40"), ("long", "600")] {
-        node.pods.there(&meta(uid, Some(lease)));
+        node.pods.there(&meta(uid, Some(lease)), Containers::default());
     }
     node.pass();
     node.at(1200).renew();
@@ -336,7 +337,7 @@ fn a_pod_that_is_younger_than_a_list_is_not_ended_by_the_list() {
     let mut node = Node::promising(&["a"]);
     node.at(1200).renew();
     let sent = node.keeper.wants_list().unwrap();
-    node.pods.there(&meta("young", Some("100")));
+    node.pods.there(&meta("young", Some("100")), Containers::default());
     node.at(1210).pass();
     node.at(1310).renew();
     node.keeper.listed(sent, &listed("a"), secs(1311));
@@ -446,7 +447,7 @@ fn an_idle_node_writes_nothing_at_a_renewal() {
         node.at(now).renew();
     }
     assert_eq!(node.file.as_ref().unwrap().sequence, sequence);
-    node.pods.there(&meta("a", Some("100")));
+    node.pods.there(&meta("a", Some("100")), Containers::default());
     node.pass();
     assert_eq!(node.says(), "9000 a:100");
 }

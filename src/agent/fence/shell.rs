@@ -213,6 +213,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::containers::Containers;
 
     const BOOT: &str = "0f2c5d1e-5a0b-4c3d-9e8f-112233445566";
 
@@ -228,7 +229,7 @@ mod tests {
         .unwrap();
         let mut pods = Pods::default();
         pods.list_begins();
-        pods.listed(&meta);
+        pods.listed(&meta, Containers::default());
         pods.list_ends();
         (place, pods, Pod::read(&meta).unwrap())
     }

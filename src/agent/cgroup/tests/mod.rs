@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 
 use super::*;
+use crate::containers::Containers;
 use scratch::{Counter, Scratch, wait_until};
 
 impl Cgroups {
@@ -15,8 +16,13 @@ impl Cgroups {
     }
 }
 
+/// The containers of the scratch pods, all of which run.
+fn both() -> Containers {
+    Containers::running(["c1", "c2"])
+}
+
 fn is_frozen(group: &PodGroup) {
-    wait_until("the pod is frozen", || group.state().unwrap() == State::Frozen);
+    wait_until("the pod is frozen", || group.state(&both()).unwrap() == State::Frozen);
 }
 
 /// Checks that the frozen processes do not count, while another one does.
@@ -35,16 +41,16 @@ fn a_frozen_pod_stops_and_continues(version: Version) {
     let group = scratch.group();
     first.advances();
     second.advances();
-    assert_eq!(group.state().unwrap(), State::Thawed);
+    assert_eq!(group.state(&both()).unwrap(), State::Thawed);
 
-    group.freeze().unwrap();
+    group.freeze(&both()).unwrap();
     is_frozen(&group);
     stand_still(&[&first, &second], &control);
-    group.freeze().unwrap();
-    assert_eq!(group.state().unwrap(), State::Frozen, "a second freeze changes nothing");
+    group.freeze(&both()).unwrap();
+    assert_eq!(group.state(&both()).unwrap(), State::Frozen, "a second freeze changes nothing");
 
     group.thaw().unwrap();
-    wait_until("the pod is thawed", || group.state().unwrap() == State::Thawed);
+    wait_until("the pod is thawed", || group.state(&both()).unwrap() == State::Thawed);
     first.advances();
     second.advances();
     group.kill().unwrap();
@@ -75,7 +81,7 @@ fn kill_ends_what_is_frozen_and_what_forks(version: Version) {
         counter.advances();
         let group = scratch.group();
         if frozen {
-            group.freeze().unwrap();
+            group.freeze(&both()).unwrap();
             is_frozen(&group);
         }
         assert!(group.has_processes().unwrap());
@@ -96,41 +102,82 @@ fn kill_ends_what_is_frozen_and_what_forks_v2() {
     kill_ends_what_is_frozen_and_what_forks(Version::V2);
 }
 
-#[test]
-fn a_process_that_joins_a_frozen_pod_does_not_run_v2() {
-    let Some(mut scratch) = Scratch::new(Version::V2) else { return };
+/// The sandbox is there first. Then the container runtime puts a process of its own into the cgroup of a container, to set the container
+/// up, and waits for that process.
+fn a_container_is_frozen_once_its_program_runs(version: Version) {
+    let Some(mut scratch) = Scratch::new(version) else { return };
+    let (sandbox, control) = (scratch.count(Some("sandbox")), scratch.count(None));
     let group = scratch.group();
-    group.freeze().unwrap();
-    assert_eq!(group.state().unwrap(), State::Freezing, "there is no process that could be frozen");
-    let (late, control) = (scratch.count(Some("late")), scratch.count(None));
+    let nothing = Containers::default();
+    let starting = Containers::running([]).and_one_that_waits();
+    for pulls in [&nothing, &starting] {
+        group.freeze(pulls).unwrap();
+        assert_eq!(group.state(pulls).unwrap(), State::Idle, "an image is pulled");
+        sandbox.advances();
+    }
+    let first = scratch.count(Some("c1"));
+    group.freeze(&starting).unwrap();
+    first.advances();
+    assert_eq!(group.state(&starting).unwrap(), State::Idle, "the first container is set up");
+
+    let init = Containers::running(["c1"]).and_one_that_waits();
+    group.freeze(&init).unwrap();
+    wait_until("the first container is frozen", || group.state(&init).unwrap() == State::Frozen);
+    stand_still(&[&first], &control);
+    let second = scratch.count(Some("c2"));
+    group.freeze(&init).unwrap();
+    second.advances();
+    assert_eq!(group.state(&init).unwrap(), State::Frozen, "the second container is set up");
+
+    assert_eq!(group.state(&both()).unwrap(), State::Freezing, "one of two containers still runs");
+    group.freeze(&both()).unwrap();
     is_frozen(&group);
-    stand_still(&[&late], &control);
-    assert_eq!(late.written(), 0);
-    group.thaw().unwrap();
-    late.advances();
+    stand_still(&[&first, &second], &control);
+    sandbox.advances();
 }
 
 #[test]
-fn a_container_that_appears_later_is_frozen_by_the_next_freeze_v1() {
-    let Some(mut scratch) = Scratch::new(Version::V1) else { return };
-    let (first, control) = (scratch.count(Some("c1")), scratch.count(None));
+fn a_container_is_frozen_once_its_program_runs_v1() {
+    a_container_is_frozen_once_its_program_runs(Version::V1);
+}
+
+#[test]
+fn a_container_is_frozen_once_its_program_runs_v2() {
+    a_container_is_frozen_once_its_program_runs(Version::V2);
+}
+
+/// Kata and gVisor keep the programs of all containers in the cgroup of the sandbox.
+fn programs_in_the_sandbox_are_frozen(version: Version) {
+    let Some(mut scratch) = Scratch::new(version) else { return };
+    let (machine, control) = (scratch.count(Some("sandbox")), scratch.count(None));
     let group = scratch.group();
-    group.freeze().unwrap();
+    let waits = both().and_one_that_waits();
+    group.freeze(&waits).unwrap();
+    machine.advances();
+    assert_eq!(group.state(&waits).unwrap(), State::Idle, "a container waits to be started");
+    group.freeze(&both()).unwrap();
     is_frozen(&group);
-    let second = scratch.count(Some("c2"));
-    second.advances();
-    assert_eq!(group.state().unwrap(), State::Freezing, "one of two containers still runs");
-    group.freeze().unwrap();
-    is_frozen(&group);
-    stand_still(&[&first, &second], &control);
+    stand_still(&[&machine], &control);
+    group.thaw().unwrap();
+    machine.advances();
+}
+
+#[test]
+fn programs_in_the_sandbox_are_frozen_v1() {
+    programs_in_the_sandbox_are_frozen(Version::V1);
+}
+
+#[test]
+fn programs_in_the_sandbox_are_frozen_v2() {
+    programs_in_the_sandbox_are_frozen(Version::V2);
 }
 
 fn nothing_is_left_to_do_for_a_pod_that_vanished(version: Version) {
     let Some(scratch) = Scratch::new(version) else { return };
     let group = scratch.group();
     scratch.remove_pod();
-    group.freeze().unwrap();
-    assert_eq!(group.state().unwrap(), State::Thawed);
+    group.freeze(&both()).unwrap();
+    assert_eq!(group.state(&both()).unwrap(), State::Idle);
     group.kill().unwrap();
     group.thaw().unwrap();
     assert!(!group.has_processes().unwrap());
@@ -209,26 +256,44 @@ fn a_pod_that_starts_after_the_first_search_is_found() {
     }
 }
 
-/// The state that version 2 has with these files.
-fn state_v2(freeze: &str, events: &str) -> State {
+/// The state that a pod of version 2 has if its containers have these files, and the pod's own cgroup this `cgroup.freeze`.
+fn state_v2(pod: &str, containers: &[(&str, &str)]) -> State {
     let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("cgroup.freeze"), freeze).unwrap();
-    fs::write(root.path().join("cgroup.events"), events).unwrap();
-    PodGroup::new(root.path().to_owned(), Version::V2, PathBuf::new()).state().unwrap()
+    let cgroup = |directory: &Path, freeze: &str, events: &str| {
+        fs::create_dir_all(directory).unwrap();
+        fs::write(directory.join("cgroup.freeze"), freeze).unwrap();
+        fs::write(directory.join("cgroup.events"), events).unwrap();
+    };
+    cgroup(root.path(), pod, "");
+    for (at, (freeze, events)) in containers.iter().enumerate() {
+        cgroup(&root.path().join(format!("c{}", at + 1)), freeze, events);
+    }
+    PodGroup::new(root.path().to_owned(), Version::V2, PathBuf::new()).state(&both()).unwrap()
 }
 
 #[test]
-fn version_2_is_frozen_once_the_kernel_confirms_and_there_are_processes() {
-    for (freeze, events, expected) in [
-        ("0\n", "populated 1\nfrozen 0\n", State::Thawed),
-        ("1\n", "populated 1\nfrozen 0\n", State::Freezing),
-        ("1\n", "populated 1\nfrozen 1\n", State::Frozen),
-        ("1\n", "populated 0\nfrozen 1\n", State::Freezing),
+fn version_2_is_frozen_once_the_kernel_confirms_it_of_all_containers_with_processes() {
+    const RUNS: (&str, &str) = ("0\n", "populated 1\nfrozen 0\n");
+    const EMPTY: (&str, &str) = ("0\n", "populated 0\nfrozen 0\n");
+    const FREEZES: (&str, &str) = ("1\n", "populated 1\nfrozen 0\n");
+    const FROZEN: (&str, &str) = ("1\n", "populated 1\nfrozen 1\n");
+    let cases: [(&str, &[_], _); 11] = [
+        ("0\n", &[], State::Idle),
+        ("0\n", &[EMPTY], State::Idle),
+        ("0\n", &[RUNS], State::Thawed),
+        ("0\n", &[FREEZES], State::Freezing),
+        ("0\n", &[FROZEN], State::Frozen),
+        ("0\n", &[("1\n", "populated 0\nfrozen 1\n")], State::Freezing),
+        ("0\n", &[FROZEN, EMPTY], State::Frozen),
+        ("0\n", &[FROZEN, RUNS], State::Freezing),
+        ("0\n", &[FROZEN, FREEZES], State::Freezing),
         // A cgroup above is frozen.
-        ("0\n", "populated 1\nfrozen 1\n", State::Frozen),
-        ("0\n", "populated 0\nfrozen 0\n", State::Thawed),
-    ] {
-        assert_eq!(state_v2(freeze, events), expected, "{freeze:?} {events:?}");
+        ("0\n", &[("0\n", "populated 1\nfrozen 1\n")], State::Frozen),
+        // Somebody has frozen the pod's own cgroup.
+        ("1\n", &[EMPTY], State::Freezing),
+    ];
+    for (pod, containers, expected) in cases {
+        assert_eq!(state_v2(pod, containers), expected, "{pod:?} {containers:?}");
     }
 }
 
@@ -236,18 +301,19 @@ fn version_2_is_frozen_once_the_kernel_confirms_and_there_are_processes() {
 fn state_v1(containers: &[(&str, &str)]) -> State {
     let root = tempfile::tempdir().unwrap();
     for (at, (state, processes)) in containers.iter().enumerate() {
-        let directory = root.path().join("freezer").join(at.to_string());
+        let directory = root.path().join("freezer").join(format!("c{}", at + 1));
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("freezer.state"), state).unwrap();
         fs::write(directory.join("cgroup.procs"), processes).unwrap();
     }
-    PodGroup::new(root.path().to_owned(), Version::V1, PathBuf::new()).state().unwrap()
+    PodGroup::new(root.path().to_owned(), Version::V1, PathBuf::new()).state(&both()).unwrap()
 }
 
 #[test]
 fn version_1_is_frozen_once_all_containers_with_processes_are() {
-    let cases: [(&[(&str, &str)], State); 8] = [
-        (&[], State::Thawed),
+    let cases: [(&[(&str, &str)], State); 9] = [
+        (&[], State::Idle),
+        (&[("THAWED\n", "")], State::Idle),
         (&[("THAWED\n", "7\n")], State::Thawed),
         (&[("FREEZING\n", "7\n")], State::Freezing),
         (&[("FROZEN\n", "7\n")], State::Frozen),
@@ -275,13 +341,15 @@ fn processes_that_the_agent_cannot_see_are_frozen_and_their_kill_is_an_error_tha
     }
     let group = PodGroup::new(root.path().to_owned(), Version::V1, PathBuf::new());
     assert!(group.has_processes().unwrap());
-    assert_eq!(group.state().unwrap(), State::Frozen);
+    assert_eq!(group.state(&both()).unwrap(), State::Frozen);
     assert!(group.kill().unwrap_err().to_string().contains("agent.cgroupV1Kill"));
 }
 
 #[test]
 fn a_kernel_that_cannot_freeze_is_an_error_that_says_so() {
     let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("c1")).unwrap();
+    fs::write(root.path().join("c1/cgroup.events"), "populated 1\n").unwrap();
     let group = PodGroup::new(root.path().to_owned(), Version::V2, PathBuf::new());
-    assert!(group.freeze().unwrap_err().to_string().contains("Linux 5.2"));
+    assert!(group.freeze(&both()).unwrap_err().to_string().contains("Linux 5.2"));
 }
