@@ -75,6 +75,20 @@ impl Pod {
         })
     }
 
+    /// A pod of which nothing is known but that it stood still by the report of an earlier agent.
+    fn known_by_report(uid: &Uid) -> Self {
+        Self {
+            uid: Arc::clone(uid),
+            name: Arc::clone(uid),
+            suspend: true,
+            kill: false,
+            deleting: false,
+            lease: None,
+            slot: None,
+            containers: Containers::default(),
+        }
+    }
+
     /// The lease of the pod's claim in seconds, if the pod states one. The operator writes none that is shorter than
     /// [`SHORTEST_LEASE`]: a shorter one that somebody else wrote counts as this one, for the operator, too.
     pub fn lease(&self) -> Option<u64> {
@@ -158,6 +172,16 @@ impl Pods {
                 self.known.insert(uid, pod);
             }
         }
+    }
+
+    /// The pods that an agent that ends lets run again, whatever the operator asks for: those that it knows, those that a list under way
+    /// has shown so far, and those that stood still by the report of an earlier agent. Pods to be killed are not among them.
+    pub fn to_release(&self) -> Vec<Pod> {
+        let listed = self.listed.iter().flat_map(|listed| listed.known.values());
+        let before = self.suspended_before.iter().map(Pod::known_by_report);
+        let all = before.chain(listed.cloned()).chain(self.known.values().cloned());
+        let all: BTreeMap<Uid, Pod> = all.map(|pod| (Arc::clone(&pod.uid), pod)).collect();
+        all.into_values().filter(|pod| pod.wanted() != Wanted::Kill).collect()
     }
 
     /// Begins a list. Pods that the list does not show are forgotten when the list ends.
@@ -286,6 +310,28 @@ mod tests {
         assert_eq!(uids(&pods), ["b", "c"]);
         assert!(pods.gone(&named("b")) && !pods.gone(&named("b")));
         assert!(!pods.there(&named("c"), Containers::default()), "nothing has changed");
+    }
+
+    /// An agent may be told to end before it has listed its node's pods.
+    #[test]
+    fn an_agent_that_ends_releases_whatever_may_stand_still() {
+        let named = |uid: &str, annotations: Value| ObjectMeta {
+            uid: Some(uid.to_owned()),
+            ..meta(json!({"slotwright.dev/job-uid": "j"}), annotations, false)
+        };
+        let uids = |pods: &Pods| pods.to_release().iter().map(|pod| pod.uid.to_string()).collect::<Vec<_>>();
+        let mut pods = Pods::default();
+        assert_eq!(uids(&pods), [] as [String; 0]);
+        pods.were_suspended(["a".into()]);
+        assert_eq!(uids(&pods), ["a"], "by the report of the agent before");
+        pods.list_begins();
+        pods.listed(&named("b", json!({})), Containers::default());
+        pods.listed(&named("c", json!({"slotwright.dev/kill": "true"})), Containers::default());
+        let other = ObjectMeta { uid: Some("d".to_owned()), ..meta(Value::Null, json!({}), false) };
+        pods.listed(&other, Containers::default());
+        assert_eq!(uids(&pods), ["a", "b"], "those that a list under way has shown, too");
+        pods.list_ends();
+        assert_eq!(uids(&pods), ["b"], "the pod that stood still before is gone");
     }
 
     #[test]

@@ -441,8 +441,9 @@ impl Agent {
 
     /// Lets all pods run again that stand still, and says so: nobody is there any more who could let them run later.
     async fn leave(&mut self) {
-        self.node.find(self.pods.iter().map(|pod| &*pod.uid));
-        for pod in self.pods.iter().filter(|pod| pod.wanted() != Wanted::Kill) {
+        let pods = self.pods.to_release();
+        self.node.find(pods.iter().map(|pod| &*pod.uid));
+        for pod in &pods {
             if let Some(act) = next_act(Wanted::Run, self.node.look(pod)) {
                 self.node.act(pod, act);
             }
