@@ -55,7 +55,12 @@ impl Containers {
 
     /// Whether the programs of some containers run, and no container waits to be started.
     pub(crate) fn are_started(&self) -> bool {
-        !self.running.is_empty() && !self.waits
+        self.any_runs() && !self.waits
+    }
+
+    /// Whether the program of some container runs.
+    pub(crate) fn any_runs(&self) -> bool {
+        !self.running.is_empty()
     }
 
     /// Containers with these ids that run.

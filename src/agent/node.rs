@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::benchmark;
-use super::cgroup::{Cgroups, PodGroup, State, Usage, is_uid};
+use super::cgroup::{Cgroups, MAX_PREFIX, PodGroup, State, Usage, is_uid};
 use super::deciding::{Act, ProcessState};
 use super::pods::{Pod, Pods, Uid};
 use super::report::{Figures, Problem, Senses, input};
@@ -21,6 +21,8 @@ use api::PodUsage;
 const BENCHMARKS_TAKE: Duration = Duration::from_secs(10);
 /// For how long the agent believes that it may not freeze pods.
 const BELIEVED_FOR: Duration = Duration::from_mins(10);
+/// How long pods may run without a cgroup that the agent finds, before the agent says so.
+const UNFOUND_FOR: Duration = Duration::from_mins(1);
 /// Pressures are reported in steps of so many percent: a report of each tremor would help nobody.
 const PRESSURE_STEP: f64 = 10.0;
 
@@ -47,6 +49,8 @@ pub(crate) struct Node {
     groups: io::Result<BTreeMap<String, Option<PodGroup>>>,
     /// Why the last [`Node::find`] found no hierarchy of cgroups.
     no_cgroups: Option<Problem>,
+    /// Since when pods run and none of them has a cgroup.
+    unfound: Option<Instant>,
     inputs: InputSensor,
     scratch: Scratch,
     meter: Option<LoadMeter>,
@@ -68,6 +72,7 @@ impl Node {
             cgroups: None,
             groups: Ok(BTreeMap::new()),
             no_cgroups: None,
+            unfound: None,
             inputs,
             scratch,
             meter,
@@ -164,7 +169,8 @@ impl Node {
     /// Senses the node, on which these are the pods of the pool. The pods that are suspended are not sensed here.
     pub(crate) fn sense(&mut self, pods: &Pods, now: Timestamp) -> Senses {
         self.failed.retain(|uid, _| pods.knows(uid));
-        let problem = self.no_cgroups.clone().or_else(|| self.may_not_freeze());
+        let unfound = self.finds_no_pod(pods);
+        let problem = self.no_cgroups.clone().or(unfound).or_else(|| self.may_not_freeze());
         let (inputs, doubts) = self.inputs.sense(now);
         for doubt in doubts {
             tracing::warn!("{doubt}");
@@ -198,6 +204,24 @@ impl Node {
             }
             Err(error) => Some(Problem { reason: "NoCgroups", message: error.to_string() }),
         }
+    }
+
+    /// The problem that pods run, as their kubelet says, and that none of them has a cgroup where the agent looks.
+    fn finds_no_pod(&mut self, pods: &Pods) -> Option<Problem> {
+        let found = self.groups.as_ref().map_or(true, |groups| groups.values().any(Option::is_some));
+        if found || !pods.iter().any(|pod| pod.containers.any_runs()) {
+            self.unfound = None;
+            return None;
+        }
+        let since = *self.unfound.get_or_insert_with(Instant::now);
+        (since.elapsed() >= UNFOUND_FOR).then(|| Problem {
+            reason: "NoCgroups",
+            message: format!(
+                "pods run, and none of them has a cgroup that the agent finds: it looks for kubepods and kubepods.slice in {} and at \
+                 most {MAX_PREFIX} directories deeper; --cgroup-root names another directory",
+                self.roots.cgroup.display()
+            ),
+        })
     }
 
     /// Notes whether the agent may freeze and thaw pods. To kill takes more on cgroup v1, where an agent that may only freeze is of use,
@@ -292,6 +316,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
     use super::*;
+    use crate::containers::Containers;
 
     /// A node with this directory of cgroups, and without anything else.
     fn node(cgroup: &Path) -> Node {
@@ -326,6 +351,37 @@ mod tests {
             (ProcessState::Starting, ProcessState::Nothing)
         );
         assert!(node.remains("u1") && !node.remains("u2"));
+    }
+
+    /// A kubelet in a session of systemd's keeps its pods deeper than the agent looks.
+    #[test]
+    fn an_agent_that_finds_no_cgroup_of_pods_that_run_says_so_after_a_while() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("cgroup.controllers"), "").unwrap();
+        std::fs::create_dir_all(root.path().join("a/b/c/kubepods/podu1")).unwrap();
+        let mut node = node(root.path());
+        let meta = |uid: &str| {
+            let labels = [(api::labels::JOB_UID.to_owned(), "j".to_owned())].into();
+            let (uid, name) = (Some(uid.to_owned()), Some("p".to_owned()));
+            ObjectMeta { uid, name, labels: Some(labels), ..ObjectMeta::default() }
+        };
+        let mut pods = Pods::default();
+        let mut problem = |pods: &Pods, longer: bool| {
+            node.find(pods.iter().map(|pod| &*pod.uid));
+            if longer {
+                node.unfound = node.unfound.and_then(|since| since.checked_sub(UNFOUND_FOR));
+            }
+            node.sense(pods, Timestamp::UNIX_EPOCH).problem.map(|problem| problem.reason)
+        };
+        pods.there(&meta("u1"), Containers::default());
+        assert_eq!((problem(&pods, true), problem(&pods, true)), (None, None), "no container runs");
+        pods.there(&meta("u1"), Containers::running(["c1"]));
+        assert_eq!(problem(&pods, false), None, "the status may be older than the end of the pod");
+        assert_eq!(problem(&pods, true), Some("NoCgroups"));
+        pods.there(&meta("u2"), Containers::running(["c2"]));
+        assert_eq!(problem(&pods, true), Some("NoCgroups"));
+        std::fs::create_dir_all(root.path().join("kubepods/podu2")).unwrap();
+        assert_eq!(problem(&pods, true), None, "one of them is found");
     }
 
     #[test]

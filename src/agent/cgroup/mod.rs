@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 pub use group::{PodGroup, State};
+pub(crate) use places::MAX_PREFIX;
 use places::Place;
 pub use usage::Usage;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::files;
 
 /// The most directories between the mount and the directory of the pods.
-const MAX_PREFIX: usize = 2;
+pub(crate) const MAX_PREFIX: usize = 2;
 /// The most directories that a search reads. A node has about two hundred at this depth.
 const MAX_DIRECTORIES: usize = 4096;
 
