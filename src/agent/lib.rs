@@ -16,6 +16,7 @@
 //! | `kubelet` | what the kubelet counts of its pods' disk |
 //! | `lease`, `objects` | the calls that write the Lease and the report |
 //! | `watches` | the watches on the node's pods and on its report |
+//! | `options` | how the agent runs |
 //! | `run` | the loop around all of them |
 //!
 //! `docs/reference/agents.md` describes the objects by which the agent and the operator communicate.
@@ -36,6 +37,7 @@ mod lease;
 mod named;
 mod node;
 mod objects;
+mod options;
 mod passes;
 mod pods;
 mod regular;
@@ -49,6 +51,7 @@ pub use self::containers::Containers;
 pub use self::deciding::{Act, ProcessState, next_act};
 pub use self::guard::{GuardError, GuardOptions, run as run_guard};
 pub use self::node::Roots;
+pub use self::options::{Error, Options};
 pub use self::pods::{Pod, Uid, Wanted};
-pub use self::run::{Error, Options, run};
+pub use self::run::run;
 pub use self::sense::InputPaths;

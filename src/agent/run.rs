@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::future::pending;
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::runtime::utils::Backoff as _;
 use kube::runtime::watcher::{self, Event};
-use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -25,8 +23,9 @@ use super::deciding::{ProcessState, is_suspended, next_act};
 use super::devices::FoundDevices;
 use super::fence::{Fence, Listed};
 use super::kubelet::Kubelet;
-use super::node::{Node, Roots};
+use super::node::Node;
 use super::objects::in_time;
+use super::options::{Error, Options};
 use super::passes::Passes;
 use super::pods::{Pods, Uid, Wanted};
 use super::report::{Figures, Problem, Reporter};
@@ -38,34 +37,6 @@ use api::{NodeReport, NodeReportStatus};
 
 /// The pause between two questions to the kubelet. The kubelet counts once a minute.
 const ASK_EVERY: Duration = Duration::from_mins(1);
-
-/// How the agent runs.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The name of its node.
-    pub node: String,
-    /// Where the node's files are.
-    pub roots: Roots,
-    /// The directory that the agent shares with the node's guard; none if the node has no guard, so that the agent never
-    /// promises to end pods.
-    pub fence: Option<PathBuf>,
-    /// The directory that has the programs of cron jobs; none if the site gives none.
-    pub cron: Option<PathBuf>,
-    /// Where the node's kubelet tells what its pods use of the disk; none if the agent is not to ask.
-    pub kubelet: Option<String>,
-    /// The file with the authorities of the kubelet's certificate, as PEM; none if the agent is not to check the certificate.
-    pub kubelet_authorities: Option<PathBuf>,
-    /// The socket of the kubelet's pod-resources API, which tells which devices a pod has; none if the agent is not to ask.
-    pub pod_resources: Option<PathBuf>,
-}
-
-/// Why the agent ended.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The client cannot be made.
-    #[error("no client: {0}")]
-    Client(#[from] kube::Error),
-}
 
 /// A renewal of the agent's Lease, and what became of it.
 struct Renewal {
