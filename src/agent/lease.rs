@@ -14,7 +14,7 @@ use answers::Item;
 use api::labels::{AGENT_LEASE_PREFIX, FENCES};
 
 /// How long after a renewal the operator takes the agent for living.
-const LASTS: Duration = Duration::from_secs(40);
+pub(crate) const LASTS: Duration = Duration::from_secs(40);
 /// How often the agent renews the Lease, by and large.
 pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// The namespace of the Leases of nodes, and of their agents.

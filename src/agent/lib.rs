@@ -14,6 +14,7 @@
 //! | `fence` | the promise to end pods when the node is cut off: what the guard is told, and when the agent promises |
 //! | `guard` | the program on the host that keeps the promise |
 //! | `kubelet` | what the kubelet counts of its pods' disk |
+//! | `door` | the port on which a kubelet sees that the agent is connected |
 //! | `lease`, `objects` | the calls that write the Lease and the report |
 //! | `watches` | the watches on the node's pods and on its report |
 //! | `options` | how the agent runs |
@@ -28,6 +29,7 @@ mod containers;
 mod cron;
 mod deciding;
 mod devices;
+mod door;
 mod fence;
 mod guard;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! How the agent runs, and why it ended.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -24,6 +25,8 @@ pub struct Options {
     pub kubelet_authorities: Option<PathBuf>,
     /// The socket of the kubelet's pod-resources API, which tells which devices a pod has; none if the agent is not to ask.
     pub pod_resources: Option<PathBuf>,
+    /// The address of the port that is open while the agent is connected; none if there is to be no port.
+    pub ready: Option<SocketAddr>,
 }
 
 /// Why the agent ended.

@@ -21,6 +21,7 @@ use super::boot;
 use super::cron::{self, Cron};
 use super::deciding::{ProcessState, is_suspended, next_act};
 use super::devices::FoundDevices;
+use super::door::Door;
 use super::fence::{Fence, Listed};
 use super::kubelet::Kubelet;
 use super::node::Node;
@@ -104,6 +105,7 @@ struct Agent {
     /// Whether a renewal has ended, well or not.
     tried_to_renew: bool,
     renew_pauses: Retries,
+    door: Door,
     /// The pauses of each watch and list derive from these, so that neither agents nor watches are in step with each other.
     pauses: Pauses,
     list: JoinSet<List>,
@@ -142,6 +144,7 @@ impl Agent {
             owner: lease::Owner::default(),
             tried_to_renew: false,
             renew_pauses: Retries::new(pauses.of("lease")),
+            door: Door::new(options.ready),
             list: JoinSet::new(),
             list_not_before: now,
             list_pauses: pauses.of("list"),
@@ -175,6 +178,7 @@ impl Agent {
                 Some(Ok(disk)) = self.asking.join_next() => self.told_of_disk(disk),
                 answer = self.devices.answer() => self.devices.heard(answer, &self.pods),
                 event = self.cron.event() => self.cron_event(event),
+                () = self.door.serve() => continue,
                 () = sleep_until(programs_due) => self.cron.act(),
             }
             self.write_if_due();
@@ -319,6 +323,7 @@ impl Agent {
                 self.fence.renewed(sent, promised);
                 self.list_if_wanted();
                 self.renew_pauses.succeeded();
+                self.door.open_until(Instant::now() + lease::LASTS);
                 self.renew_pauses.about(lease::RENEW_EVERY)
             }
             Some(Renewal { outcome: Err(error), .. }) => {

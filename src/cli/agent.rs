@@ -1,5 +1,6 @@
 //! `slotwright agent`: runs the agent of a node.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,6 +58,10 @@ pub struct AgentArgs {
     /// /var/lib/kubelet/pod-resources/kubelet.sock.
     #[arg(long, value_name = "SOCKET")]
     pod_resources: Option<PathBuf>,
+    /// An address, such as [::]:8083, of a port that is open as long as the agent has renewed its Lease within 40 s: for a probe that
+    /// only connects.
+    #[arg(long, value_name = "ADDRESS")]
+    ready_addr: Option<SocketAddr>,
     /// The form of the log: lines for people, or one JSON object a line.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub log_format: LogFormat,
@@ -95,6 +100,7 @@ pub async fn run(args: AgentArgs) -> Result<ExitCode, Error> {
         kubelet: args.kubelet,
         kubelet_authorities: args.kubelet_ca,
         pod_resources: args.pod_resources,
+        ready: args.ready_addr,
     };
     agent::run(config, options, stop).await?;
     Ok(ExitCode::SUCCESS)

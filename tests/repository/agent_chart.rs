@@ -117,6 +117,24 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
     assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
 }
 
+/// An agent that ends soon, or that cannot renew its Lease, must not be followed by those of all other nodes.
+#[test]
+fn a_rollout_waits_until_agents_are_connected() {
+    let Some(text) = render(&AGENT) else { return };
+    let set = find::<DaemonSet>(&objects(&text), "slotwright-agent").spec.unwrap();
+    assert_eq!(set.min_ready_seconds, Some(30));
+    let container = &pod(&text, "slotwright-agent").containers[0];
+    let probe = container.readiness_probe.clone().unwrap().tcp_socket.unwrap();
+    let port = container.ports.iter().flatten().find(|port| port.name.as_deref() == Some("ready")).unwrap();
+    assert_eq!(serde_json::to_value(probe.port).unwrap(), "ready");
+    let argument = format!("--ready-addr=[::]:{}", port.container_port);
+    assert!(container.args.iter().flatten().any(|found| *found == argument), "{:?}", container.args);
+    assert!(
+        container.liveness_probe.is_none(),
+        "kubelets would restart all agents of an API server that is away"
+    );
+}
+
 /// The image has a program for nodes beside the operator's.
 #[test]
 fn the_agent_is_a_program_of_its_own() {

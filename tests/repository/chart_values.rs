@@ -25,6 +25,7 @@ fn wrong_values_are_refused_by_name() {
         ("replica=2", "replica"),
         ("image.digest=latest", "/image/digest"),
         ("healthPort=80", "/healthPort"),
+        ("agent.readyPort=80", "/agent/readyPort"),
         ("metrics.port=80", "/metrics/port"),
         ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
         ("webhook.port=443", "/webhook/port"),
