@@ -44,6 +44,8 @@ render() { # [argument...]
   # Helm's SDK does not ask the server for its kinds.
   [ "$MINOR" -lt 36 ] || fitting+=(--set admissionPolicy.leanPods=true)
   "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${fitting[@]}" "$@" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
+  # Helm leaves the field out for servers before 1.31.
+  [ "$MINOR" -ge 31 ] || sed -i '/recursiveReadOnly: /d' "$SLOTWRIGHT_KUBE_STATE/chart.yaml"
 }
 
 # Writes a kubeconfig with the administrator's credentials that acts as the operator's account, so that the server grants only

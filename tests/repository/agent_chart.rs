@@ -117,6 +117,16 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
     assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
 }
 
+/// What is mounted below the node's /dev, such as /dev/shm, is writable in the container unless the mount is read-only recursively.
+#[test]
+fn the_agent_writes_to_nothing_below_the_nodes_devices_where_kubernetes_can_say_so() {
+    let Some(text) = render(&AGENT) else { return };
+    let mounts = pod(&text, "slotwright-agent").containers[0].volume_mounts.clone().unwrap();
+    let dev = mounts.iter().find(|mount| mount.mount_path == "/host/dev").unwrap();
+    // Kubernetes refuses such a mount if it follows the mounts of the node.
+    assert_eq!((dev.recursive_read_only.as_deref(), &dev.mount_propagation), (Some("IfPossible"), &None));
+}
+
 /// An agent that ends soon, or that cannot renew its Lease, must not be followed by those of all other nodes.
 #[test]
 fn a_rollout_waits_until_agents_are_connected() {
