@@ -8,12 +8,14 @@
 //! | `monitors` | what jobs with metrics measured, for each pod: pure |
 //! | `programs` | which file is a job's program |
 //! | `runner` | the processes |
+//! | `memory` | how much memory a program may have |
 //!
 //! Source: the manual, "Startd Cron and Schedd Cron". A job runs with the agent's own rights, in the agent's container. So only
 //! programs below a directory that the site mounts are run, and a run is bounded in time, in what it writes, and in how often the
 //! agent listens to it.
 
 mod book;
+mod memory;
 mod monitors;
 mod output;
 mod programs;
@@ -84,7 +86,7 @@ impl Cron {
             schedule: Schedule::default(),
             book: Book::default(),
             monitors: Monitors::default(),
-            runner: Runner::new(),
+            runner: Runner::new(memory::bound()),
             problems: BTreeMap::new(),
             heard: BTreeSet::new(),
             began: Instant::now(),

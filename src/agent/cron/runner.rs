@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::output::{Output, OutputAd};
 use super::programs::INTERPRETERS;
+use super::memory;
 use api::NodeCronJob;
 
 /// The rest of a program's PATH, after the directories of programs and of their interpreters. The agent's image has nothing in these
@@ -72,6 +73,8 @@ pub(super) struct Runner {
     events: mpsc::Receiver<Event>,
     tell: mpsc::Sender<Event>,
     runs: BTreeMap<String, Handle>,
+    /// How much memory a program may have, in bytes; none if as much as there is.
+    memory: Option<u64>,
     /// The tasks of the runs, which end with the runner.
     tasks: JoinSet<()>,
 }
@@ -107,9 +110,10 @@ impl Group {
 }
 
 impl Runner {
-    pub(super) fn new() -> Self {
+    /// No runs yet. Each program may have this much memory, in bytes; without a number, as much as there is.
+    pub(super) fn new(memory: Option<u64>) -> Self {
         let (tell, events) = mpsc::channel(WAITING);
-        Self { events, tell, runs: BTreeMap::new(), tasks: JoinSet::new() }
+        Self { events, tell, runs: BTreeMap::new(), memory, tasks: JoinSet::new() }
     }
 
     /// Waits for the next event.
@@ -142,6 +146,9 @@ impl Runner {
         let child = command(job, directory, path).spawn().map_err(shown)?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let id = id.ok_or_else(|| shown(io::Error::other("it has no process id")))?;
+        if let Some(bytes) = self.memory {
+            memory::bind(id, bytes);
+        }
         let (orders, given) = mpsc::unbounded_channel();
         let group = Arc::new(Group(Mutex::new(Some(id))));
         let (name, output) = (job.name.clone(), Output::new(&job.prefix));
