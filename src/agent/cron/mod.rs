@@ -9,6 +9,7 @@
 //! | `programs` | which file is a job's program |
 //! | `runner` | the processes |
 //! | `memory` | how much memory a program may have |
+//! | `strays` | processes that have left their group, and have ended |
 //!
 //! Source: the manual, "Startd Cron and Schedd Cron". A job runs with the agent's own rights, in the agent's container. So only
 //! programs below a directory that the site mounts are run, and a run is bounded in time, in what it writes, and in how often the
@@ -21,6 +22,7 @@ mod output;
 mod programs;
 mod runner;
 mod schedule;
+mod strays;
 #[cfg(test)]
 mod tests;
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, waitpgid};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::output::{Output, OutputAd};
 use super::programs::INTERPRETERS;
-use super::memory;
+use super::{memory, strays};
 use api::NodeCronJob;
 
 /// The rest of a program's PATH, after the directories of programs and of their interpreters. The agent's image has nothing in these
@@ -99,6 +99,11 @@ impl Group {
         }
     }
 
+    /// Whether this is the group's program, which has not been reaped.
+    fn is(&self, program: Pid) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) == Some(program)
+    }
+
     /// Kills the group, and signals it no more. Returns its number; `None` if the group had ended before.
     fn end(&self) -> Option<Pid> {
         let group = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -168,6 +173,9 @@ impl Runner {
     /// The run of a job has ended.
     pub(super) fn forget(&mut self, name: &str) {
         self.runs.remove(name);
+        if getpid().is_init() {
+            strays::reap(Path::new("/proc"), getpid(), |pid| self.runs.values().any(|run| run.group.is(pid)));
+        }
     }
 
     /// Kills all runs at once.
