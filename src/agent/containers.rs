@@ -91,7 +91,7 @@ fn id(text: &str) -> Option<Box<str>> {
     (plain && (MIN_ID..=MAX_ID).contains(&id.len())).then(|| id.into())
 }
 
-/// What the agent reads of a pod's status.
+/// The part of a pod's status that the agent reads.
 #[derive(Default, Deserialize)]
 struct Status {
     #[serde(rename = "initContainerStatuses")]

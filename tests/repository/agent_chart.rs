@@ -117,7 +117,7 @@ fn killing_on_cgroup_v1_takes_the_nodes_processes_and_one_capability_and_no_more
     assert_eq!(extra, expected.map(|(path, writable)| (path.to_owned(), writable)));
 }
 
-/// What is mounted below the node's /dev, such as /dev/shm, is writable in the container unless the mount is read-only recursively.
+/// Mounts below the node's /dev, such as /dev/shm, are writable in the container unless the mount is read-only recursively.
 #[test]
 fn the_agent_writes_to_nothing_below_the_nodes_devices_where_kubernetes_can_say_so() {
     let Some(text) = render(&AGENT) else { return };
