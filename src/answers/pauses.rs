@@ -60,17 +60,22 @@ impl Pauses {
 
     /// A pause that is by chance up to a tenth shorter or longer than this one.
     pub fn about(&mut self, pause: Duration) -> Duration {
-        pause * 9 / 10 + (self.with_chance(pause) - pause) / 5
+        pause * 9 / 10 + self.chance(pause / 5)
     }
 
     /// The pause, and up to the same length again.
     fn with_chance(&mut self, pause: Duration) -> Duration {
+        pause + self.chance(pause)
+    }
+
+    /// A random part of this time.
+    fn chance(&mut self, most: Duration) -> Duration {
         // SplitMix64: small, and good enough to keep operators out of step.
         self.chance = self.chance.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.chance ^ (self.chance >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         let share = u32::try_from((mixed ^ (mixed >> 31)) % 1000).unwrap_or(0);
-        pause + pause * share / 1000
+        most * share / 1000
     }
 }
 

@@ -66,7 +66,7 @@ impl PodGroup {
     /// Containers that start later are not stopped: the caller calls again, for as long as the pod is to be suspended. A repeated call
     /// changes nothing.
     pub fn freeze(&self, containers: &Containers) -> io::Result<()> {
-        self.to_freeze(containers, self.look()?).iter().try_for_each(|group| self.set(&group.directory, true))
+        to_freeze(containers, self.look()?).iter().try_for_each(|group| self.set(&group.directory, true))
     }
 
     /// Lets the pod's processes continue where they were stopped, in whichever cgroup of the pod.
@@ -103,28 +103,13 @@ impl PodGroup {
             asked |= self.look_at(self.directory())?.is_some_and(|pod| pod.asked);
         }
         let populated: Vec<Group> =
-            self.to_freeze(containers, all).into_iter().filter(|group| group.populated).collect();
+            to_freeze(containers, all).into_iter().filter(|group| group.populated).collect();
         Ok(match (populated.is_empty(), asked) {
             (false, _) if populated.iter().all(|group| group.frozen) => State::Frozen,
             (_, true) => State::Freezing,
             (false, false) => State::Thawed,
             (true, false) => State::Idle,
         })
-    }
-
-    /// Those of the pod's cgroups that are frozen to stop the programs of these containers.
-    ///
-    /// Some container runtimes keep all programs of a pod in the cgroup of its sandbox, under no container's id: a virtual machine (Kata),
-    /// or a kernel of their own (gVisor). If no container that runs has a cgroup with processes, all of the pod's cgroups are frozen,
-    /// unless a container waits to be started.
-    fn to_freeze(&self, containers: &Containers, all: Vec<Group>) -> Vec<Group> {
-        let runs = |group: &Group| {
-            group.directory.file_name().and_then(OsStr::to_str).is_some_and(|name| containers.runs(name))
-        };
-        if containers.are_started() && !all.iter().any(|group| group.populated && runs(group)) {
-            return all;
-        }
-        all.into_iter().filter(runs).collect()
     }
 
     /// Looks at the cgroups of the pod's containers, the sandbox's among them.
@@ -236,6 +221,21 @@ impl PodGroup {
         let directory = self.directory();
         Ok(files::directories(&directory)?.into_iter().map(|name| directory.join(name)).collect())
     }
+}
+
+/// Those of a pod's cgroups that are frozen to stop the programs of these containers.
+///
+/// Some container runtimes keep all programs of a pod in the cgroup of its sandbox, under no container's id: a virtual machine (Kata),
+/// or a kernel of their own (gVisor). If no container that runs has a cgroup with processes, all of the pod's cgroups are frozen,
+/// unless a container waits to be started.
+fn to_freeze(containers: &Containers, all: Vec<Group>) -> Vec<Group> {
+    let runs = |group: &Group| {
+        group.directory.file_name().and_then(OsStr::to_str).is_some_and(|name| containers.runs(name))
+    };
+    if containers.are_started() && !all.iter().any(|group| group.populated && runs(group)) {
+        return all;
+    }
+    all.into_iter().filter(runs).collect()
 }
 
 /// The processes in this cgroup and in those below.
