@@ -1,5 +1,8 @@
 //! The programs in `examples/programs` write what their users are told.
 
+// A test states what it expects by panicking.
+#![allow(clippy::unwrap_used)]
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
