@@ -83,7 +83,7 @@ pub struct Facts {
     pub phase: Phase,
     /// When the pod's main container started; the object says so only while the container runs.
     pub started: Option<Time>,
-    /// What the pod shows of its deletion.
+    /// The pod's deletion, as the object shows it.
     pub deletion: Deletion,
     /// The requests of the pod; `None` if the pod cannot be decoded and was not seen before.
     pub requests: Option<Capacity>,

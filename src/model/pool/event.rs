@@ -312,7 +312,7 @@ impl PodFacts {
         self.finished.map_or(now, |finished| finished.max(started).min(now))
     }
 
-    /// What the pod shows of its deletion.
+    /// The pod's deletion, as the object shows it.
     pub(super) fn deletion(&self) -> Deletion {
         Deletion { deleting: self.deleting, grace: self.grace, own_grace: self.own_grace }
     }

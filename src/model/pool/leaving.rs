@@ -14,7 +14,7 @@ pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 /// confirmed.
 pub const KILL_GRACE: u32 = 1;
 
-/// What a pod shows of its deletion.
+/// The deletion of a pod, as the object shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
     /// Whether the pod is being deleted.
