@@ -91,6 +91,7 @@ pub fn hint_at(text: &str, offset: usize) -> Option<String> {
     let (before, at) = text.split_at_checked(offset)?;
     let left = before.trim_end();
     of_comment(before, at)
+        .or_else(|| of_call(left, at))
         .or_else(|| of_comparison(left, at))
         .or_else(|| of_word(left, at))
         .or_else(|| of_unit(left, at))
@@ -106,6 +107,18 @@ fn of_comment(before: &str, at: &str) -> Option<String> {
         "a comment needs a line of its own"
     };
     at.starts_with('#').then(|| advice.to_owned())
+}
+
+/// The advice for operators of other languages that are functions here, and for a string where only a name can be.
+fn of_call(left: &str, at: &str) -> Option<String> {
+    if at.starts_with("=~") || at.starts_with("!~") {
+        return Some("write regexp(\"PATTERN\", NAME) to compare with a pattern".to_owned());
+    }
+    if first_word(at).eq_ignore_ascii_case("in") {
+        return Some("write stringListMember(NAME, \"a,b\") for in".to_owned());
+    }
+    (at.starts_with('"') && left.ends_with('.'))
+        .then(|| "a name with other characters than letters, digits and _ has single quotes".to_owned())
 }
 
 /// The advice for `=`, which assigns, and for other comparisons that no ClassAd has.
@@ -220,6 +233,13 @@ mod tests {
             ("A &&\n  # two\n B", Some("a comment begins with // in an expression")),
             ("\"x\"; +Bar = 3", Some("give what follows the semicolon a line of its own")),
             ("A > 1;", Some("leave out the semicolon")),
+            ("Owner =~ \"a.*\"", Some("write regexp(\"PATTERN\", NAME) to compare with a pattern")),
+            ("A && Owner !~ \"a.*\"", Some("write regexp(\"PATTERN\", NAME) to compare with a pattern")),
+            ("Machine in (\"a\", \"b\")", Some("write stringListMember(NAME, \"a,b\") for in")),
+            (
+                "TARGET.NodeLabels.\"kubernetes.io/arch\" == 1",
+                Some("a name with other characters than letters, digits and _ has single quotes"),
+            ),
             ("Owner == “bob”", Some("write straight quotes: \"")),
             ("{1; 2}", None),
             ("= 5", None),

@@ -127,6 +127,23 @@ impl Expr {
     /// assert_eq!(compared, [("Machine", "node7")]);
     /// ```
     pub fn compared_names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.compared().filter_map(|(a, b)| Some((self.attribute_at(a)?, self.name_at(b)?)))
+    }
+
+    /// The strings on one side of a comparison for equality, each with the name of the attribute on the other side, which may have `MY.`
+    /// or `TARGET.` before it.
+    ///
+    /// ```
+    /// let expr = classad::Expr::parse("TARGET.Machine == node7 || \"bob\" =!= Owner").unwrap();
+    /// let compared: Vec<(&str, &str)> = expr.compared_texts().collect();
+    /// assert_eq!(compared, [("Owner", "bob")]);
+    /// ```
+    pub fn compared_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.compared().filter_map(|(a, b)| Some((self.attribute_at(a)?, self.text_at(b)?)))
+    }
+
+    /// The sides of comparisons for equality, each with the other side.
+    fn compared(&self) -> impl Iterator<Item = (Id, Id)> {
         let is_of_equality = |operator: &Binary| {
             matches!(operator, Binary::Equal | Binary::NotEqual | Binary::Is | Binary::Isnt)
         };
@@ -134,7 +151,7 @@ impl Expr {
             Node::Binary(operator, a, b) if is_of_equality(operator) => Some([(*a, *b), (*b, *a)]),
             _ => None,
         });
-        comparisons.flatten().filter_map(|(a, b)| Some((self.attribute_at(a)?, self.name_at(b)?)))
+        comparisons.flatten()
     }
 
     /// The name that a part of the expression is, if nothing says in which ad it is looked up.
