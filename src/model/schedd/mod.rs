@@ -9,6 +9,7 @@ mod demands;
 mod devices;
 mod jobs;
 mod limits;
+mod names;
 mod nearest;
 pub mod policy;
 mod submit;
@@ -24,7 +25,8 @@ pub use claims::{
 };
 pub use demands::GpuDemands;
 pub use jobs::{group_problem, review_job};
+pub use names::{given_twice, is_attribute_name};
 pub use nearest::{Lack, lacks};
 pub use submit::{MOST_PROCS, Submission, submit};
-pub use submit::{bad_expression, is_attribute_name, is_protected};
+pub use submit::{bad_expression, is_protected};
 pub use terms::{Matched, Refusal, check, check_again};

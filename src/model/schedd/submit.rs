@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::demands::{GpuDemands, clauses};
 use super::limits;
+use super::names::{given_twice, is_attribute_name};
 use crate::attributes::instead_of_setting;
 use crate::pool::{
     GPUS, GroupName, JobSpec, Needs, Problem, Request, ResourceName, Retention, Time, check_crontab,
@@ -315,6 +316,7 @@ fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: 
         });
         return;
     }
+    problems.extend(given_twice(attributes.keys()));
     for (name, text) in attributes {
         let field = format!("spec.attributes[{name}]");
         if name.len() > LONGEST_NAME_OF_ATTRIBUTE {
@@ -342,12 +344,6 @@ fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: 
             ad.insert(name.as_str(), expr);
         }
     }
-}
-
-/// Whether a text can be the name of an attribute.
-pub fn is_attribute_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 fn check_group(group: &str, problems: &mut Vec<Problem>) {
