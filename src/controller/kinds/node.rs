@@ -98,15 +98,15 @@ impl Watched for SlimNode {
 const IMPLIED: &[&str] =
     &["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable"];
 
+/// The beginnings of names of resources that Kubernetes counts itself, and that slots do not have.
+pub(super) const NOT_OFFERED: [&str; 3] = ["attachable-volumes-", "hugepages-", "kubernetes.io/"];
+
 /// Whether a resource is one besides CPU, memory and storage: a device, or the number of pods that the kubelet takes.
 fn is_extended(name: &str) -> bool {
     if name == PODS {
         return true;
     }
-    name.contains('/')
-        && !name.starts_with("kubernetes.io/")
-        && !name.starts_with("hugepages-")
-        && !name.starts_with("attachable-volumes-")
+    name.contains('/') && !NOT_OFFERED.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// The pool's facts of a node. Amounts that cannot be read count as nothing.

@@ -3,6 +3,7 @@
 mod acts;
 mod held;
 mod life;
+mod requests;
 mod size;
 mod submission;
 mod template;

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 
+use super::requests::{gpu_demands, invalid_request, requests};
 use super::size::too_large;
 use super::template::check_template;
-use crate::convert::{ceil_units, time};
+use crate::convert::time;
 use crate::render;
 use api::labels::JOB_FINALIZER;
-use api::{HTCJob, HTCJobStatus, MOST_PROCS, PodRetention, ProcUsage, Requests};
+use api::{HTCJob, HTCJobStatus, MOST_PROCS, PodRetention, ProcUsage};
 use model::pool::{
-    ByProc, GroupName, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Request,
-    Retention, SubmitterName, Time, Transformed, UnknownCreator, Unsaid, Usage,
+    ByProc, GroupName, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, RecordedOwner, Retention,
+    SubmitterName, Time, Transformed, UnknownCreator, Usage,
 };
-use model::schedd::{GpuDemands, Submission, submit};
+use model::schedd::{Submission, submit};
 
 /// The owner of a job unless the SubmitPolicy asks who created the job: the job's namespace. Access to the cluster is granted by
 /// namespace, and no manifest can claim another one.
@@ -190,82 +190,6 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     (submission, problems)
 }
 
-fn amount(field: &str, quantity: &Quantity, unit: i64, problems: &mut Vec<Problem>) -> i64 {
-    match ceil_units(quantity, unit) {
-        // Rounded up, a few bytes less than none would be none.
-        Ok(0) if quantity.0.trim_start().starts_with('-') => -1,
-        Ok(amount) => amount,
-        Err(error) => {
-            problems.push(invalid_request(field.to_owned(), error.to_string()));
-            1
-        }
-    }
-}
-
-const fn invalid_request(field: String, message: String) -> Problem {
-    Problem { reason: "InvalidRequest", field, message }
-}
-
-/// Why no node can have a resource of this name; `None` if a node can. Where only the pool counts a resource, its name needs no domain.
-fn no_resource(name: &str) -> Option<String> {
-    let elsewhere = match name {
-        "cpu" => "spec.requests.cpus",
-        "memory" => "spec.requests.memory",
-        "ephemeral-storage" | "storage" => "spec.requests.disk",
-        "pods" => return Some("is no resource to ask for: each proc is one pod; leave it out".to_owned()),
-        _ => {
-            let part = |text: &str| {
-                let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-                text.starts_with(|c: char| c.is_ascii_alphanumeric())
-                    && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-                    && text.chars().all(inner)
-            };
-            let fits = name.split('/').all(part) && name.matches('/').count() <= 1;
-            let text = "is no name of a resource; such names read nvidia.com/gpu, or squid for one that MACHINE_RESOURCE_squid declares";
-            return (!fits).then(|| text.to_owned());
-        }
-    };
-    Some(format!("is no extended resource; say it in {elsewhere}"))
-}
-
-fn gpu_demands(requests: &Requests, problems: &mut Vec<Problem>) -> GpuDemands {
-    GpuDemands {
-        require: requests.require_gpus.clone(),
-        minimum_capability: requests.gpus_minimum_capability,
-        maximum_capability: requests.gpus_maximum_capability,
-        minimum_memory_mib: requests
-            .gpus_minimum_memory
-            .as_ref()
-            .map(|quantity| amount("spec.requests.gpusMinimumMemory", quantity, 1 << 20, problems)),
-        minimum_runtime: requests.gpus_minimum_runtime.clone(),
-    }
-}
-
-fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
-    let wrong = requests.resources.keys().filter_map(|name| Some((name, no_resource(name)?)));
-    problems
-        .extend(wrong.map(|(name, why)| invalid_request(format!("spec.requests.resources[{name}]"), why)));
-    let mut amount = |field: &str, quantity: Option<&Quantity>, unit| {
-        quantity.map_or(0, |quantity| amount(field, quantity, unit, problems))
-    };
-    Request {
-        unsaid: Unsaid {
-            cpus: requests.cpus.is_none(),
-            memory: requests.memory.is_none(),
-            disk: requests.disk.is_none(),
-        },
-        cpus: requests.cpus.unwrap_or_default(),
-        memory_mib: amount("spec.requests.memory", requests.memory.as_ref(), 1 << 20),
-        disk_kib: amount("spec.requests.disk", requests.disk.as_ref(), 1 << 10),
-        gpus: requests.gpus,
-        extended: requests
-            .resources
-            .iter()
-            .map(|(name, amount)| (Arc::from(name.as_str()), *amount))
-            .collect(),
-    }
-}
-
 /// The job's pod template.
 ///
 /// # Errors
@@ -361,6 +285,19 @@ mod tests {
             (
                 r#"{"requests": {"resources": {"pods": 1}}}"#,
                 "spec.requests.resources[pods]: is no resource to ask for: each proc is one pod; leave it out",
+            ),
+            (
+                r#"{"requests": {"resources": {"hugepages-2Mi": 64}}}"#,
+                "spec.requests.resources[hugepages-2Mi]: is a resource that no slot has; leave it out",
+            ),
+            (
+                r#"{"requests": {"resources": {"kubernetes.io/foo": 1}}}"#,
+                "spec.requests.resources[kubernetes.io/foo]: is a resource that no slot has; leave it out",
+            ),
+            (
+                r#"{"template": {"spec": {"containers": [{"name": "main", "resources": {"limits": {"hugepages-2Mi": "64Mi"}}}]}}}"#,
+                "spec.template.spec.containers[0].resources.limits[hugepages-2Mi]: is 64Mi: a pod has what its slot holds, and no \
+                 slot has this resource; leave it out",
             ),
             (
                 r#"{"requests": {"resources": {"no such!": 1}}}"#,

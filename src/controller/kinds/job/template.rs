@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec};
 
+use super::requests::is_offered;
 use crate::render;
 use model::pool::{GPUS, Problem, Request, Resources, classad_name};
 
@@ -106,10 +107,12 @@ fn not_honored(spec: &PodSpec) -> Vec<Finding> {
 /// An amount of the template of a resource that the job does not request.
 fn of_unrequested(spec: &PodSpec, request: &Request) -> Option<Finding> {
     let (list, name, amount, wanted) = not_requested(spec, request)?;
-    Some((
-        format!(".containers[0].resources.{list}[{name}]"),
-        format!("is {amount}, but spec.requests asks for none: a pod has what its slot holds; set {wanted}"),
-    ))
+    let message = if is_offered(name) {
+        format!("is {amount}, but spec.requests asks for none: a pod has what its slot holds; set {wanted}")
+    } else {
+        format!("is {amount}: a pod has what its slot holds, and no slot has this resource; leave it out")
+    };
+    Some((format!(".containers[0].resources.{list}[{name}]"), message))
 }
 
 /// A demand on the node that only a scheduler would honor.
