@@ -8,12 +8,14 @@
 //! | `expressions` | expressions that can be read, and say something else than they seem to |
 //! | `refused` | pods that the API server would refuse |
 //! | `requests` | amounts and concurrency limits |
+//! | `resources` | resources of the main container, which get other amounts |
 
 mod attributes;
 mod commands;
 mod expressions;
 mod refused;
 mod requests;
+mod resources;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -55,8 +57,9 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
                 .into_iter()
                 .map(|doubt| warning("UnknownVariable", format!("spec.{}", doubt.field), doubt.message)),
         )
-        .chain(refused::by_api_server(&template))
+        .chain(refused::by_api_server(&template, job.spec.items.is_some()))
         .chain(template::to_scheduler(&template))
+        .chain(template::tolerations(&template))
         .chain(template::host_ports(&template))
         .chain(template::probes(&template))
         .chain(attributes::of_attributes(job))

@@ -4,8 +4,7 @@ use api::HTCJob;
 use k8s_openapi::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 use model::pool::Problem;
 
-use super::super::template::COMPUTE;
-use super::warning;
+use super::{resources, warning};
 
 /// The macros of submit files that stand for a proc's number.
 const SUBMIT_MACROS: [&str; 6] =
@@ -17,12 +16,9 @@ pub(super) fn of_template(job: &HTCJob, template: &PodTemplateSpec) -> Vec<Probl
     let containers = template.spec.iter().flat_map(|spec| &spec.containers);
     for (index, container) in containers.enumerate() {
         let field = |name: &str| format!("spec.template.spec.containers[{index}].{name}");
-        if let Some((list, resource)) = (index == 0).then(|| replaced(container)).flatten() {
-            found.push(warning(
-                "ReplacedResources",
-                field("resources"),
-                format!("the {resource} of {list} is replaced: the main container gets what its slot holds; say it in spec.requests"),
-            ));
+        if index == 0 {
+            found.extend(resources::replaced(container));
+            found.extend(resources::other_than_requested(job, template, container));
         }
         let texts = container
             .command
@@ -75,6 +71,24 @@ pub(super) fn to_scheduler(template: &PodTemplateSpec) -> Vec<Problem> {
     .collect()
 }
 
+/// Tolerations of taints that only a scheduler looks at. A taint NoExecute ends pods that run: these tolerations act, and so do those
+/// without an effect.
+pub(super) fn tolerations(template: &PodTemplateSpec) -> Vec<Problem> {
+    let tolerations = template.spec.iter().flat_map(|spec| spec.tolerations.iter().flatten()).enumerate();
+    let vain = tolerations.filter_map(|(place, toleration)| {
+        let effect = toleration.effect.as_deref()?;
+        matches!(effect, "NoSchedule" | "PreferNoSchedule").then_some((place, effect))
+    });
+    vain.map(|(place, effect)| {
+        let message = format!(
+            "has no effect on taints {effect}: no scheduler looks at the pod, and a node with such a taint takes jobs where its NodePolicy \
+             tolerates the taint; ask an admin to add the toleration to spec.tolerations of a NodePolicy"
+        );
+        warning("NoScheduler", format!("spec.template.spec.tolerations[{place}]"), message)
+    })
+    .collect()
+}
+
 /// Ports of the node that procs take: a node has each port once, and the negotiator does not count ports.
 pub(super) fn host_ports(template: &PodTemplateSpec) -> Vec<Problem> {
     let Some(spec) = &template.spec else { return Vec::new() };
@@ -118,16 +132,6 @@ pub(super) fn containers(spec: &PodSpec) -> impl Iterator<Item = (&'static str, 
     all.into_iter().flat_map(|(list, containers)| {
         containers.into_iter().flatten().enumerate().map(move |(index, container)| (list, index, container))
     })
-}
-
-/// A resource that the container asks for itself, and the list in which it stands.
-fn replaced(container: &Container) -> Option<(&'static str, &str)> {
-    let resources = container.resources.as_ref()?;
-    let lists = [("requests", &resources.requests), ("limits", &resources.limits)];
-    let counted = |name: &&String| COMPUTE.contains(&name.as_str());
-    lists
-        .into_iter()
-        .find_map(|(list, amounts)| Some((list, amounts.as_ref()?.keys().find(counted)?.as_str())))
 }
 
 fn submit_macro(text: &str) -> Option<&'static str> {

@@ -1,5 +1,7 @@
 //! Tests of the warnings.
 
+mod template;
+
 use super::*;
 use serde_json::{Value, json};
 
