@@ -4,7 +4,7 @@
 mod acting;
 mod known;
 
-pub use acting::{is_acting, is_of_procs, meant_of_proc, not_kept};
+pub use acting::{is_acting, is_of_procs, is_of_values, meant_of_proc, not_kept};
 pub use known::{is_known, is_of_jobs, is_of_slots};
 
 use known::well_known;

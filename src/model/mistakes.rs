@@ -1,20 +1,64 @@
 //! Mistakes in expressions: parts that are error or undefined whatever the ads say, though the expression can be read.
 
+mod texts;
+
+use std::collections::BTreeSet;
+
 use classad::{Expr, Mistake, Name, References};
 
 use crate::attributes::{absent, is_known, is_of_jobs, is_of_slots, meant};
 use crate::pool::Problem;
 
-/// The problems with the expressions of an object's fields. `fields` are the names of the fields, each with its text; texts that are no
-/// expressions are passed over.
-pub fn problems<'a>(fields: impl IntoIterator<Item = (String, &'a str)>) -> Vec<Problem> {
+pub use texts::{foreign, plain, word};
+
+/// The problems with the expressions of an object's fields: parts that are error or undefined whatever the ads say, and texts that nothing
+/// has. `fields` are the names of the fields, each with its text; texts that are no expressions are passed over. Attributes for which
+/// `is_own` is true count as meant.
+pub fn problems<'a>(
+    fields: impl IntoIterator<Item = (String, &'a str)>,
+    is_own: impl Fn(&str) -> bool,
+) -> Vec<Problem> {
     let mut found = Vec::new();
     for (field, text) in fields {
-        let said = Expr::parse(text).map(|expr| of(&expr, text)).unwrap_or_default();
+        let Ok(expr) = Expr::parse(text) else { continue };
+        let said =
+            of(&expr, text).into_iter().chain(unquoted(&expr, text, &is_own)).chain(foreign(&expr, &is_own));
         let problem = |message| Problem { reason: "MistakenExpression", field: field.clone(), message };
-        found.extend(said.into_iter().map(problem));
+        found.extend(said.map(problem));
     }
     found
+}
+
+/// The problems with the expressions of fields that stand for knobs: [`problems`], names that are almost those of well-known attributes,
+/// and plain texts, which no knob of a number or a truth value takes.
+pub fn of_fields<'a>(
+    fields: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    is_own: impl Fn(&str) -> bool,
+) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, text) in fields.into_iter().filter_map(|(field, text)| Some((field, text?))) {
+        let Ok(expr) = Expr::parse(text) else { continue };
+        let problem = |reason| move |message| Problem { reason, field: field.to_owned(), message };
+        found.extend(misspelt(&expr, &is_own).into_iter().map(problem("UnlikelyAttribute")));
+        found.extend(plain(&expr).into_iter().map(problem("MistakenExpression")));
+        found.extend(problems([(field.to_owned(), text)], &is_own));
+    }
+    found
+}
+
+/// Says which attributes in an expression have names that are almost those of well-known attributes, each time as the rest of a sentence
+/// that begins with the expression. Attributes for which `is_own` is true count as meant.
+pub fn misspelt(expr: &Expr, is_own: impl Fn(&str) -> bool) -> Vec<String> {
+    let references = expr.references();
+    let all: BTreeSet<&str> =
+        references.my.iter().chain(&references.target).chain(&references.bare).map(Name::as_str).collect();
+    let strange = all.into_iter().filter(|name| !is_own(name));
+    let of = |(name, meant): (&str, &str)| {
+        format!(
+            "looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {meant}?"
+        )
+    };
+    strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
 }
 
 /// Says what is wrong with an expression, each time as the rest of a sentence that begins with the expression. `text` is what was written;
@@ -34,7 +78,7 @@ pub fn of(expr: &Expr, text: &str) -> Vec<String> {
             "has '{name}' in single quotes, which is an attribute; a string has double quotes: \"{name}\""
         )
     });
-    calls.chain(quoted).collect()
+    calls.chain(quoted).chain(texts::divided_label(text)).collect()
 }
 
 /// Says which attributes a slot's policy looks for in the wrong ad, each time as the rest of a sentence that begins with the policy: those

@@ -49,9 +49,8 @@ pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
 /// The problems of a DrainRequest.
 pub fn drain_request(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     let Some(drain) = decode::<DrainRequest>(object, report, object.value.clone()) else { return Vec::new() };
-    let fields = [("spec.check", &drain.spec.check), ("spec.start", &drain.spec.start)];
-    let texts = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
-    let mistaken = mistakes::problems(texts);
+    let fields = [("spec.check", drain.spec.check.as_deref()), ("spec.start", drain.spec.start.as_deref())];
+    let mistaken = mistakes::of_fields(fields, |_| false);
     let wrong = kinds::drain_request::facts(&drain).spec.err();
     wrong.into_iter().flatten().chain(mistaken).collect()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The API server or the operator refuses the object.
+    /// kubectl, the API server or the operator refuses the object.
     Error,
     /// The object is accepted, but does not do what it seems to say.
     Warning,
@@ -52,7 +52,7 @@ rules! {
     NO_OBJECT, "no-object", Error, "A document is no object, or standard input has no document.";
     NOTHING_FOUND, "nothing-found", Warning, "A path leads to no manifest and no configuration text.";
     UNKNOWN_KIND, "unknown-kind", Error, "There is no such kind or version in the group slotwright.dev.";
-    METADATA, "metadata", Error, "The object has no name, or a name that Kubernetes does not take.";
+    METADATA, "metadata", Error, "The object has no name, or a name, a namespace, a label or an annotation that Kubernetes does not take.";
     SCHEMA_UNKNOWN_FIELD, "schema-unknown-field", Error, "The kind has no such field.";
     SCHEMA_REQUIRED, "schema-required", Error, "A field that the kind requires is missing.";
     SCHEMA_TYPE, "schema-type", Error, "The value is of another type than the field's.";
@@ -62,7 +62,7 @@ rules! {
     OPERATORS_KIND, "operators-kind", Warning, "The operator writes objects of this kind; manifests of them are removed or overwritten.";
     OBJECT_DUPLICATE, "object-duplicate", Error, "Two manifests are of the same object.";
     EXPRESSION_SYNTAX, "expression-syntax", Error, "The text is not a ClassAd expression.";
-    ATTRIBUTE_NAME, "attribute-name", Error, "The name cannot be an attribute's.";
+    ATTRIBUTE_NAME, "attribute-name", Error, "The name cannot be an attribute's, or is that of another attribute.";
     ATTRIBUTE_PROTECTED, "attribute-protected", Error, "The operator sets this attribute itself.";
     JOB_REQUEST, "job-request", Error, "The object asks for something that no object of its kind can ask for.";
     JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
@@ -70,9 +70,9 @@ rules! {
     JOB_ITEMS, "job-items", Error, "The job's items, or a reference to them, cannot be used.";
     JOB_IN_VAIN, "job-in-vain", Warning, "Something that the job says has no effect, or another effect than it seems to have.";
     EXPRESSION_ATTRIBUTE, "expression-attribute", Warning, "The name is almost that of a well-known attribute, which is likely meant.";
-    EXPRESSION_MISTAKE, "expression-mistake", Warning, "A part of the expression is error or undefined whatever the ads say, is looked for in the wrong ad, or is a text without quotes.";
+    EXPRESSION_MISTAKE, "expression-mistake", Warning, "A part of the expression is error or undefined whatever the ads say, is looked for in the wrong ad, or is a text without quotes; or a text stands where only numbers and truth values count.";
     JOB_TOO_LARGE, "job-too-large", Error, "The job's spec is larger than the operator takes.";
-    TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
+    TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Error, "Pods have no such field: kubectl refuses the manifest, and the API server drops the field.";
     TEMPLATE_RESERVED_NAME, "template-reserved-name", Warning, "The name is the operator's: pods do not get it from the template.";
     GROUP_NAME, "group-name", Error, "The text is not the name of an accounting group.";
     GROUP_UNKNOWN, "group-unknown", Warning, "No GroupQuota among the files declares the accounting group.";
@@ -81,16 +81,19 @@ rules! {
     GROUP_DUPLICATE, "group-duplicate", Error, "Two GroupQuotas declare the same group.";
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
+    LIMIT_UNKNOWN, "limit-unknown", Warning, "Nothing among the files sets the concurrency limit.";
+    LIMIT_DUPLICATE, "limit-duplicate", Error, "Two ConcurrencyLimits set the same limit.";
     SUBMITTER_NAME, "submitter-name", Error, "The Submitter is not named as the submitter's object must be.";
     NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "One of several Negotiators takes every slot of another: it has no slot constraint, or the same one.";
     NEGOTIATOR_UNKNOWN, "negotiator-unknown", Warning, "No Negotiator among the files has the name that a Submitter's correction gives.";
     SUBMIT_POLICY_SEVERAL, "submit-policy-several", Warning, "There are several SubmitPolicies, and only the first by name counts.";
     POLICY_SELECTOR, "policy-selector", Error, "The node selector cannot be used.";
     POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy selects every node that this one selects, and always counts instead.";
-    POLICY_CONFLICT, "policy-conflict", Error, "A NodePolicy says the same thing by a field and by its configuration text.";
+    POLICY_CONFLICT, "policy-conflict", Error, "A field says the same thing as the configuration text, or as an attribute.";
     CONFIG_SYNTAX, "config-syntax", Error, "The text is not HTCondor configuration.";
     CONFIG_WARNING, "config-warning", Warning, "The text is doubtful, though HTCondor's configuration language allows it.";
     CONFIG_VALUE, "config-value", Error, "The value is not of the knob's type or range.";
+    CONFIG_OVERRIDDEN, "config-overridden", Warning, "A field of a Negotiator gives the knob, too: the field counts.";
     CONFIG_UNKNOWN_KNOB, "config-unknown-knob", Warning, "There is no knob of that name, and nothing else uses it.";
     CONFIG_NOT_ACTED_ON, "config-not-acted-on", Warning, "The knob is HTCondor's, and has no effect here.";
     CONFIG_NOT_REPORTED, "config-not-reported", Warning, "The expression looks at an attribute that only an agent reports.";
@@ -117,6 +120,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         | "AbsentAttribute"
         | "LimitAmount"
         | "LimitName"
+        | "DelayShortened"
         | "AmountInBytes"
         | "NoScheduler"
         | "HostPort"
@@ -130,6 +134,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "MisnamedSubmitter" => &SUBMITTER_NAME,
         "InvalidSelector" => &POLICY_SELECTOR,
         "SaidTwice" => &POLICY_CONFLICT,
+        "TextOverridden" => &CONFIG_OVERRIDDEN,
         "InvalidConfiguration" => &CONFIG_SYNTAX,
         "InvalidValue" => &CONFIG_VALUE,
         "MachineMacro" => &CONFIG_MACHINE,

@@ -27,6 +27,28 @@ pub fn is_acting(name: &str) -> bool {
     ACTING.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
+/// Attributes besides expressions that act of which only a number or a truth value counts: those of the pace of a job, and others that are
+/// acted on while the job is in the queue.
+const COUNTING: [&str; 10] = [
+    "DeferralPrepTime",
+    "DeferralTime",
+    "DeferralWindow",
+    "JobLeaseDuration",
+    "JobMaterializeLimit",
+    "JobMaterializeMaxIdle",
+    "JobMaxRetries",
+    "LeaveJobInQueue",
+    "MaxJobRetirementTime",
+    "NextJobStartDelay",
+];
+
+/// Whether only a number or a truth value of an attribute of a job counts, and never a text.
+pub fn is_of_values(name: &str) -> bool {
+    let is_reason =
+        name.get(name.len().saturating_sub(6)..).is_some_and(|end| end.eq_ignore_ascii_case("reason"));
+    (is_acting(name) && !is_reason) || COUNTING.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// Where an attribute of a proc's ad comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {

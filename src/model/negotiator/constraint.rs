@@ -29,7 +29,10 @@ pub fn doubts(constraint: &Expr) -> Vec<String> {
     let of_none = (reads("TotalGPUs") && is_about_none()).then(|| {
         "is not true of a slot without GPUs, whose TotalGPUs is undefined and not 0; write (TotalGPUs ?: 0)".to_owned()
     });
-    of_left.chain(of_none).collect()
+    let of_target = references.target.iter().map(|name| {
+        format!("looks at TARGET.{0}, and the constraint sees a slot alone; write {0}", name.as_str())
+    });
+    of_left.chain(of_none).chain(of_target).collect()
 }
 
 #[cfg(test)]
@@ -47,6 +50,7 @@ mod tests {
             ("TotalGPUs > 0 && TotalSlotCpus > 8", &[]),
             ("Arch == \"X86_64\"", &[]),
             ("TotalGPUs =?= undefined", &[]),
+            ("TARGET.Cpus > 3 && TotalSlotCpus > 3", &["write Cpus"]),
         ] {
             let found = doubts(&Expr::parse(constraint).unwrap());
             let advice: Vec<&str> =

@@ -261,6 +261,22 @@ impl Capacities {
         let of_set = || self.each_of.get(name.split_once('.')?.0);
         self.named.get(name).or_else(of_set).copied().unwrap_or(self.default)
     }
+
+    /// Whether somebody sets the limit of this name (in lower case), or the limits of its set.
+    pub fn is_set(&self, name: &str) -> bool {
+        let of_set = || name.split_once('.').is_some_and(|(set, _)| self.each_of.contains_key(set));
+        self.named.contains_key(name) || of_set()
+    }
+
+    /// The names of the limits that somebody sets, and those of the sets as `set.*`.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.named.keys().cloned().chain(self.each_of.keys().map(|set| format!("{set}.*")))
+    }
+
+    /// The units of each limit that nobody sets.
+    pub const fn unset(&self) -> f64 {
+        self.default
+    }
 }
 
 /// How much of one limit is in use.

@@ -165,7 +165,7 @@ pub use made::LastAds;
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally};
 pub use on_evict::OwnSpec;
 pub use owner::{OwnerRule, OwnerSource, RecordedOwner, Requester, UnknownCreator, is_like, is_namespace};
-pub use pacing::{Paced, Pacing};
+pub use pacing::{LONGEST_DELAY, Paced, Pacing};
 pub use pausing::Pause;
 pub use plain::{NoSize, PlainSize};
 pub use policy::{

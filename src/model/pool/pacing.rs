@@ -20,7 +20,7 @@ use crontab::Crontab;
 /// The most steps that the evaluation of an attribute may take.
 pub(super) const STEPS: u32 = 20_000;
 /// `MAX_NEXT_JOB_START_DELAY`: the longest delay, in seconds.
-const LONGEST_DELAY: i64 = 600;
+pub const LONGEST_DELAY: i64 = 600;
 /// The default of `DeferralPrepTime`, in seconds.
 const PREP_TIME: i64 = 300;
 

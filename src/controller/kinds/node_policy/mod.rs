@@ -1,5 +1,6 @@
 //! NodePolicies: which nodes, and their startd's configuration.
 
+mod doubts;
 mod tolerations;
 mod zone;
 
@@ -20,14 +21,12 @@ use super::sighting::told;
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types, fnv};
-use classad::Expr;
-use model::mistakes;
 use model::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, Fallback, NodePolicy as KnownPolicy, Policy,
     PolicyFacts, PolicyName, Pool, Problem, Selection, Selector, SelectorTerm, SlotConfig, StartdConfig,
     Time,
 };
-use model::schedd::is_attribute_name;
+use model::schedd::{given_twice, is_attribute_name};
 use model::startd::config::{self as startd, Understood};
 use model::startd::overlap;
 
@@ -121,11 +120,7 @@ fn read(spec: &NodePolicySpec) -> Read<StartdConfig, Selection> {
         take_text(text, understood, &mut config, &mut problems)
     });
     let of_fields = half_said_backfill(&config).filter(|_| problems.is_empty());
-    let of_fields: Vec<Problem> = of_fields
-        .into_iter()
-        .chain(strange(spec, !config.cron.tab.jobs.is_empty()))
-        .chain(mistaken(spec))
-        .collect();
+    let of_fields: Vec<Problem> = of_fields.into_iter().chain(doubts::of_fields(spec, &config)).collect();
     let warnings = if of_fields.is_empty() {
         warnings
     } else {
@@ -221,30 +216,6 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
     Some(Arc::new(BackfillTemplate { namespace, template, mark: mark.into() }))
 }
 
-/// Warnings about parts of the fields' expressions that are error or undefined whatever the ads say.
-fn mistaken(spec: &NodePolicySpec) -> Vec<Problem> {
-    let fields = [("spec.start", &spec.start), ("spec.slotWeight", &spec.slot_weight)];
-    let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
-    let attributes =
-        spec.attributes.iter().map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
-    mistakes::problems(fields.chain(attributes))
-}
-
-/// Warnings about attributes in the expressions of fields that are misspelt, or looked for in the wrong ad. An attribute that the
-/// policy itself gives to slots counts as meant.
-fn strange(spec: &NodePolicySpec, programs: bool) -> Vec<Problem> {
-    let is_own = |name: &str| spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
-    let fields = [("spec.start", &spec.start), ("spec.slotWeight", &spec.slot_weight)];
-    let of_field = |(field, text): (&str, &Option<String>)| {
-        let expr = text.as_ref().and_then(|text| Expr::parse(text).ok())?;
-        let problem = |reason| move |message| Problem { reason, field: field.to_owned(), message };
-        let misspelt = startd::misspelt(&expr, is_own).into_iter().map(problem("UnlikelyAttribute"));
-        let of_policy = startd::of_policy(&expr, |name| programs || is_own(name));
-        Some(misspelt.chain(of_policy.into_iter().map(problem("MistakenExpression"))).collect::<Vec<_>>())
-    };
-    fields.into_iter().filter_map(of_field).flatten().collect()
-}
-
 /// The warning that a policy gives only one of a template and ENABLE_BACKFILL, which does nothing without the other.
 fn half_said_backfill(config: &StartdConfig) -> Option<Problem> {
     let mut all = [&config.slots].into_iter().chain(config.types.values()).chain(config.single.values());
@@ -263,6 +234,7 @@ fn half_said_backfill(config: &StartdConfig) -> Option<Problem> {
 
 fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdConfig {
     let mut attributes = Vec::new();
+    problems.extend(given_twice(spec.attributes.keys()));
     for (name, text) in &spec.attributes {
         let field = format!("spec.attributes[{name}]");
         if !is_attribute_name(name) {

@@ -242,3 +242,78 @@ fn a_policy_beside_others_says_whether_they_get_into_its_way() {
     pool.apply(Event::Policy(with_text("desk", desktops)), now);
     insta::assert_yaml_snapshot!(["all", "desk"].map(|name| conditions(&pool, name)));
 }
+
+/// What a field says wrong is warned of as what `spec.config` says wrong.
+#[test]
+fn each_expression_of_a_field_is_read_as_the_text_is() {
+    let nobodys =
+        "an attribute that neither nodes nor jobs have unless somebody adds it; a text has double quotes";
+    let agents = "which only an agent reports: on a node without an agent that attribute is undefined, and a slot whose START is not true \
+                  takes no job; run agents, take the attribute out of START, or publish an attribute of this name by STARTD_ATTRS";
+    for (spec, expected) in [
+        (
+            json!({"start": "TARGET.Owner == bob"}),
+            vec![format!("MistakenExpression spec.start: compares Owner with bob, {nobodys}: \"bob\"")],
+        ),
+        (
+            json!({"start": "KeyboardIdle > 300 && LoadAvg < 1"}),
+            vec![format!("AttributeNotReported spec.start: looks at KeyboardIdle, LoadAvg, {agents}")],
+        ),
+        (
+            json!({"slotWeight": "\"Cpus\""}),
+            vec![
+                "MistakenExpression spec.slotWeight: is the text \"Cpus\", which is neither true nor a number; take the double quotes away"
+                    .to_owned(),
+            ],
+        ),
+        (
+            json!({"start": "MY.Arch =?= \"arm64\""}),
+            vec![
+                "MistakenExpression spec.start: compares Arch with \"arm64\", which no slot has unless an admin says so; write \"aarch64\""
+                    .to_owned(),
+            ],
+        ),
+        (
+            json!({"attributes": {"Site": "CERN", "Door": "Site", "Rack": "\"B\"", "Big": "Cpus"}}),
+            vec![
+                "MistakenExpression spec.attributes[Site]: reads the attribute CERN, which neither nodes nor jobs have unless somebody adds \
+                 it; a string has its own quotes: '\"CERN\"'"
+                    .to_owned(),
+            ],
+        ),
+        // The policy itself publishes what it reads.
+        (
+            json!({"start": "KeyboardIdle > 3 && Arch == \"amd64\" && Owner == friend", "attributes": {"KeyboardIdle": "5", "Arch": "\"amd64\""},
+                   "config": "friend = \"bob\"\nSTARTD_ATTRS = friend"}),
+            vec![],
+        ),
+        // Programs may publish anything.
+        (
+            json!({"attributes": {"Site": "CERN"}, "config": "STARTD_CRON_JOBLIST = a\nSTARTD_CRON_a_EXECUTABLE = /bin/a\n\
+                    STARTD_CRON_a_PERIOD = 60s"}),
+            vec![],
+        ),
+    ] {
+        let facts = with_text("p", spec.clone());
+        let found: Vec<String> = facts
+            .warnings
+            .unwrap_or_default()
+            .iter()
+            .map(|warning| format!("{} {warning}", warning.reason))
+            .collect();
+        assert!(facts.config.is_ok(), "{spec}");
+        assert_eq!(found, expected, "{spec}");
+    }
+}
+
+#[test]
+fn attributes_that_differ_in_case_alone_are_refused() {
+    let facts = with_text("p", json!({"attributes": {"Foo": "1", "foo": "2"}}));
+    let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "spec.attributes[foo]: is the same attribute as Foo, since case does not count in names; give one of the two"
+        ]
+    );
+}

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::remarks::{Remark, Severity};
-use crate::attributes::{absent, meant};
+use crate::attributes::absent;
 use crate::mistakes;
-use classad::{Expr, Name, References};
+use classad::{Expr, Name};
 use condor_config::knobs;
 use condor_config::{Config, Position};
 
@@ -62,13 +62,12 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
     let remark = |reason, message: String| {
         Remark::new(Severity::Warning, reason, position, format!("{knob} {message}")).about(knob)
     };
-    let mut told: Vec<Remark> =
-        misspelt(&expr, is_own).into_iter().map(|message| remark("UnlikelyAttribute", message)).collect();
-    told.extend(
-        mistakes::unquoted(&expr, &text, is_own)
-            .into_iter()
-            .map(|message| remark("MistakenExpression", message)),
-    );
+    let mut told: Vec<Remark> = mistakes::misspelt(&expr, is_own)
+        .into_iter()
+        .map(|message| remark("UnlikelyAttribute", message))
+        .collect();
+    let texts = mistakes::unquoted(&expr, &text, is_own).into_iter().chain(mistakes::foreign(&expr, is_own));
+    told.extend(texts.map(|message| remark("MistakenExpression", message)));
     if is_policy(knob) {
         // The programs of cron jobs may publish any attribute.
         let programs = config.definition("STARTD_CRON_JOBLIST").is_some();
@@ -78,19 +77,6 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
         );
     }
     told
-}
-
-/// Says which attributes in an expression have names that are almost those of well-known attributes, each time as the rest of a sentence
-/// that begins with the expression. Attributes for which `is_own` is true count as meant.
-pub fn misspelt(expr: &Expr, is_own: impl Fn(&str) -> bool) -> Vec<String> {
-    let references = expr.references();
-    let strange = all(&references).into_iter().filter(|name| !is_own(name));
-    let of = |(name, meant): (&str, &str)| {
-        format!(
-            "looks at {name}, an attribute that neither nodes nor jobs have unless somebody adds it; did you mean {meant}?"
-        )
-    };
-    strange.filter_map(|name| Some((name, meant(name)?))).map(of).collect()
 }
 
 /// Says which attributes in a slot's policy are undefined in all likelihood: those that are looked for in the wrong ad, and those of
@@ -109,8 +95,4 @@ pub fn of_policy(expr: &Expr, is_own: impl Fn(&str) -> bool) -> Vec<String> {
         )
     });
     mistakes::of_sides(&references, &is_own).into_iter().chain(nobodys).collect()
-}
-
-fn all(references: &References) -> BTreeSet<&str> {
-    references.my.iter().chain(&references.target).chain(&references.bare).map(Name::as_str).collect()
 }

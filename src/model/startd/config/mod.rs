@@ -13,6 +13,7 @@ mod macros;
 mod readers;
 mod remarks;
 mod suspension;
+mod unsensed;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,11 +25,12 @@ use crate::pool::{Absence, CronPolicy, Latch, Machine, Policy, SlotConfig, Start
 use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
-pub use attributes::{misspelt, of_policy};
+pub use attributes::of_policy;
 pub use cron::unlisted_cron_job;
 pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
 pub use readers::Readers;
 pub use remarks::{Remark, Severity, of_file, of_text, sort};
+pub use unsensed::start_not_reported;
 
 /// The knobs of a text that the operator acts on. Fields whose knobs the text does not set are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -381,7 +383,7 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
         let name = setting_name(config, slot_type, "START")?;
         let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
         let start = slot.policy.start.as_ref()?;
-        remarks::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
+        unsensed::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
     };
     let name_of = |slot_type: Option<u32>, knob: &str| {
         let name = setting_name(config, slot_type, knob)?;
@@ -389,7 +391,7 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
     };
     let others = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
         let is_published = |attribute: &str| publishes(slot, attribute);
-        remarks::of_unsensed_policies(config, |knob| name_of(slot_type, knob), is_published)
+        unsensed::of_unsensed_policies(config, |knob| name_of(slot_type, knob), is_published)
     };
     let suspension = |(slot_type, _): (Option<u32>, &SlotConfig)| {
         suspension::unwanted(config, |knob| name_of(slot_type, knob))

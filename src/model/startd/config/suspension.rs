@@ -3,7 +3,8 @@
 use classad::Expr;
 use condor_config::Config;
 
-use super::remarks::{Remark, Severity, forms};
+use super::remarks::{Remark, Severity};
+use super::unsensed::forms;
 
 /// A remark about SUSPEND and CONTINUE of slots that have no WANT_SUSPEND, which is False by default: the startd looks at the two only
 /// where WANT_SUSPEND is true. `name_of` says how the text calls a knob of the slots; none if the text does not set it. Literals are pasted

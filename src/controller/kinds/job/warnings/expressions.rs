@@ -3,10 +3,10 @@
 use api::HTCJob;
 use classad::{Expr, Name};
 use model::attributes::{
-    absent, is_acting, is_known, is_of_procs, is_of_slots, meant, meant_of_proc, not_kept,
+    absent, is_acting, is_of_procs, is_of_slots, is_of_values, meant, meant_of_proc, not_kept,
 };
 use model::mistakes;
-use model::pool::Problem;
+use model::pool::{LONGEST_DELAY, Problem};
 
 use super::warning;
 
@@ -57,13 +57,33 @@ pub(super) fn of_mistakes(job: &HTCJob) -> Vec<Problem> {
     let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
     let attributes =
         spec.attributes.iter().map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
-    let mut found = mistakes::problems(fields.chain(attributes));
-    for (field, text, expr) in of_matching(job) {
-        let is_own = |name: &str| job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
-        let told = mistakes::unquoted(&expr, text, is_own).into_iter();
-        found.extend(told.map(|message| warning("MistakenExpression", format!("spec.{field}"), message)));
-    }
-    found
+    let is_own = |name: &str| job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
+    mistakes::problems(fields.chain(attributes), is_own)
+}
+
+/// Expressions that are nothing but a text, where only a truth value or a number acts.
+pub(super) fn texts(job: &HTCJob) -> Vec<Problem> {
+    let spec = &job.spec;
+    let fields = [("spec.requirements", &spec.requirements), ("spec.rank", &spec.rank)];
+    let fields = fields.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text.as_deref()?)));
+    let attributes = spec.attributes.iter().filter(|(name, _)| is_of_values(name));
+    let attributes = attributes.map(|(name, text)| (format!("spec.attributes[{name}]"), text.as_str()));
+    let told = |(field, text): (String, &str)| {
+        let message = mistakes::plain(&Expr::parse(text).ok()?)?;
+        Some(warning("MistakenExpression", field, message))
+    };
+    fields.chain(attributes).filter_map(told).collect()
+}
+
+/// A NextJobStartDelay that is longer than the longest that counts.
+pub(super) fn long_delay(job: &HTCJob) -> Option<Problem> {
+    let (name, text) =
+        job.spec.attributes.iter().find(|(name, _)| name.eq_ignore_ascii_case("NextJobStartDelay"))?;
+    let seconds = Expr::parse(text).ok()?.as_literal()?.as_int()?;
+    let message = format!(
+        "{seconds} seconds count as {LONGEST_DELAY}, which is the longest delay; write {LONGEST_DELAY}"
+    );
+    (seconds > LONGEST_DELAY).then(|| warning("DelayShortened", format!("spec.attributes[{name}]"), message))
 }
 
 /// Attributes in expressions of matching whose names are almost those of well-known attributes. The job's own attributes count as
@@ -79,6 +99,22 @@ pub(super) fn misspelt(job: &HTCJob) -> Vec<Problem> {
                 name.as_str()
             );
             warning("UnlikelyAttribute", format!("spec.{field}"), message)
+        }));
+    }
+    found
+}
+
+/// Attributes of slots that expressions of matching look for in the job's own ad.
+pub(super) fn of_sides(job: &HTCJob) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (field, _, expr) in of_matching(job) {
+        let references = expr.references();
+        let names = references.my.iter().filter(|name| is_of_slots(name.as_str()) && !is_own(job, name));
+        found.extend(names.map(Name::as_str).map(|name| {
+            let message = format!(
+                "looks at MY.{name}, which no job has unless its author adds it; did you mean TARGET.{name}?"
+            );
+            warning("MistakenExpression", format!("spec.{field}"), message)
         }));
     }
     found
@@ -134,15 +170,13 @@ pub(super) fn of_acting(job: &HTCJob) -> Vec<Problem> {
 
 /// Attributes whose whole text is a name that no ad is known to have: their author likely means a string.
 pub(super) fn unquoted(job: &HTCJob) -> Vec<Problem> {
+    let is_own = |name: &str| job.spec.attributes.keys().any(|own| own.eq_ignore_ascii_case(name));
     let told = |(attribute, text): (&String, &String)| {
-        let word = text.trim();
-        let references = Expr::parse(word).ok()?.references();
-        let name = references.bare.iter().find(|name| name.as_str() == word)?;
+        let word = mistakes::word(text, is_own)?;
         let message = format!(
             "reads the attribute {word}, which the job does not have; a string has its own quotes: '\"{word}\"'"
         );
-        let field = format!("spec.attributes[{attribute}]");
-        (!is_own(job, name) && !is_known(word)).then(|| warning("MistakenExpression", field, message))
+        Some(warning("MistakenExpression", format!("spec.attributes[{attribute}]"), message))
     };
     job.spec.attributes.iter().filter_map(told).collect()
 }

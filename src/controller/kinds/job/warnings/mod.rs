@@ -66,8 +66,11 @@ pub fn warnings(job: &HTCJob) -> Vec<Problem> {
         .chain(requests::of_amounts(job))
         .chain(expressions::misspelt(job))
         .chain(expressions::of_absent(job))
+        .chain(expressions::of_sides(job))
         .chain(expressions::of_acting(job))
         .chain(expressions::of_mistakes(job))
+        .chain(expressions::texts(job))
+        .chain(expressions::long_delay(job))
         .chain(expressions::unquoted(job))
         .chain(expressions::of_procs(job))
         .chain(requests::of_limits(job));

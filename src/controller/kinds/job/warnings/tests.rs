@@ -1,6 +1,7 @@
 //! Tests of the warnings.
 
 mod template;
+mod texts;
 
 use super::*;
 use serde_json::{Value, json};
