@@ -6,6 +6,7 @@
 
 mod advice;
 mod input;
+mod limits;
 
 use std::fs;
 use std::io::Write;

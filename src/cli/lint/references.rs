@@ -1,4 +1,6 @@
-//! Checks objects against each other: groups, duplicates, names of Negotiators, and objects of which only one counts.
+//! Checks objects against each other: groups, limits, duplicates, names of Negotiators, and objects of which only one counts.
+
+mod limits;
 
 use std::collections::BTreeMap;
 
@@ -20,11 +22,13 @@ pub fn check(objects: &[Object<'_>], report: &mut Report) {
     duplicates(objects, report);
     let groups = Groups::of(objects);
     groups.check(report);
+    let pool = pool_of(objects);
     for job in objects.iter().filter(|object| object.kind == "HTCJob") {
         groups.check_charge(job, report);
+        limits::check(job, pool.holdings().book().capacities(), report);
     }
     several("SubmitPolicy", &rules::SUBMIT_POLICY_SEVERAL, objects, report);
-    overlaps(objects, report);
+    overlaps(&pool, objects, report);
     corrections(objects, report);
 }
 
@@ -210,14 +214,21 @@ fn corrections(objects: &[Object<'_>], report: &mut Report) {
     }
 }
 
-/// Reports NodePolicies that never count, and Negotiators that share all their slots with another.
-fn overlaps(objects: &[Object<'_>], report: &mut Report) {
-    let pool = pool_of(objects);
+/// Reports NodePolicies that never count, Negotiators that share all their slots with another, and ConcurrencyLimits that set the same
+/// limit.
+fn overlaps(pool: &Pool, objects: &[Object<'_>], report: &mut Report) {
     for object in objects {
         let name = object.name.as_str();
         let (rule, problem) = match object.kind.as_str() {
             "NodePolicy" => (&rules::POLICY_SHADOWED, shadowed(pool.policies(), &name.into())),
-            "Negotiator" => (&rules::NEGOTIATOR_SEVERAL, shares_all(&pool, &name.into())),
+            "Negotiator" => (&rules::NEGOTIATOR_SEVERAL, shares_all(pool, &name.into())),
+            "ConcurrencyLimit" => {
+                let limit = pool.limits().get(name);
+                (
+                    &rules::LIMIT_DUPLICATE,
+                    limit.and_then(|limit| kinds::concurrency_limit::shared(pool, limit)),
+                )
+            }
             _ => continue,
         };
         let Some(problem) = problem else { continue };
@@ -225,7 +236,7 @@ fn overlaps(objects: &[Object<'_>], report: &mut Report) {
     }
 }
 
-/// The pool as the operator would know it if the cluster had these policies and negotiators alone.
+/// The pool as the operator would know it if the cluster had these policies, negotiators and limits alone.
 fn pool_of(objects: &[Object<'_>]) -> Pool {
     let mut pool = Pool::default();
     for object in objects {
@@ -237,6 +248,9 @@ fn pool_of(objects: &[Object<'_>]) -> Pool {
             "Negotiator" => serde_json::from_value(value())
                 .ok()
                 .map(|negotiator| Event::Negotiator(kinds::negotiator::facts(&negotiator))),
+            "ConcurrencyLimit" => serde_json::from_value(value())
+                .ok()
+                .map(|limit| Event::Limit(kinds::concurrency_limit::facts(&limit))),
             _ => None,
         };
         if let Some(event) = event {
