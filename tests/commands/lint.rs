@@ -7,6 +7,7 @@
 mod advice;
 mod input;
 mod limits;
+mod metadata;
 
 use std::fs;
 use std::io::Write;

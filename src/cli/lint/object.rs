@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::files::INPUT;
+use super::metadata;
 use super::nearest::nearest;
 use super::place::find;
 use super::policy;
@@ -128,55 +129,20 @@ fn object<'a>(
     let namespace = namespaced.then(|| metadata("namespace").unwrap_or("default").to_owned());
     let name = metadata("name").or_else(|| metadata("generateName")).unwrap_or_default().to_owned();
     let title = title(&kind, namespace.as_deref(), &name);
-    check_metadata(source, &node, &title, report);
+    metadata::check(source, &node, &title, report);
     if let Some(place) = node.get("status").map(|_| find(&node, "status")) {
         let saying =
             Saying::new("status: the operator writes it; what stands here is dropped").hint("leave it out");
         report.add(&rules::STATUS_IGNORED, source, place.key, saying.about(&title));
     }
     let checked = definition.map(|definition| definition.check(source, &node, &title, report));
-    let value = checked.as_ref().map(|checked| checked.value.clone()).unwrap_or_default();
+    let mut value = checked.as_ref().map(|checked| checked.value.clone()).unwrap_or_default();
+    metadata::keep_texts(&mut value);
     let object = Object { source, node, value, kind, namespace, name };
     if let Some(checked) = checked {
         operator(&object, &checked, report);
     }
     object
-}
-
-fn check_metadata(source: &Source, node: &Node, title: &str, report: &mut Report) {
-    let mut say = |path: &str, message: String, hint: &str| {
-        let place = find(node, path);
-        let offset = if place.found { place.node.start } else { place.key };
-        report.add(&rules::METADATA, source, offset, Saying::new(message).hint(hint).about(title));
-    };
-    for field in ["name", "generateName"] {
-        let path = format!("metadata.{field}");
-        let place = find(node, &path);
-        if !place.found {
-            continue;
-        }
-        match place.node.as_str() {
-            Some(name) if is_name(name.trim_end_matches(if field == "name" { '\0' } else { '-' })) => {}
-            Some(name) => say(
-                &path,
-                format!("{path}: {name:?} is not an object's name"),
-                "use small letters, digits, - and ., with a letter or digit at both ends, and at most 253 characters",
-            ),
-            None => say(&path, format!("{path}: must be text"), "quote it"),
-        }
-    }
-    if !find(node, "metadata.name").found && !find(node, "metadata.generateName").found {
-        say("metadata.name", "metadata.name: is missing".to_owned(), "give the object a name");
-    }
-}
-
-/// Whether a name is an RFC 1123 subdomain, as Kubernetes requires.
-fn is_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    name.len() <= 253
-        && name.split('.').all(|part| {
-            part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
-        })
 }
 
 /// Checks an object as the operator does. Problems of fields that the schema has already refused are dropped.
