@@ -8,6 +8,7 @@ mod advice;
 mod input;
 mod limits;
 mod metadata;
+mod types;
 
 use std::fs;
 use std::io::Write;

@@ -5,13 +5,14 @@
 //! | --- | --- |
 //! | `files` | finds and reads the files |
 //! | `yaml` | parses YAML with positions, within bounds |
-//! | `object`, `metadata`, `schema` | check one object |
+//! | `object`, `metadata`, `schema`, `hints` | check one object |
 //! | `policy` | checks policies and configuration text |
 //! | `references` | checks objects against each other |
 //! | `place`, `nearest` | find the place of a field, and the name that was meant |
 //! | `rules`, `report`, `output` | the rules, the findings, and how findings are written |
 
 mod files;
+mod hints;
 mod metadata;
 mod nearest;
 mod object;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::hints::{remove, type_hint, wants_text};
 use super::nearest::nearest;
 use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
-use super::yaml::{Kind, Node, Style};
+use super::yaml::{Kind, Node};
 use kube_schema::{FieldError, FieldErrorKind, StructuralSchema};
 
 /// The kinds of the API group slotwright.dev.
@@ -84,8 +85,10 @@ impl Definition {
             );
         }
         let unreadable = [FieldErrorKind::TypeInvalid, FieldErrorKind::NotSupported];
-        for error in errors.iter().filter(|error| unreadable.contains(&error.kind)) {
-            remove(&mut value, &error.field);
+        // The items behind a removed item would move: the last is removed first.
+        for error in errors.iter().rev().filter(|error| unreadable.contains(&error.kind)) {
+            let instead = wants_text(error).then(|| Value::from(""));
+            remove(&mut value, &error.field, instead.as_ref());
         }
         // A field whose wrong value was removed gets its default, so that the object can be decoded.
         self.schema.default(&mut value);
@@ -95,7 +98,7 @@ impl Definition {
     fn unknown(&self, path: &str, object: &Node) -> Saying {
         let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
         let what = if in_template(path) {
-            "pods have no such field; it is dropped"
+            "pods have no such field: kubectl refuses the manifest"
         } else {
             "there is no such field"
         };
@@ -104,6 +107,11 @@ impl Definition {
             return saying.hint(format!("{name} is a field of {around}: indent it"));
         }
         let known = fields(&self.source, parent);
+        if let Some((_, instead)) = OF_JOBS.iter().find(|(field, _)| *field == path)
+            && known.contains(&"podRetention")
+        {
+            return saying.hint(*instead);
+        }
         match nearest(name, known.iter().copied()) {
             Some(meant) => saying.hint(format!("did you mean {meant}?")),
             None if known.is_empty() => saying,
@@ -129,6 +137,20 @@ impl Definition {
         around.into_iter().next().map(|(_, path)| path)
     }
 }
+
+/// Fields of a Job of Kubernetes that an HTCJob lacks, each with what to write.
+const OF_JOBS: [(&str, &str); 7] = [
+    ("spec.activeDeadlineSeconds", "use the attribute AllowedJobDuration"),
+    (
+        "spec.backoffLimit",
+        "use the attributes JobMaxRetries and OnExitRemove, or max_retries of a submit file",
+    ),
+    ("spec.completionMode", "leave it out: each proc has a number, and items give each its own texts"),
+    ("spec.completions", "use count"),
+    ("spec.parallelism", "use the attribute JobMaterializeLimit, or a ConcurrencyLimit"),
+    ("spec.suspend", "use hold"),
+    ("spec.ttlSecondsAfterFinished", "use podRetention; the job stays until it is deleted"),
+];
 
 /// Whether a path leads into a pod template.
 fn in_template(path: &str) -> bool {
@@ -167,58 +189,4 @@ fn shown(error: &FieldError) -> String {
         message = format!("must be of type {wanted}, and is {}", is.trim_matches('"'));
     }
     if error.field == "<nil>" { message } else { format!("{}: {message}", error.field) }
-}
-
-/// A hint about a value that people write otherwise elsewhere: to quote a value such as `true` or `12` if the schema wants text, to take
-/// quotes away if the schema wants a number, and to write whole numbers where Kubernetes takes parts of CPUs.
-fn type_hint(error: &FieldError, node: &Node) -> Option<String> {
-    let Kind::Scalar(scalar) = &node.kind else { return None };
-    let wants = |kind: &str| error.kind == FieldErrorKind::TypeInvalid && error.message.contains(kind);
-    let plain = scalar.style == Style::Plain;
-    if wants("type string") {
-        return (plain && !scalar.value.is_string()).then(|| format!("quote it: {:?}", scalar.text));
-    }
-    if !wants("type integer") && !wants("type number") {
-        return None;
-    }
-    if !plain && scalar.text.parse::<f64>().is_ok() {
-        return Some(format!("remove the quotes: {}", scalar.text));
-    }
-    let amount = match scalar.text.strip_suffix('m') {
-        Some(thousandths) => thousandths.parse::<f64>().ok()? / 1000.0,
-        None => scalar.text.parse::<f64>().ok()?,
-    };
-    let is_part = wants("type integer") && (0.0..1e9).contains(&amount);
-    is_part.then(|| format!("write a whole number, such as {}", amount.ceil().max(1.0)))
-}
-
-/// Removes the field at a path from an object.
-fn remove(value: &mut Value, path: &str) {
-    match value {
-        Value::Array(list) => {
-            let Some((index, rest)) = path.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
-                return;
-            };
-            let Ok(index) = index.parse::<usize>() else { return };
-            if !rest.is_empty() {
-                list.get_mut(index).into_iter().for_each(|item| remove(item, rest));
-            } else if index < list.len() {
-                list.remove(index);
-            }
-        }
-        Value::Object(map) => {
-            let path = path.strip_prefix('.').unwrap_or(path);
-            if map.remove(path).is_some() {
-                return;
-            }
-            for (key, field) in map.iter_mut() {
-                if let Some(rest) = path.strip_prefix(key.as_str())
-                    && rest.starts_with(['.', '['])
-                {
-                    remove(field, rest);
-                }
-            }
-        }
-        _ => {}
-    }
 }
