@@ -14,6 +14,14 @@ fn expressions_of_drains_and_fields_of_policies_are_checked() {
             drain,
             vec!["6:19: error: spec.check: not a ClassAd", "7:17: error: spec.start: not a ClassAd"],
         ),
+        (
+            "DrainRequest",
+            "  node: n1\n  check: Stat == \"Claimed\"\n  start: TARGET.Owner == bob\n",
+            vec![
+                "6:10: warning: spec.check: looks at Stat",
+                "7:10: warning: spec.start: compares Owner with bob",
+            ],
+        ),
         ("DrainRequest", odd, vec!["6:10: warning: spec.check: calls isIdle(), which is no function"]),
         (
             "NodePolicy",
@@ -71,6 +79,16 @@ fn a_text_is_judged_alike_in_a_file_and_in_its_object() {
             "NodePolicy",
             "START = Owner == bob\n",
             Some("warning: START compares Owner with bob, an attribute that"),
+        ),
+        (
+            "NodePolicy",
+            "START = Arch == \"amd64\"\n",
+            Some("warning: START compares Arch with \"amd64\", which no slot has unless an admin says so"),
+        ),
+        (
+            "NodePolicy",
+            "WANT_HOLD_REASON = \"too much\"\nPREEMPT = \"FALSE\"\n",
+            Some("warning: PREEMPT is the text \"FALSE\", which is neither true nor a number"),
         ),
     ] {
         let in_file = found(&[("a.config", text)], &["a.config"]);

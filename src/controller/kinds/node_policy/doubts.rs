@@ -6,7 +6,7 @@ use model::mistakes;
 use model::pool::{Problem, StartdConfig};
 use model::startd::config as startd;
 
-/// What is doubtful about the expressions of the fields: mistakes, names that are misspelt or looked for in the wrong ad, and attributes that
+/// The warnings about the expressions of the fields: mistakes, names that are misspelt or looked for in the wrong ad, and attributes that
 /// only agents report. `config` is what the fields and the text say together: an attribute that the policy itself gives to slots counts as
 /// meant.
 pub(super) fn of_fields(spec: &NodePolicySpec, config: &StartdConfig) -> Vec<Problem> {

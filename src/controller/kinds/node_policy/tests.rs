@@ -243,7 +243,7 @@ fn a_policy_beside_others_says_whether_they_get_into_its_way() {
     insta::assert_yaml_snapshot!(["all", "desk"].map(|name| conditions(&pool, name)));
 }
 
-/// What a field says wrong is warned of as what `spec.config` says wrong.
+/// A field is warned of as `spec.config` is.
 #[test]
 fn each_expression_of_a_field_is_read_as_the_text_is() {
     let nobodys =

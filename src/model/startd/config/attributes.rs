@@ -8,7 +8,7 @@ use crate::attributes::absent;
 use crate::mistakes;
 use classad::{Expr, Name};
 use condor_config::knobs;
-use condor_config::{Config, Position};
+use condor_config::{Config, Origin, Position};
 
 /// The knobs that are evaluated with the slot as MY and the job as TARGET.
 const POLICIES: [&str; 17] = [
@@ -53,11 +53,15 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
     };
     let text = config.value(knob).ok().flatten().unwrap_or_default();
     let shown = config.list("STARTD_JOB_ATTRS").unwrap_or_default();
-    let is_own = |name: &str| {
+    let is_listed = |name: &str| {
         let is = |own: &str| own.eq_ignore_ascii_case(name);
-        config.definition(name).is_some()
-            || beside.iter().any(|own| is(own))
-            || shown.iter().any(|own| is(own))
+        beside.iter().any(|own| is(own)) || shown.iter().any(|own| is(own))
+    };
+    let is_own = |name: &str| config.definition(name).is_some() || is_listed(name);
+    // The host defines the macro ARCH, which is no attribute of the text's own.
+    let is_given = |name: &str| {
+        let definition = config.definition(name);
+        is_listed(name) || definition.is_some_and(|definition| definition.origin != Origin::Predefined)
     };
     let remark = |reason, message: String| {
         Remark::new(Severity::Warning, reason, position, format!("{knob} {message}")).about(knob)
@@ -66,12 +70,17 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
         .into_iter()
         .map(|message| remark("UnlikelyAttribute", message))
         .collect();
-    let texts = mistakes::unquoted(&expr, &text, is_own).into_iter().chain(mistakes::foreign(&expr, is_own));
+    let texts =
+        mistakes::unquoted(&expr, &text, is_own).into_iter().chain(mistakes::foreign(&expr, is_given));
     told.extend(texts.map(|message| remark("MistakenExpression", message)));
     if is_policy(knob) {
         // The programs of cron jobs may publish any attribute.
         let programs = config.definition("STARTD_CRON_JOBLIST").is_some();
         let is_own = |name: &str| programs || is_own(name);
+        // A reason is a text.
+        let is_reason = knob.to_ascii_uppercase().contains("REASON");
+        let plain = mistakes::plain(&expr).filter(|_| !is_reason);
+        told.extend(plain.map(|message| remark("MistakenExpression", message)));
         told.extend(
             of_policy(&expr, is_own).into_iter().map(|message| remark("MistakenExpression", message)),
         );
