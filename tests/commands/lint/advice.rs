@@ -16,9 +16,9 @@ fn expressions_of_drains_and_fields_of_policies_are_checked() {
         ),
         (
             "DrainRequest",
-            "  node: n1\n  check: Stat == \"Claimed\"\n  start: TARGET.Owner == bob\n",
+            "  node: n1\n  check: Activty == \"Idle\"\n  start: TARGET.Owner == bob\n",
             vec![
-                "6:10: warning: spec.check: looks at Stat",
+                "6:10: warning: spec.check: looks at Activty",
                 "7:10: warning: spec.start: compares Owner with bob",
             ],
         ),

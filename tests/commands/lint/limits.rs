@@ -24,7 +24,11 @@ fn a_limit_that_nobody_sets_is_warned_of() {
                 "a.yaml:5:23: warning: spec.concurrencyLimits[0]: nothing among the files sets the limit xws: it never runs out",
             ),
         ),
-        ("[xws]", vec![&xsw], Some("hint: did you mean xsw?")),
+        (
+            "[netwrok]",
+            vec![&named("ConcurrencyLimit", "network", "  limit: 3\n")],
+            Some("hint: did you mean network?"),
+        ),
         (
             "[XSW, 'large.a:2', large]",
             vec![&xsw, &set],

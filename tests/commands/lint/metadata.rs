@@ -8,34 +8,34 @@ fn metadata_that_kubernetes_does_not_take_is_found_at_its_place() {
         (
             "label: {a: x}",
             vec![
-                "3:21: error: metadata.label: there is no such field [schema-unknown-field]",
+                "3:23: error: metadata.label: there is no such field [schema-unknown-field]",
                 "hint: did you mean labels?",
             ],
         ),
         (
             "annotation: {}",
-            vec!["3:21: error: metadata.annotation: there is no such field", "did you mean annotations?"],
+            vec!["3:23: error: metadata.annotation: there is no such field", "did you mean annotations?"],
         ),
         (
             "labels: {a: 1, b: yes, c: null, d: x}",
             vec![
-                "3:33: error: metadata.labels[a]: must be text [metadata]",
+                "3:35: error: metadata.labels[a]: must be text [metadata]",
                 "hint: quote it: \"1\"",
-                "3:39: error: metadata.labels[b]",
+                "3:41: error: metadata.labels[b]",
             ],
         ),
         (
             "labels: {b c: x y}",
             vec![
-                "3:30: error: metadata.labels[b c]: is no key of a label",
-                "3:35: error: metadata.labels[b c]: is no value of a label",
+                "3:32: error: metadata.labels[b c]: is no key of a label",
+                "3:37: error: metadata.labels[b c]: is no value of a label",
             ],
         ),
-        ("labels: [a]", vec!["3:29: error: metadata.labels: must be a map"]),
-        ("annotations: {a b: x}", vec!["3:35: error: metadata.annotations[a b]: is no key of an annotation"]),
+        ("labels: [a]", vec!["3:31: error: metadata.labels: must be a map"]),
+        ("annotations: {a b: x}", vec!["3:37: error: metadata.annotations[a b]: is no key of an annotation"]),
         (
             "namespace: Alice_1",
-            vec!["3:32: error: metadata.namespace: \"Alice_1\" is not a namespace's name"],
+            vec!["3:34: error: metadata.namespace: \"Alice_1\" is not a namespace's name"],
         ),
         (
             "labels: {example.com/a: '', b: x.y}, annotations: {Example.com/a: any text}, finalizers: [a/b], namespace: alice",
