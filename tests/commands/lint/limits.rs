@@ -47,7 +47,7 @@ fn a_limit_that_nobody_sets_is_warned_of() {
             Some(expected) => {
                 assert!(said.contains(expected) && said.contains("1 warning "), "{limits} {said}")
             }
-            None => assert!(said.starts_with("0 errors, 0 warnings"), "{limits} {said}"),
+            None => assert!(!said.contains("[limit-unknown]"), "{limits} {said}"),
         }
     }
 }
