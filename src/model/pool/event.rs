@@ -31,7 +31,7 @@ use super::slot::{Claim, Recorded, Slot};
 use super::stuck::Obstacle;
 use super::submit_rules::Transformed;
 use super::submitter::Accounts;
-use super::time::Time;
+use super::time::{Seconds, Time};
 
 /// Something that happened, as a shell reports it.
 #[derive(Clone, Debug)]
@@ -284,9 +284,9 @@ pub struct PodFacts {
     /// Whether the pod is being deleted.
     pub deleting: bool,
     /// The longest grace period of the pod's deletions, as far as the pod shows them; zero if a deletion by force has hidden it.
-    pub grace: Option<Duration>,
+    pub grace: Option<Seconds>,
     /// The grace period that a deletion gives the pod if the deletion names none.
-    pub own_grace: Duration,
+    pub own_grace: Seconds,
     /// Whether the pod was taken off its kubelet: deleted by force, or declared over by the pod garbage collector.
     pub forced: Forced,
     /// Whether the pod's condition says already why the pod is disrupted.
@@ -314,7 +314,8 @@ impl PodFacts {
 
     /// The pod's deletion, as the object shows it.
     pub(super) fn deletion(&self) -> Deletion {
-        Deletion { deleting: self.deleting, grace: self.grace, own_grace: self.own_grace }
+        let grace = self.grace.map(Duration::from);
+        Deletion { deleting: self.deleting, grace, own_grace: self.own_grace.into() }
     }
 
     /// The pod of a slot, about which nothing is known except that the pod was created.
@@ -342,7 +343,7 @@ impl PodFacts {
             obstacle: None,
             deleting: false,
             grace: None,
-            own_grace: Duration::ZERO,
+            own_grace: Seconds::default(),
             forced: Forced::No,
             disrupted: false,
             suspended: false,

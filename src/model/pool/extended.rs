@@ -7,12 +7,12 @@ use super::resources::ResourceName;
 /// The amounts of extended resources, by name and in the order of the names. Most slots and pods have one or two; there may be a
 /// hundred thousand of them, and an entry takes a tenth of the memory that the least map takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExtendedResources(Vec<(ResourceName, i64)>);
+pub struct ExtendedResources(Box<[(ResourceName, i64)]>);
 
 impl ExtendedResources {
     /// No amounts.
-    pub const fn new() -> Self {
-        Self(Vec::new())
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The amount of a resource.
@@ -51,8 +51,10 @@ impl ExtendedResources {
                 }
             }
             Err(at) => {
-                self.0.reserve_exact(1);
-                self.0.insert(at, (name, amount));
+                let mut all = Vec::with_capacity(self.0.len() + 1);
+                all.extend(std::mem::take(&mut self.0));
+                all.insert(at, (name, amount));
+                self.0 = all.into();
             }
         }
     }
@@ -67,7 +69,9 @@ impl ExtendedResources {
 
     /// Keeps the amounts for which `keep` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&ResourceName, &mut i64) -> bool) {
-        self.0.retain_mut(|(name, amount)| keep(name, amount));
+        let mut all = Vec::from(std::mem::take(&mut self.0));
+        all.retain_mut(|(name, amount)| keep(name, amount));
+        self.0 = all.into();
     }
 
     /// The names and amounts, in the order of the names.
@@ -109,7 +113,7 @@ impl Extend<(ResourceName, i64)> for ExtendedResources {
 
 impl IntoIterator for ExtendedResources {
     type Item = (ResourceName, i64);
-    type IntoIter = std::vec::IntoIter<(ResourceName, i64)>;
+    type IntoIter = std::vec::IntoIter<Self::Item>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()

@@ -188,7 +188,7 @@ pub use stuck::{
 pub use submit_rules::{SubmitRules, Transformed};
 pub use submitter::{Accounts, Submitter};
 pub use submitters::InUse;
-pub use time::Time;
+pub use time::{Seconds, Time};
 pub use timers::Timers;
 pub use trace::Noted;
 pub use unseen::Unseen;

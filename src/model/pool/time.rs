@@ -57,6 +57,23 @@ impl fmt::Debug for Time {
     }
 }
 
+/// A span of whole seconds, in a quarter of the memory of a [`Duration`]. A span of more than 136 years counts as 136 years, and parts of
+/// a second are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seconds(u32);
+
+impl From<Duration> for Seconds {
+    fn from(span: Duration) -> Self {
+        Self(u32::try_from(span.as_secs()).unwrap_or(u32::MAX))
+    }
+}
+
+impl From<Seconds> for Duration {
+    fn from(span: Seconds) -> Self {
+        Self::from_secs(span.0.into())
+    }
+}
+
 /// A span in milliseconds; the greatest number if the span is longer.
 fn millis_of(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)

@@ -371,7 +371,7 @@ fn a_deleted_pod_that_no_node_has_is_let_go_at_once() {
     (facts.pod.uid, facts.pod.name, facts.proc) = ("mine".into(), "sweep-77777".into(), 77_777);
     (facts.machine, facts.running, facts.tracked) = (None, false, false);
     (facts.deleting, facts.forced, facts.grace) =
-        (true, Forced::Idle, Some(Duration::from_secs(1_000_000_000)));
+        (true, Forced::Idle, Some(Duration::from_secs(1_000_000_000).into()));
     world.pool.apply(Event::Pod(facts), world.now);
     world.pass(1);
     assert_eq!(world.pool.orphans().len(), 0);

@@ -238,7 +238,7 @@ impl World {
         found.facts.deleting = true;
         // The API server shows what the deletion says, and the operator remembers the longest.
         let shown = Duration::from_secs(u64::from(grace.unwrap_or(30)));
-        found.facts.grace = found.facts.grace.max(Some(shown));
+        found.facts.grace = found.facts.grace.max(Some(shown.into()));
         if grace == Some(0) {
             found.facts.forced = Forced::Running;
         }

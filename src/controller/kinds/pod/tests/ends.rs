@@ -484,8 +484,8 @@ fn how_long_a_deletion_lets_a_pod_run() {
         ("shortened by the operator, which kept the first time", shortened, Some(600)),
     ] {
         let facts = ours(runs.clone(), metadata);
-        assert_eq!(facts.grace, expected.map(Duration::from_secs), "{case}");
-        assert_eq!(facts.own_grace, Duration::from_secs(30), "{case}");
+        assert_eq!(facts.grace.map(Duration::from), expected.map(Duration::from_secs), "{case}");
+        assert_eq!(Duration::from(facts.own_grace), Duration::from_secs(30), "{case}");
     }
 }
 

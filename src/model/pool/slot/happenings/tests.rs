@@ -162,7 +162,7 @@ fn only_news_of_a_pod_is_looked_at() {
     assert_eq!(slot.pod_lives(facts(true), at(6)), PodNews::Started);
     assert_eq!(slot.pod_lives(facts(true), at(7)), PodNews::Nothing);
     assert_eq!(slot.running().unwrap().started, Some(at(6)), "the first time counts");
-    let deleted = PodFacts { deleting: true, grace: Some(Duration::from_secs(30)), ..facts(true) };
+    let deleted = PodFacts { deleting: true, grace: Some(Duration::from_secs(30).into()), ..facts(true) };
     assert_eq!(slot.pod_lives(deleted.clone(), at(8)), PodNews::Pod);
     assert_eq!(slot.pod_lives(deleted.clone(), at(9)), PodNews::Nothing);
     assert_eq!(slot.pod_lives(facts(true), at(9)), PodNews::Nothing, "a stale look does not undo a deletion");
