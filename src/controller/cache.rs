@@ -141,6 +141,11 @@ impl Cache {
         self.objects.get(key)
     }
 
+    /// Notes that the first lists have come: what they have shown is kept in as little memory as possible.
+    pub fn listed(&mut self) {
+        self.objects.pack();
+    }
+
     /// The template of a job's pods.
     pub fn template(&self, job: &JobUid) -> Option<&Arc<KeptTemplate>> {
         self.templates.get(job)

@@ -252,6 +252,7 @@ impl Engine {
         }
         if start.is_over() {
             self.start = None;
+            self.cache.listed();
             self.pool.apply(Event::Synced, now);
             self.health.ready();
         }

@@ -65,6 +65,12 @@ impl<K: Ord, V> BoxMap<K, V> {
         self.0.remove(key).map(|value| *value)
     }
 
+    /// Builds the map anew, with full nodes. A map whose keys came in their order, as those of a list do, has nodes that are half
+    /// empty.
+    pub fn pack(&mut self) {
+        self.0 = std::mem::take(&mut self.0).into_iter().collect();
+    }
+
     /// Keeps those keys and values for which `keep` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         self.0.retain(|key, value| keep(key, value));

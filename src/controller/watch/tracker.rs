@@ -19,6 +19,7 @@ pub struct Tracker<W: Watched> {
     known: BoxMap<Key, Tracked<W::Kept>>,
     /// The objects that cannot be decoded now, with the version of each.
     unread: BTreeMap<Key, Version>,
+    /// The present list; `None` if there is no list under way, or if nothing was known when the list began, so that no object can be gone.
     listed: Option<Listed>,
     synced: bool,
     /// Whether the watch told of the deletion of an object whose name cannot be read. Only a new list shows which
@@ -69,7 +70,8 @@ impl<W: Watched> Tracker<W> {
     pub fn observe(&mut self, event: Event<Item<W::Object>>) -> Vec<WatchMessage> {
         match event {
             Event::Init => {
-                self.listed = Some(Listed::default());
+                let knows = !self.known.is_empty() || !self.unread.is_empty();
+                self.listed = knows.then(Listed::default);
                 Vec::new()
             }
             Event::InitApply(item) => {
@@ -182,14 +184,16 @@ impl<W: Watched> Tracker<W> {
     }
 
     fn finish_list(&mut self) -> Vec<WatchMessage> {
-        let listed = self.listed.take().unwrap_or_default();
-        self.unread.retain(|key, _| listed.keys.contains(key));
-        let missing = |key: &&Key| !listed.nameless && !listed.keys.contains(*key);
-        let vanished: Vec<Key> = self.known.keys().filter(missing).cloned().collect();
         let mut seen = Vec::new();
-        for key in vanished {
-            seen.extend(self.known.remove(&key).map(|old| Self::gone(&key, old)));
+        if let Some(listed) = self.listed.take() {
+            self.unread.retain(|key, _| listed.keys.contains(key));
+            let missing = |key: &&Key| !listed.nameless && !listed.keys.contains(*key);
+            let vanished: Vec<Key> = self.known.keys().filter(missing).cloned().collect();
+            for key in vanished {
+                seen.extend(self.known.remove(&key).map(|old| Self::gone(&key, old)));
+            }
         }
+        self.known.pack();
         if !std::mem::replace(&mut self.synced, true) {
             seen.push(WatchMessage::All(W::KIND));
         }

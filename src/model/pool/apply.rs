@@ -92,6 +92,7 @@ impl Pool {
     fn sync(&mut self, now: Time) {
         self.settle_ended_pods(now);
         self.adopt_unmarked(now);
+        self.slots.pack();
         self.synced = true;
         self.unwritten = true;
         self.wait_from_now(now);
