@@ -120,7 +120,8 @@ fn read(spec: &NodePolicySpec) -> Read<StartdConfig, Selection> {
         take_text(text, understood, &mut config, &mut problems)
     });
     let of_fields = half_said_backfill(&config).filter(|_| problems.is_empty());
-    let of_fields: Vec<Problem> = of_fields.into_iter().chain(doubts::of_fields(spec, &config)).collect();
+    let of_fields: Vec<Problem> =
+        of_fields.into_iter().chain(doubts::of_fields(spec, &config)).chain(in_vain(spec)).collect();
     let warnings = if of_fields.is_empty() {
         warnings
     } else {
@@ -214,6 +215,15 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
     let mark = format!("{:016x}", fnv(parts));
     let namespace = said.namespace.as_str().into();
     Some(Arc::new(BackfillTemplate { namespace, template, mark: mark.into() }))
+}
+
+/// Warnings about attributes that each slot sets itself.
+fn in_vain(spec: &NodePolicySpec) -> impl Iterator<Item = Problem> {
+    let warning = |name: &String| {
+        let field = format!("spec.attributes[{name}]");
+        Some(Problem { reason: "ConfigurationWarning", field, message: startd::in_vain(name)? })
+    };
+    spec.attributes.keys().filter_map(warning)
 }
 
 /// The warning that a policy gives only one of a template and ENABLE_BACKFILL, which does nothing without the other.

@@ -102,6 +102,26 @@ fn backfill_work_takes_a_template_and_a_policy_that_enables_it() {
     }
 }
 
+/// A field and the text say the same of an attribute that each slot sets itself.
+#[test]
+fn attributes_that_slots_set_themselves_are_warned_of() {
+    let why = "has no effect: each slot sets Memory itself; take another name, or SLOT_TYPE_1 for the sizes of slots";
+    for (spec, expected) in [
+        (json!({"attributes": {"Memory": "5", "Rack": "1"}}), format!("spec.attributes[Memory]: {why}")),
+        (
+            json!({"config": "Memory = 5\nRack = 1\nSTARTD_ATTRS = Memory, Rack\n"}),
+            format!("spec.config: line 1, column 1: the attribute Memory {why}"),
+        ),
+    ] {
+        let facts = with_text("p", spec.clone());
+        assert!(facts.config.is_ok(), "{spec}");
+        let warnings = facts.warnings.unwrap();
+        let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert!(told.contains(&expected), "{told:#?}");
+        assert!(warnings.iter().all(|warning| !warning.message.contains("Rack")), "{told:#?}");
+    }
+}
+
 #[test]
 fn pods_of_one_template_bear_one_mark() {
     let mark = |namespace: &str, name: &str| {

@@ -59,6 +59,25 @@ static SYSTEM_JOB_ATTRS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
 
+/// Attributes that each slot sets itself, whatever its policy says.
+const OF_SLOTS: [&str; 10] = [
+    "Activity",
+    "Cpus",
+    "Disk",
+    "EnteredCurrentActivity",
+    "EnteredCurrentState",
+    "Memory",
+    "Name",
+    "SlotID",
+    "SlotType",
+    "State",
+];
+
+/// Whether each slot sets this attribute itself, so that a policy gives the attribute in vain.
+pub(super) fn is_of_slots(name: &str) -> bool {
+    OF_SLOTS.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 /// The ad that all slots of a machine share, without what any policy says.
 pub fn machine_ad(machine: &Machine) -> Ad {
     machine.made_ad().unwrap_or_else(|| machine::make(machine))

@@ -41,6 +41,31 @@ fn a_partitionable_slot_says_what_it_has() {
     }
 }
 
+/// A policy can give slots any attribute but those that each slot sets itself.
+#[test]
+fn what_slots_set_themselves_no_policy_replaces() {
+    let mine = Value::from("mine");
+    let slots = SlotConfig {
+        attributes: OF_SLOTS
+            .iter()
+            .chain(&["Arch"])
+            .map(|name| ((*name).to_owned(), Expr::literal("mine")))
+            .collect(),
+        ..SlotConfig::default()
+    };
+    let config: StartdConfig = slots.into();
+    let machine = machine();
+    let whole = ad_of(&machine, &config);
+    let carved = carved_slot_ad(&whole, &machine, &machine.machine_slots[&1], &Resources::default());
+    for ad in [whole, carved] {
+        let replaced = |name: &str| ad.eval_attr(name, None, &Env::at(5_000)) == mine;
+        for name in OF_SLOTS {
+            assert!(ad.contains(name) && !replaced(name) && is_of_slots(&name.to_lowercase()), "{name}");
+        }
+        assert!(replaced("Arch") && !is_of_slots("Arch"));
+    }
+}
+
 #[test]
 fn what_is_sensed_of_the_owner_is_published_and_idle_times_grow() {
     let mut machine = machine();

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::remarks::{Remark, Severity};
 use crate::attributes::absent;
 use crate::mistakes;
+use crate::startd::ad::is_of_slots;
 use classad::{Expr, Name};
 use condor_config::knobs;
 use condor_config::{Config, Origin, Position};
@@ -86,6 +87,24 @@ pub(super) fn of_knob(config: &Config, knob: &str, position: &Position, beside: 
         );
     }
     told
+}
+
+/// Says that an attribute which each slot sets itself has no effect, as the rest of a sentence that begins with the attribute. `None` for
+/// other attributes.
+pub fn in_vain(name: &str) -> Option<String> {
+    let advice = if ["Cpus", "Memory", "Disk"].iter().any(|size| size.eq_ignore_ascii_case(name)) {
+        ", or SLOT_TYPE_1 for the sizes of slots"
+    } else {
+        ""
+    };
+    let message = || format!("has no effect: each slot sets {name} itself; take another name{advice}");
+    is_of_slots(name).then(message)
+}
+
+/// The remark that an attribute in `STARTD_ATTRS` has no effect, where the text defines the attribute.
+pub(super) fn of_in_vain(config: &Config, name: &str) -> Option<Remark> {
+    let (message, definition) = (in_vain(name)?, config.definition(name)?);
+    Some(Remark::of_knob(config, definition, Severity::Warning, format!("the attribute {name} {message}")))
 }
 
 /// Says which attributes in a slot's policy are undefined in all likelihood: those that are looked for in the wrong ad, and those of

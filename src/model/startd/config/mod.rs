@@ -25,7 +25,7 @@ use crate::pool::{Absence, CronPolicy, Latch, Machine, Policy, SlotConfig, Start
 use classad::Expr;
 use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 
-pub use attributes::of_policy;
+pub use attributes::{in_vain, of_policy};
 pub use cron::unlisted_cron_job;
 pub use macros::{KNOWN as MACHINE_MACROS, Macros, of_machine};
 pub use readers::Readers;
@@ -309,6 +309,7 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
             continue;
         };
         if let Some(expr) = ok(config.parse_expr(&name, &text), faults) {
+            faults.extend(attributes::of_in_vain(config, &name));
             said.attributes.push((name, expr));
         }
     }
