@@ -51,6 +51,7 @@ pub(crate) fn submitter(name: &str) -> SubmitterFacts {
         generation: 1,
         made: false,
         misnamed: None,
+        in_vain: Vec::new(),
         factor: None,
         ceiling: None,
         floor: None,

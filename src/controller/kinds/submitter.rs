@@ -1,5 +1,7 @@
 //! Submitters: the accountant's names as object names, and accounts as statuses, which a new leader reads back.
 
+mod in_vain;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
@@ -82,6 +84,7 @@ pub fn facts(object: &Submitter) -> Option<SubmitterFacts> {
         generation: object.metadata.generation.unwrap_or(1),
         made: object.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::FIELD_MANAGER),
         misnamed,
+        in_vain: in_vain::found(spec),
         factor: spec.priority_factor.filter(|factor| *factor >= 1.0 && factor.is_finite()),
         ceiling: spec.ceiling.filter(|ceiling| *ceiling >= 0.0),
         floor: spec.floor.filter(|floor| *floor >= 0.0),
@@ -189,7 +192,10 @@ fn render(pool: &Pool, submitter: &KnownSubmitter, old: &[Condition], now: Time)
         corrected: submitter.corrected.as_deref().map(str::to_owned),
         idle,
         running,
-        conditions: vec![accepted(old, &submitter.problems, generation, now)],
+        conditions: vec![in_vain::told(
+            accepted(old, &submitter.problems, generation, now),
+            &submitter.in_vain,
+        )],
     };
     let name = submitter.name.as_str();
     let object = submitter_object_name(name);

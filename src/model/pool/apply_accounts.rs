@@ -18,12 +18,13 @@ impl Pool {
             (submitter.generation, submitter.by_hand) = (Some(facts.generation), !facts.made);
             (submitter.factor, submitter.ceiling, submitter.floor) =
                 (facts.factor, facts.ceiling, facts.floor);
+            let other = std::mem::replace(&mut submitter.in_vain, facts.in_vain) != submitter.in_vain;
             // After the start, the accounts in memory are newer than those in the object, which the operator itself wrote.
             if !synced && facts.accounts.iter().next().is_some() {
                 submitter.accounts = facts.accounts;
                 submitter.corrected = facts.corrected;
             }
-            before != (submitter.factor, submitter.ceiling, submitter.floor)
+            other || before != (submitter.factor, submitter.ceiling, submitter.floor)
         });
         if self.correct(&facts.name, facts.correction.as_ref(), facts.misnamed, now) || changed {
             self.changed(Change::SubmitterSet(&facts.name));

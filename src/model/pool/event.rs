@@ -510,6 +510,8 @@ pub struct SubmitterFacts {
     pub made: bool,
     /// Why the spec is not in force: it names another submitter than the object's. All that the spec sets is then unset here.
     pub misnamed: Option<Problem>,
+    /// Parts of the spec that have no effect.
+    pub in_vain: Vec<Problem>,
     /// `spec.priorityFactor`.
     pub factor: Option<f64>,
     /// `spec.ceiling`.

@@ -101,6 +101,8 @@ pub struct Submitter {
     pub corrected: Option<Arc<str>>,
     /// Why the object's spec is not in force, or the correction that it asks for cannot be made.
     pub problems: Vec<Problem>,
+    /// Parts of the object's spec that have no effect.
+    pub in_vain: Vec<Problem>,
     /// When this operator first heard of the submitter. Accounts that do not exist yet begin at this time.
     pub since: Time,
     /// The usage of the submitter.
@@ -119,6 +121,7 @@ impl Submitter {
             floor: None,
             corrected: None,
             problems: Vec::new(),
+            in_vain: Vec::new(),
             since: now,
             accounts: Accounts::default(),
         }
@@ -129,6 +132,7 @@ impl Submitter {
         (self.generation, self.factor, self.ceiling, self.floor) = (None, None, None, None);
         self.by_hand = false;
         self.problems.clear();
+        self.in_vain.clear();
     }
 
     /// Whether an admin set, or tried to set, anything of the submitter. Also true if an admin made the object.
