@@ -77,7 +77,7 @@ pub struct Requests {
     /// those below are added to RequireGPUs, except where requireGpus mentions the same property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus_minimum_capability: Option<f64>,
-    /// The greatest compute capability of each GPU: gpus_maximum_capability.
+    /// The greatest compute capability of each GPU: gpus_maximum_capability. No less than gpusMinimumCapability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus_maximum_capability: Option<f64>,
     /// The least memory of each GPU, as a Kubernetes quantity such as 16Gi: gpus_minimum_memory. Rounded up to whole MiB.

@@ -49,6 +49,15 @@ impl GpuDemands {
                 all.into_iter().any(|name| name.as_str().eq_ignore_ascii_case(property))
             })
         };
+        if let (Some(least), Some(most)) = (self.minimum_capability, self.maximum_capability)
+            && least > most
+            && !asks("Capability")
+        {
+            let message = format!(
+                "{least} is more than spec.requests.gpusMaximumCapability, {most}, so that no GPU has both"
+            );
+            problems.push(problem("InvalidRequest", "spec.requests.gpusMinimumCapability", &message));
+        }
         let mut clauses: Vec<String> = said.iter().map(|said| format!("({said})")).collect();
         for (attribute, bound, property, relation) in self.bounds(problems) {
             ad.insert(attribute, bound);
@@ -155,6 +164,14 @@ mod tests {
         GpuDemands { minimum_runtime: Some(text.to_owned()), ..GpuDemands::default() }
     }
 
+    fn capabilities(least: f64, most: f64) -> GpuDemands {
+        GpuDemands {
+            minimum_capability: Some(least),
+            maximum_capability: Some(most),
+            ..GpuDemands::default()
+        }
+    }
+
     #[test]
     fn what_is_wrong_names_the_field() {
         for (gpus, demands, reason, field) in [
@@ -163,11 +180,17 @@ mod tests {
             (1, runtime_of("11.4.2"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
             (1, runtime_of("12010.1"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
             (1, runtime_of("new"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+            (1, capabilities(9.0, 7.0), "InvalidRequest", "spec.requests.gpusMinimumCapability"),
         ] {
             let problems = submit(&Submission { gpus: demands, ..submission(gpus) }).unwrap_err();
             let said: Vec<_> =
                 problems.iter().map(|problem| (problem.reason, problem.field.as_str())).collect();
             assert_eq!(said, [(reason, field)]);
+        }
+        // A bound of a property that requireGpus reads adds no clause, so that GPUs may well match.
+        let said = GpuDemands { require: Some("Capability > 7".to_owned()), ..capabilities(9.0, 7.0) };
+        for demands in [capabilities(7.0, 7.0), said] {
+            assert!(submit(&Submission { gpus: demands.clone(), ..submission(1) }).is_ok(), "{demands:?}");
         }
         let mut twice = Submission { gpus: require("Capability > 7"), ..submission(1) };
         twice.attributes.insert("requiregpus".to_owned(), "true".to_owned());
