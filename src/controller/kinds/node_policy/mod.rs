@@ -1,6 +1,7 @@
 //! NodePolicies: which nodes, and their startd's configuration.
 
 mod doubts;
+mod selector;
 mod tolerations;
 mod zone;
 
@@ -8,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
+use self::selector::selector;
 use self::tolerations::tolerations;
 use self::zone::zone;
 use super::conditions::{Says, condition, of_policy};
@@ -23,8 +25,7 @@ use crate::cache::{Kind, ObjectKey};
 use api::{NodePolicy, NodePolicySpec, NodePolicyStatus, condition as types, fnv};
 use model::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, Fallback, NodePolicy as KnownPolicy, Policy,
-    PolicyFacts, PolicyName, Pool, Problem, Selection, Selector, SelectorTerm, SlotConfig, StartdConfig,
-    Time,
+    PolicyFacts, PolicyName, Pool, Problem, Selection, SlotConfig, StartdConfig, Time,
 };
 use model::schedd::{given_twice, is_attribute_name};
 use model::startd::config::{self as startd, Understood};
@@ -279,30 +280,6 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         drain_cordoned: spec.drain_cordoned,
         ..SlotConfig { policy, slot_weight, attributes, ..SlotConfig::default() }.into()
     }
-}
-
-fn selector(selector: Option<&LabelSelector>, problems: &mut Vec<Problem>) -> Selector {
-    let mut terms = Vec::new();
-    let Some(selector) = selector else { return Selector::default() };
-    for (key, value) in selector.match_labels.iter().flatten() {
-        terms.push(SelectorTerm::In(key.clone(), [value.clone()].into()));
-    }
-    for (at, expression) in selector.match_expressions.iter().flatten().enumerate() {
-        let values = || expression.values.iter().flatten().cloned().collect();
-        let key = expression.key.clone();
-        match expression.operator.as_str() {
-            "In" => terms.push(SelectorTerm::In(key, values())),
-            "NotIn" => terms.push(SelectorTerm::NotIn(key, values())),
-            "Exists" => terms.push(SelectorTerm::Exists(key)),
-            "DoesNotExist" => terms.push(SelectorTerm::DoesNotExist(key)),
-            other => problems.push(Problem {
-                reason: "InvalidSelector",
-                field: format!("spec.nodeSelector.matchExpressions[{at}].operator"),
-                message: format!("{other:?} is no operator; use In, NotIn, Exists or DoesNotExist"),
-            }),
-        }
-    }
-    Selector { terms }
 }
 
 #[cfg(test)]
