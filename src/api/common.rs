@@ -92,7 +92,10 @@ pub struct Requests {
     /// the slash names the resource: RequestFpga. A resource that only a NodePolicy declares, as MACHINE_RESOURCE_Cogs
     /// does, is requested by that name, Cogs: 2, and not from the kubelet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(extend(
+        "maxProperties" = 64,
+        "additionalProperties" = { "type": "integer", "format": "int64", "minimum": 0 }
+    ))]
     pub resources: BTreeMap<String, i64>,
 }
 

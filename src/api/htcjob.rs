@@ -295,7 +295,7 @@ pub struct HTCJobStatus {
     /// other defaults as they were when the job was submitted. This is the record: it stays, whatever happens to the
     /// SubmitPolicy.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(extend("maxProperties" = 16))]
     pub defaults: BTreeMap<String, String>,
     /// Whose the job is, if the SubmitPolicy asked who created the job when the operator first saw the job; else unset, and the
     /// job is its namespace's. This is the record: it stays, whatever happens to the SubmitPolicy.
@@ -361,7 +361,7 @@ pub struct ProcUsage {
     pub block_writes: Option<i64>,
     /// The measurements of the nodes' monitors, by the name of the attribute: GPUsAverageUsage, GPUsMemoryUsage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(extend("maxProperties" = 64))]
     pub metrics: BTreeMap<String, f64>,
 }
 

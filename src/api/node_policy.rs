@@ -43,6 +43,7 @@ use super::schema;
 pub struct NodePolicySpec {
     /// Which nodes, by their labels. Unset means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label_selector")]
     pub node_selector: Option<LabelSelector>,
     /// Which policy counts where several select a node: the greatest.
     #[serde(default)]
@@ -75,7 +76,10 @@ pub struct NodePolicySpec {
     /// STARTD_ATTRS: more attributes of the slots' ads, attribute name to ClassAd expression. A string needs its own
     /// quotes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 256))]
+    #[schemars(extend(
+        "maxProperties" = 1024,
+        "additionalProperties" = { "type": "string", "maxLength": 65536 }
+    ))]
     pub attributes: BTreeMap<String, String>,
     /// Pods that run in slots that nobody has claimed. A slot runs one only if config has ENABLE_BACKFILL = true and
     /// START_BACKFILL is true of the slot. EVICT_BACKFILL, a match, the owner or a drain ends the pod.
@@ -110,12 +114,15 @@ pub struct PolicyBackfill {
 pub struct PolicyToleration {
     /// The taint's key; empty for every taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 317))]
     pub key: Option<String>,
     /// The taint's value; unset for any value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
     pub value: Option<String>,
     /// The taint's effect; unset for any effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = r"^(NoSchedule|PreferNoSchedule|NoExecute)?$"))]
     pub effect: Option<String>,
 }
 

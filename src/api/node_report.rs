@@ -107,11 +107,14 @@ pub struct NodeCronJob {
     pub executable: String,
     /// The program's arguments, after the job's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4096))]
+    #[schemars(length(max = 4096), inner(length(max = 4096)))]
     pub args: Vec<String>,
     /// The program's environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 4096))]
+    #[schemars(extend(
+        "maxProperties" = 4096,
+        "additionalProperties" = { "type": "string", "maxLength": 4096 }
+    ))]
     pub env: BTreeMap<String, String>,
     /// The directory in which the program starts. Unset means the directory of programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -227,7 +230,7 @@ pub struct NodeReportStatus {
     pub devices: Vec<ReportedDevice>,
     /// More attributes of the machine's ad, attribute name to ClassAd expression. A string needs its own quotes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 256))]
+    #[schemars(extend("maxProperties" = 512))]
     pub attributes: BTreeMap<String, String>,
     /// Attributes of the ads of some slots only, as cron jobs tell them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -323,7 +326,7 @@ pub struct ReportedDevice {
     pub id: String,
     /// The device's properties, attribute name to ClassAd expression, for RequireGPUs and the constraints of slot types.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(extend("maxProperties" = 256))]
     pub properties: BTreeMap<String, String>,
 }
 
@@ -348,7 +351,7 @@ pub struct ReportedSlotAd {
     pub slots: Vec<u32>,
     /// Attribute name to ClassAd expression. SlotMergeConstraint, SlotName or Name, SlotTypeId and SlotId say into which slots'
     /// ads the others go: the first of them that is there decides.
-    #[schemars(length(max = 256))]
+    #[schemars(extend("maxProperties" = 256))]
     pub attributes: BTreeMap<String, String>,
 }
 
@@ -383,6 +386,6 @@ pub struct PodUsage {
     pub block_writes: Option<i64>,
     /// The measurements of cron jobs with METRICS, by the name of the attribute: GPUsAverageUsage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(extend("maxProperties" = 64))]
     pub metrics: BTreeMap<String, f64>,
 }

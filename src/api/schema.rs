@@ -2,9 +2,44 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// A Kubernetes quantity, without the two kilobytes of text that the derived schema repeats at every use.
+/// A Kubernetes quantity, without the two kilobytes of text that the derived schema repeats at every use. The operator says how to write
+/// what is none, which a pattern could not.
 pub(super) fn quantity(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "x-kubernetes-int-or-string": true })
+    json_schema!({ "x-kubernetes-int-or-string": true, "maxLength": 128 })
+}
+
+/// A selector of labels, which the API server merges as a whole, as it does those of Kubernetes' own kinds. An expression may list
+/// each node of a large pool.
+pub(super) fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "nullable": true,
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchExpressions": {
+                "type": "array", "maxItems": 1024, "x-kubernetes-list-type": "atomic",
+                "description": "Conditions on labels, all of which must hold.",
+                "items": {
+                    "type": "object",
+                    "required": ["key", "operator"],
+                    "properties": {
+                        "key": { "type": "string", "maxLength": 317, "description": "The label's key." },
+                        "operator": { "type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"], "description": "How the label is compared with the values." },
+                        "values": {
+                            "type": "array", "maxItems": 32768, "x-kubernetes-list-type": "atomic",
+                            "description": "The values, for In and NotIn. Exists and DoesNotExist have none.",
+                            "items": { "type": "string", "maxLength": 63 }
+                        }
+                    }
+                }
+            },
+            "matchLabels": {
+                "type": "object", "maxProperties": 1024,
+                "description": "Labels with the value that each must have.",
+                "additionalProperties": { "type": "string", "maxLength": 63 }
+            }
+        }
+    })
 }
 
 /// A point in time, RFC 3339.

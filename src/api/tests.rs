@@ -76,6 +76,45 @@ fn the_api_server_knows_all_formats() {
     }
 }
 
+/// The specs of slots are left out: the operator alone writes them, of what nodes have.
+#[test]
+fn specs_are_bounded_everywhere() {
+    for crd in definitions() {
+        let kind = crd.spec.names.kind.clone();
+        if matches!(&*kind, "Slot" | "PartitionableSlot") {
+            continue;
+        }
+        let schema = serde_json::to_value(&crd.spec.versions[0].schema).unwrap();
+        let mut open = Vec::new();
+        unbounded(&schema["openAPIV3Schema"]["properties"]["spec"], &format!("{kind}.spec"), &mut open);
+        assert!(open.is_empty(), "without a bound: {open:#?}");
+    }
+}
+
+fn unbounded(node: &serde_json::Value, path: &str, open: &mut Vec<String>) {
+    let has = |key: &str| !node[key].is_null();
+    let bounded = match node["type"].as_str() {
+        None => has("maxLength"),
+        Some("string") => has("maxLength") || has("enum") || node["format"] == "date-time",
+        Some("array") => has("maxItems"),
+        Some("object") => has("maxProperties") || !has("additionalProperties"),
+        Some(_) => true,
+    };
+    if !bounded {
+        open.push(path.to_owned());
+    }
+    // The schemas of templates have a test of their own.
+    let fields = node["properties"].as_object().into_iter().flatten();
+    for (name, field) in fields.filter(|(name, _)| *name != "template") {
+        unbounded(field, &format!("{path}.{name}"), open);
+    }
+    for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if has(key) {
+            unbounded(&node[key], &format!("{path}{mark}"), open);
+        }
+    }
+}
+
 /// The schemas of pod templates.
 fn templates() -> Vec<serde_json::Value> {
     let template = |crd: CustomResourceDefinition| {

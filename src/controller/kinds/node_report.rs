@@ -13,8 +13,8 @@ use crate::convert::time;
 use api::{NodeReport, NodeReportSpec, NodeReportStatus, ReportedSlotAd, condition as types};
 use classad::Expr;
 use model::pool::{
-    Benchmarks, Device, DeviceId, Event, LastInput, Machine, PodUid, ReportFacts, ResourceName, Sensed,
-    SlotOutput, Usage,
+    Benchmarks, Device, DeviceId, Event, LastInput, MOST_METRICS, Machine, PodUid, ReportFacts, ResourceName,
+    Sensed, SlotOutput, Usage,
 };
 use model::schedd::is_attribute_name;
 use model::startd::is_own;
@@ -92,14 +92,14 @@ fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchm
     Some(if run.answers(asked) { so_far.with(run) } else { so_far })
 }
 
-/// The measurements of monitors, without those whose name or value cannot be an attribute's.
+/// The measurements of monitors, without those whose name or value cannot be an attribute's; [`MOST_METRICS`] at the most.
 pub fn metrics(reported: &BTreeMap<String, f64>) -> BTreeMap<Arc<str>, f64> {
     let is_name = |name: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         name.bytes().all(plain) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
     };
     let sound = reported.iter().filter(|(name, value)| is_name(name) && value.is_finite() && **value >= 0.0);
-    sound.map(|(name, value)| (name.as_str().into(), *value)).collect()
+    sound.take(MOST_METRICS).map(|(name, value)| (name.as_str().into(), *value)).collect()
 }
 
 fn used(usage: &api::PodUsage) -> Usage {

@@ -113,6 +113,9 @@ pub struct Usage {
     pub metrics: BTreeMap<Arc<str>, f64>,
 }
 
+/// The most measurements that a usage has. The statuses of jobs and reports have no room for more.
+pub const MOST_METRICS: usize = 64;
+
 impl Usage {
     /// Puts the amounts that are known into an ad. A metric does not replace what the ad has.
     pub(super) fn set_in(&self, ad: &mut Ad) {
@@ -139,12 +142,15 @@ impl Usage {
     }
 
     /// Returns, for each amount, the larger of the two values. If only one of the two usages has an amount, the result
-    /// has the value of that usage.
+    /// has the value of that usage. Measurements of `other` for which there is no room are left out.
     #[must_use]
     pub fn most(self, other: &Self) -> Self {
         let cpus = [self.cpus, other.cpus].into_iter().flatten().max_by(f64::total_cmp);
         let mut metrics = self.metrics;
         for (name, value) in &other.metrics {
+            if metrics.len() >= MOST_METRICS && !metrics.contains_key(name) {
+                continue;
+            }
             let known = metrics.entry(name.clone()).or_insert(*value);
             *known = known.max(*value);
         }
@@ -332,6 +338,22 @@ mod tests {
     fn state(pool: &Pool) -> (bool, bool) {
         let machine = &pool.machines[&"n1".into()];
         (machine.agent, machine.sensed.is_some())
+    }
+
+    /// The status of a job has no room for more measurements, and a status that is refused is never written.
+    #[test]
+    fn measurements_of_many_nodes_do_not_add_up_without_end() {
+        let usage = |numbers: std::ops::Range<usize>, value: f64| Usage {
+            metrics: numbers.map(|number| (format!("A{number:03}").into(), value)).collect(),
+            ..Usage::default()
+        };
+        let most = usage(0..40, 1.0).most(&usage(20..90, 2.0)).most(&usage(0..1, 3.0));
+        assert_eq!(most.metrics.len(), MOST_METRICS);
+        let value = |name: &str| most.metrics.get(name).copied();
+        assert_eq!(
+            ["A000", "A019", "A020", "A063", "A064"].map(value),
+            [Some(3.0), Some(1.0), Some(2.0), Some(2.0), None]
+        );
     }
 
     #[test]

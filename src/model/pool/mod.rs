@@ -112,7 +112,7 @@ use crate::schedd::Quotas;
 
 pub use absent::{Absence, AbsentMachine};
 pub use acts::{Act, Verb, Whom};
-pub use agent::{Benchmarks, Device, ReportFacts, Usage};
+pub use agent::{Benchmarks, Device, MOST_METRICS, ReportFacts, Usage};
 pub use archive::{Batch, Ended, LastRun, Left};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
 pub use by_proc::ByProc;
