@@ -71,7 +71,11 @@ pub struct GroupQuotaSpec {
     /// means everybody. Unset means those who may charge the group around this one; if no group around it names any, nobody.
     /// Owners whom the SubmitPolicy's map gives the group need not be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256), inner(length(min = 1, max = 253)))]
+    #[schemars(
+        length(max = 256),
+        inner(length(min = 1, max = 253), regex(pattern = r"^[^*]*\*?[^*]*$")),
+        extend("x-kubernetes-list-type" = "set")
+    )]
     pub owners: Option<Vec<String>>,
     /// A static quota in slot weight, which means cores unless SLOT_WEIGHT is set: GROUP_QUOTA_<group>. It is a quota of
     /// the whole pool, even if several Negotiators share the pool.

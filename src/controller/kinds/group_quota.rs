@@ -138,9 +138,30 @@ fn in_force(mut accepted: Condition, group: &Group, rivalry: Option<String>) -> 
 
 #[cfg(test)]
 mod tests {
+    use kube_schema::StructuralSchema;
     use serde_json::json;
 
     use super::*;
+
+    /// Two `*` in an entry are like no owner's name, and two managers of server-side apply may each add owners.
+    #[test]
+    fn owners_are_a_set_of_patterns_with_one_star() {
+        let crds = api::definitions();
+        let crd = crds.iter().find(|crd| crd.spec.names.kind == "GroupQuota").unwrap();
+        let crd = serde_json::to_value(crd).unwrap();
+        let path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/owners";
+        let schema = json!({"type": "object", "properties": {"owners": crd.pointer(path).unwrap()}});
+        let schema = StructuralSchema::parse(&schema, "").unwrap();
+        for (owners, taken) in [
+            (json!(["*", "team-*", "*-dev", "a*b", "alice"]), true),
+            (json!([]), true),
+            (json!(["a*b*"]), false),
+            (json!(["**"]), false),
+            (json!(["alice", "bob", "alice"]), false),
+        ] {
+            assert_eq!(schema.validate(&json!({"owners": owners}), None).is_empty(), taken, "{owners}");
+        }
+    }
 
     #[test]
     fn a_static_quota_wins_over_a_dynamic_one_and_none_is_nothing() {
