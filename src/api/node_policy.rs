@@ -31,13 +31,39 @@ use super::schema;
         json_path = ".status.nodes",
         description = "Nodes that it governs."
     ),
-    printcolumn(name = "Start", type_ = "string", json_path = ".spec.start"),
+    printcolumn(
+        name = "Start",
+        type_ = "string",
+        json_path = ".spec.start",
+        priority = 1,
+        description = "The field start. Empty if START is in the configuration text."
+    ),
     printcolumn(
         name = "Accepted",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
     ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Applied",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"FullyApplied\")].reason",
+        description = "Whether everything that the text says is acted on."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Overlaps",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Overlaps\")].status",
+        priority = 1,
+        description = "Whether another NodePolicy gets in this one's way."
+    ),
+    printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].message",
+        priority = 1,
+        description = "That the policy is in force, or its errors."
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodePolicySpec {
