@@ -15,8 +15,8 @@ use super::schema;
 /// The most procs of one job.
 pub const MOST_PROCS: u32 = 100_000;
 
-/// A job in HTCondor's sense, with `count` procs. Each proc runs once, in a pod made from the template, in a slot on
-/// which the job's and the machine's expressions agree.
+/// A job in HTCondor's sense, with `count` procs. Each proc runs in a pod made from the template, in a slot on which the job's and
+/// the machine's expressions agree; in one pod after another if it is evicted or retried, until it is done.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -27,7 +27,7 @@ pub const MOST_PROCS: u32 = 100_000;
     shortname = "htcj",
     category = "slotwright",
     namespaced,
-    doc = "A cluster of jobs, as HTCondor has it: a number of procs, each of which runs once in a pod of its own.",
+    doc = "A cluster of jobs, as HTCondor has it: a number of procs, each of which runs in pods of its own until it is done.",
     status = "HTCJobStatus",
     derive = "PartialEq",
     printcolumn(
@@ -244,7 +244,7 @@ pub struct HTCJobStatus {
     /// The submitter that is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
-    /// The job in one word: Idle, Running, Completed, Failed (ended, and some procs with another exit code than 0),
+    /// The job in one word: Idle, Running, Suspended (all running procs are suspended), Completed, Failed (ended, and some procs with another exit code than 0),
     /// Removed (ended, and all others were removed), Held (the spec was not accepted, or no proc is left that is not held) or
     /// Removing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -404,7 +404,7 @@ pub struct HeldProcs {
     /// SubmitPolicy did, 46 or 47 if the proc took longer than AllowedJobDuration or AllowedExecuteDuration; 21 if the slot's
     /// WANT_HOLD was true, 35 if an image cannot be had, 34 if the program went over its memory or its disk, 6 if a container
     /// cannot be made, or its program not started, for another reason, 5 if an expression of the job takes too many steps to
-    /// evaluate. An edit of the spec releases procs with the last five.
+    /// evaluate, 20 if the proc missed its DeferralTime. An edit of the spec releases procs with code 5, 6, 20, 21, 34 or 35.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.
     #[serde(default)]

@@ -40,6 +40,26 @@ pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> 
 mod tests {
     use super::*;
 
+    /// kubectl explain tells of every code, and last of those that an edit of the spec releases.
+    #[test]
+    fn the_schema_explains_every_code() {
+        let crd = serde_json::to_value(&api::definitions()[0]).unwrap();
+        let code = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/heldProcs/items/properties/code/description";
+        let text = crd.pointer(code).unwrap().as_str().unwrap();
+        let numbers = |text: &str| -> Vec<i64> {
+            text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+        };
+        let (codes, released) = text.split_once("An edit of the spec releases").unwrap();
+        let sorted = |mut codes: Vec<i64>| {
+            codes.sort_unstable();
+            codes
+        };
+        assert_eq!(sorted(numbers(codes)), sorted(HOLD_CODES.to_vec()));
+        let hold = |code| HoldReason { code, subcode: 0, reason: "".into() };
+        let ends = HOLD_CODES.into_iter().filter(|code| !hold(*code).outlasts_edits()).collect();
+        assert_eq!(sorted(numbers(released)), sorted(ends));
+    }
+
     /// The schema allows no more, and a status that is refused is never written.
     #[test]
     fn however_many_reasons_there_are_no_more_are_shown_than_the_schema_allows() {
