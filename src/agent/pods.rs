@@ -48,7 +48,8 @@ pub enum Wanted {
 }
 
 impl Pod {
-    /// Reads a pod's metadata, of a pod none of whose containers is known to run. Returns none for a pod that is not the pool's: the agent does nothing to such a pod.
+    /// Reads a pod's metadata, of a pod none of whose containers is known to run. Returns none for a pod that is not
+    /// the pool's: the agent does nothing to such a pod.
     pub fn read(meta: &ObjectMeta) -> Option<Self> {
         Self::read_known(meta).filter(|_| is_marked(meta))
     }

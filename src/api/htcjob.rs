@@ -244,9 +244,9 @@ pub struct HTCJobStatus {
     /// The submitter that is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
-    /// The job in one word: Idle, Running, Suspended (all running procs are suspended), Completed, Failed (ended, and some procs with another exit code than 0),
-    /// Removed (ended, and all others were removed), Held (the spec was not accepted, or no proc is left that is not held) or
-    /// Removing.
+    /// The job in one word: Idle, Running, Suspended (all running procs are suspended), Completed, Failed (ended, and
+    /// some procs with another exit code than 0), Removed (ended, and all others were removed), Held (the spec was not
+    /// accepted, or no proc is left that is not held) or Removing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Why procs wait or are held, in the words of the conditions. Unset while none waits and none is held.

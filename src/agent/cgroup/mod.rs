@@ -9,8 +9,9 @@
 //! | `files` | reads and writes that know that a cgroup may vanish |
 //! | `parse` | the kernel's file formats, without I/O |
 //!
-//! The agent freezes containers, and neither pods nor containers that still start: see [`PodGroup`]. It writes to cgroups and never pauses a task in containerd: after a restart of containerd, a paused task counts as
-//! unknown, and the kubelet would start the container a second time even under `restartPolicy: Never`.
+//! The agent freezes containers, and neither pods nor containers that still start: see [`PodGroup`]. It writes to
+//! cgroups and never pauses a task in containerd: after a restart of containerd, a paused task counts as unknown, and
+//! the kubelet would start the container a second time even under `restartPolicy: Never`.
 
 mod files;
 mod group;
