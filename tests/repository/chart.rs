@@ -178,7 +178,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 55);
+    assert_eq!(check_types(&objects(&text)), 56);
 }
 
 #[test]
