@@ -45,7 +45,7 @@ fn a_limit_that_nobody_sets_is_warned_of() {
         let said = found(&[("a.yaml", &job(limits)), ("b.yaml", &others.join("---\n"))], &["."]);
         match expected {
             Some(expected) => {
-                assert!(said.contains(expected) && said.contains("1 warning "), "{limits} {said}")
+                assert!(said.contains(expected) && said.contains("1 warning "), "{limits} {said}");
             }
             None => assert!(!said.contains("[limit-unknown]"), "{limits} {said}"),
         }
