@@ -33,6 +33,15 @@ pub fn submitted(name: &str, text: &str) -> (Submission, Manifests) {
     (submission, manifests.unwrap_or_default())
 }
 
+/// Parsl writes `+projectname`, which is also the attribute of the command project_name: the operator refuses names that differ in case alone.
+#[test]
+fn an_attribute_that_is_given_in_different_case_is_in_the_manifest_once() {
+    let text = "executable = a.sh\n+projectname = \"physics\"\n+Level = 1\nMY.level = 2\nqueue\n";
+    let (_, manifests) = submitted("case.sub", text);
+    let jobs = serde_json::to_value(&manifests.jobs).unwrap();
+    assert_eq!(jobs[0]["spec"]["attributes"], json!({"ProjectName": "\"physics\"", "Level": "2"}));
+}
+
 /// retry_request_memory becomes transforms, which the operator applies: all that these read is in the manifest.
 #[test]
 fn the_transforms_of_a_retry_are_in_the_manifest() {

@@ -4,6 +4,8 @@ mod requests;
 
 pub(super) use requests::is_of_disk_usage;
 
+use std::collections::BTreeSet;
+
 use classad::{Ad, Value as ClassAdValue};
 use serde_json::{Map, Value, json};
 
@@ -187,8 +189,10 @@ impl Shared<'_> {
             requests || SET_BY_OPERATOR.iter().chain(FIELDS).any(|field| field.eq_ignore_ascii_case(name))
         };
         let mut attributes = Map::new();
+        // A command and a line with `+` may name one attribute in different case.
+        let mut seen = BTreeSet::new();
         for name in names.into_iter().filter(|name| !is_field(name)) {
-            if let Some(expr) = self.ad.get(name) {
+            if let Some(expr) = self.ad.get(name).filter(|_| seen.insert(name.to_ascii_lowercase())) {
                 attributes.insert(name.to_owned(), expression::for_job(expr).into());
             }
         }
