@@ -223,7 +223,7 @@ impl PodGroup {
     }
 }
 
-/// Those of a pod's cgroups that are frozen to stop the programs of these containers.
+/// The cgroups that the agent freezes to stop the programs of these containers.
 ///
 /// Some container runtimes keep all programs of a pod in the cgroup of its sandbox, under no container's id: a virtual machine (Kata),
 /// or a kernel of their own (gVisor). If no container that runs has a cgroup with processes, all of the pod's cgroups are frozen,
